@@ -1,10 +1,10 @@
-//! The program of a node in a virtual machine: a port, a serial line to meet the others at, and barriers.
+//! The program of a node in a virtual machine: a port, a serial line as the fence to the others, and barriers.
 //!
 //! ```text
 //! guest PORT LINE ME NODES BARRIERS
 //! ```
 //!
-//! A fence is a byte written to the line and a byte read from it; the other end sends one when all have written theirs.
+//! To call a fence, a node writes a byte to the line and reads one; the other end sends one when all nodes have written theirs.
 //! `cargo xtask nightly-qemu` boots machines that run it.
 
 use barrier_driver::{SelfTest, ToggleBarrier, ports, self_test};

@@ -1,25 +1,25 @@
-//! What the idle levels of all nodes say together, which no node can see alone.
+//! Comparison of the idle levels read by all nodes, which detects faults that no single node can.
 //!
 //! All wires from the barrier have one level, so in an idle barrier every node has read the same.
-//! A node that has read another one has an input that floats, is cut, or is inverted.
-//! A caller that has a way to collect the levels, as MPI has, asks here between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
-//! and [`self_test`](crate::self_test()), and learns the node's name before a barrier hangs for it.
+//! A node that has read another level has an input that floats, is cut, or is inverted.
+//! A caller that can collect the levels, as MPI can, calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
+//! and [`self_test`](crate::self_test()), and names the node before a barrier hangs.
 
 use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 
-/// Some nodes read another level than the others.
+/// Nodes that read another level than the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dissent {
-    /// The fewer nodes; in a tie those that read high, which is what an open wire reads as at most ports.
+    /// The minority; in a tie those that read high, which is what an open wire reads as at most ports.
     pub nodes: Vec<usize>,
-    /// What they read.
+    /// The level that they read.
     pub level: PinState,
-    /// How many nodes read the other level.
+    /// The number of nodes that read the other level.
     pub others: usize,
 }
 
-/// Whether all nodes, which have opened and not entered, have read the same level.
+/// Checks that all nodes, which have opened and not entered, have read the same level.
 pub fn same_level(levels: &[PinState]) -> Result<(), Dissent> {
     let with = |level| -> Vec<usize> {
         let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);

@@ -1,8 +1,8 @@
-//! Bringing real wires up: what to try before a barrier is trusted to them.
+//! Bring-up of real wires: tests to run before a barrier uses them.
 //!
-//! * [`loop_back`] with a plug that joins a node's two wires: is what is written what is read, in both directions?
+//! * [`loop_back`], with a plug that joins a node's two wires: is each level read as it was written?
 //! * [`cost`]: how long do an IN and an OUT take at this port?
-//! * [`pair`]: two nodes of one host at the barrier: do they meet, and how long does it take?
+//! * [`pair`]: do two nodes of one host pass barriers, and how long does one take?
 
 use crate::{OpenError, PinFault, SelfTest, SelfTestError, ToggleBarrier, WaitError, self_test};
 use core::fmt;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// Durations, sorted.
+/// A sorted list of durations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Durations(Vec<Duration>);
 
@@ -24,38 +24,38 @@ impl Durations {
         Durations(all)
     }
 
-    /// The duration that this part of all does not exceed: 0.5 for the median.
+    /// The quantile `part` of the durations: 0.5 for the median.
     pub fn quantile(&self, part: f64) -> Duration {
         let last = self.0.len().saturating_sub(1);
         let at = (part.clamp(0.0, 1.0) * last as f64).round() as usize;
         self.0.get(at).copied().unwrap_or_default()
     }
 
-    /// How many were measured.
+    /// The number of durations.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether none was; every quantile is zero then.
+    /// Returns true if the list is empty; every quantile is zero then.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Why a plug does not give back what is written.
+/// Why a loop-back test failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopBackError<E> {
     /// A pin could not be read or written.
     Pin(PinFault<E>),
-    /// The level never came back.
+    /// A level was never read back.
     Lost {
-        /// Which of the levels that were written, counted from 1.
+        /// The index of the level written, counted from 1.
         toggle: u32,
-        /// The level that was to come back.
+        /// The level that was written and not read back.
         written: PinState,
-        /// Whether any level before it came back.
+        /// True if any level before it was read back.
         ever: bool,
-        /// How long it was waited for.
+        /// How long the test polled for it.
         limit: Duration,
     },
 }
@@ -88,9 +88,9 @@ impl<E: fmt::Debug> fmt::Display for LoopBackError<E> {
 
 impl<E: fmt::Debug> std::error::Error for LoopBackError<E> {}
 
-/// Writes both levels in turn to wires that a plug joins; how long each took to come back.
+/// Writes both levels alternately to wires that a plug joins; returns how long each took to be read back.
 ///
-/// The first level written is the one that is not there, so that a stuck wire does not pass.
+/// The first level written is the opposite of the one read, so that a stuck wire fails.
 pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: &mut O,
     input: &mut I,
@@ -125,16 +125,16 @@ pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
     Ok(Durations::sorted(took))
 }
 
-/// What an access costs.
+/// The durations of port accesses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
-    /// Of the input.
+    /// Reads of the input.
     pub read: Durations,
-    /// Of the output.
+    /// Writes of the output.
     pub write: Durations,
 }
 
-/// Times single accesses; the wire keeps the level it has.
+/// Times single accesses; the wire keeps its level.
 pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: &mut O,
     input: &mut I,
@@ -157,12 +157,12 @@ pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     })
 }
 
-/// What went wrong with one of two nodes.
+/// The failure of one of two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairError<E> {
-    /// It could not be opened.
+    /// The barrier could not be opened.
     Open(OpenError<E, core::convert::Infallible>),
-    /// It was opened, but the self-test found something.
+    /// It was opened, but the self-test failed.
     SelfTest(SelfTestError<E, core::convert::Infallible>),
     /// A barrier could not be entered.
     Enter(PinFault<E>),
@@ -183,9 +183,9 @@ impl<E: fmt::Debug> fmt::Display for PairError<E> {
 
 impl<E: fmt::Debug> std::error::Error for PairError<E> {}
 
-/// Two nodes of one host at one barrier of two nodes: the self-test, then so many barriers.
+/// Runs two nodes of one host at a barrier of two nodes: the self-test, then `barriers` barriers.
 ///
-/// The durations are those of node 0 from entry to release; an error comes with the number of the node that saw it.
+/// Returns the durations of node 0 from entry to release, or an error with the number of the node that detected it.
 pub fn pair<O, I>(
     nodes: [(O, I); 2],
     barriers: u32,
@@ -204,7 +204,7 @@ where
             fence.wait();
             Ok::<_, core::convert::Infallible>(())
         };
-        // A node that fails before the fence meets the other one there all the same, or that one would wait for ever.
+        // A node that fails before the fence still calls it, because the other node would wait there indefinitely.
         let met = Cell::new(false);
         let opened = ToggleBarrier::open(out, input, || {
             met.set(true);
@@ -217,7 +217,7 @@ where
         fence.wait();
         let mut barrier = opened.map_err(PairError::Open)?;
         if !good.load(Ordering::Relaxed) {
-            // The other one says why.
+            // The other node reports the error.
             return Ok(Durations::sorted(Vec::new()));
         }
         let test = SelfTest {

@@ -1,23 +1,23 @@
-//! An input whose change counts when a given number of reads in a row agree on it: the port's half of a filter.
+//! A debounced input: a change of level takes effect when a given number of consecutive reads agree.
 //!
-//! A pulse on the wire from the barrier that a read samples while a node waits looks like its release.
-//! Here a level that differs from the last is read again until `reads` reads have agreed; if one does not, nothing has changed.
-//! So a pulse shorter than `reads - 1` accesses is nothing, and each release costs so many accesses more.
-//! A read that finds the known level costs one access, as ever.
+//! A pulse on the wire from the barrier that a waiting node happens to read looks like a release.
+//! This filter re-reads a level that differs from the last one until `reads` reads have agreed; if one does not, nothing has changed.
+//! So a pulse shorter than `reads - 1` accesses has no effect, and each release costs `reads - 1` more accesses.
+//! A read that returns the known level costs one access, as without the filter.
 
 use embedded_hal::digital::{ErrorType, InputPin};
 
-/// An input behind such a filter.
+/// An input with such a filter.
 #[derive(Debug, Clone)]
 pub struct Confirmed<I> {
     input: I,
     reads: u8,
-    /// The level that so many reads have agreed on.
+    /// The last level on which `reads` reads agreed.
     known: Option<bool>,
 }
 
 impl<I: InputPin> Confirmed<I> {
-    /// `reads` reads in a row have to agree; 1, or 0, is the input itself.
+    /// A filter in which `reads` consecutive reads must agree; with 1 or 0 it is the input itself.
     pub const fn new(input: I, reads: u8) -> Self {
         Self {
             input,
@@ -40,7 +40,7 @@ impl<I: InputPin> InputPin for Confirmed<I> {
             if next == level {
                 agreed += 1;
             } else {
-                // With nothing known yet the count starts again at the new level; else this is the known one.
+                // If no level is known yet the count restarts at the new level; otherwise this is the known level.
                 (level, agreed) = (next, 1);
             }
         }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
     use core::convert::Infallible;
 
-    /// Levels in turn, the last for ever, and how many were read.
+    /// A scripted input: levels in order, the last one repeatedly; and the number of reads.
     struct Script(&'static [u8], usize);
 
     impl ErrorType for Script {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_pulse_that_too_few_reads_see_is_nothing() {
-        // Three reads make the first level known, then the pulse of two reads is looked at and dropped.
+        // Three reads make the first level known; then the pulse of two reads is read and discarded.
         assert_eq!(levels(b"0001100", 3, 3), (vec![false; 3], 7));
     }
 

@@ -1,6 +1,6 @@
-//! One closed enum for each operation; every message is a sentence that says which wire and what was expected.
+//! Errors of the driver: one closed enum per operation; every message names the wire and what was expected.
 //!
-//! `E` is the pins' own error, which embedded-hal only promises to be `Debug`; `F` is what the caller's fence fails with.
+//! `E` is the pins' own error, which embedded-hal only guarantees to be `Debug`; `F` is the error of the caller's fence.
 
 use core::{error::Error, fmt, time::Duration};
 use embedded_hal::digital::PinState;
@@ -14,12 +14,12 @@ pub enum PinFault<E> {
     Write(E),
 }
 
-/// Why [`ToggleBarrier::open`](crate::ToggleBarrier::open) refuses a pair of wires.
+/// Why [`ToggleBarrier::open`](crate::ToggleBarrier::open) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The software fence that all nodes meet in failed.
+    /// The software fence of all nodes failed.
     Fence(F),
     /// The wire from the barrier changed while every node should have been idle.
     InputMoved {
@@ -31,9 +31,9 @@ pub enum OpenError<E, F> {
 /// Why [`ToggleBarrier::enter`](crate::ToggleBarrier::enter) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnterError<E> {
-    /// The port refused the write; the node has not entered as far as the driver knows.
+    /// The port refused the write; the driver does not know whether the level reached the wire.
     Pin(PinFault<E>),
-    /// The node is in the barrier already and has not left it.
+    /// The node is already in the barrier and has not left it.
     AlreadyEntered,
 }
 
@@ -42,11 +42,11 @@ pub enum EnterError<E> {
 pub enum WaitError<E> {
     /// The port refused the read.
     Pin(PinFault<E>),
-    /// The others did not all arrive in time; the node is still in the barrier.
+    /// Not all other nodes arrived in time; the node is still in the barrier.
     TimedOut {
         /// How long it waited.
         waited: Duration,
-        /// The level that this node drives and that the barrier has not followed.
+        /// The level that this node drives and that the barrier's wire has not followed.
         driven: PinState,
     },
 }
@@ -58,17 +58,17 @@ pub enum CloseError<E> {
     Pin(PinFault<E>),
     /// The wire from the barrier changed each time its level had been written back.
     NeverStill {
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
 }
 
-/// Why [`self_test`](crate::self_test()) does not trust the wiring.
+/// Why [`self_test`](crate::self_test()) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SelfTestError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The software fence that all nodes meet in failed.
+    /// The software fence of all nodes failed.
     Fence(F),
     /// The barrier released this node although the late node had not entered.
     LeftEarly {
@@ -90,7 +90,7 @@ pub enum SelfTestError<E, F> {
     NotIdle,
 }
 
-/// How a level is called in a sentence.
+/// The name of a level in a message.
 pub(crate) fn name(level: PinState) -> &'static str {
     match level {
         PinState::Low => "low",

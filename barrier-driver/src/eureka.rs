@@ -1,15 +1,15 @@
-//! One node's end of the eureka line (crate `fpga-model`, `eureka`): one of the nodes has found it, and all hear so.
+//! One node's end of the eureka line (crate `fpga-model`, `eureka`): a global flag that any node can raise.
 //!
-//! It lies beside a barrier, whose driver is the caller's. A round is
+//! It is next to a barrier, whose driver belongs to the caller. A round is
 //!
 //! ```text
 //! announce, or poll until a node has  --> rest --> the barrier --> the next round
 //! ```
 //!
 //! The board keeps the line high until that barrier releases, so no node misses it, and lowers it at the next edge of its
-//! clock, long before a port can be read. Every node calls [`rest`](Eureka::rest) before it enters, so behind the barrier all
-//! wires are low and a new round begins. Several nodes may announce in the same round, and exactly one is told that it was
-//! first. A node that gives up the search enters the barrier, and may go on to poll in it.
+//! clock, long before a port can be read. Every node calls [`rest`](Eureka::rest) before it enters, so after the barrier all
+//! wires are low and a new round begins. Several nodes may announce in the same round, and exactly one of them reads that it was
+//! first. A node that gives up the search enters the barrier, and may continue to poll the line in it.
 
 use crate::PinFault;
 use core::fmt;
@@ -18,7 +18,7 @@ use embedded_hal::digital::{InputPin, OutputPin};
 
 /// The driver of one node's three wires.
 ///
-/// Dropping lowers the wire, so a node that unwinds does not hold the line for the others.
+/// Drop lowers the wire, so a node that unwinds does not keep the line high for the others.
 #[derive(Debug)]
 pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
     out: O,
@@ -27,7 +27,7 @@ pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
     announced: bool,
 }
 
-/// What a node learns when one of the nodes has announced.
+/// The result of a poll after a node has announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// This node was the first.
@@ -39,7 +39,7 @@ pub struct Found {
 pub enum EurekaError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The software fence that all nodes meet in failed.
+    /// The software fence of all nodes failed.
     Fence(F),
     /// The line is high although every node has lowered its wire.
     NotLow,
@@ -60,7 +60,7 @@ impl<E: fmt::Debug, F: fmt::Display> fmt::Display for EurekaError<E, F> {
 impl<E: fmt::Debug, F: fmt::Debug + fmt::Display> core::error::Error for EurekaError<E, F> {}
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
-    /// Lowers the wire, meets the other nodes in `fence`, and checks that the line is low.
+    /// Lowers the wire, synchronises with the other nodes in `fence`, and checks that the line is low.
     pub fn open<F>(
         out: O,
         found: I,
@@ -81,26 +81,26 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
         }
     }
 
-    /// This node has found it: one write.
+    /// Raises the line for all nodes: one write.
     pub fn announce(&mut self) -> Result<(), PinFault<O::Error>> {
-        // Announced even if the port fails, for the level may have reached the wire.
+        // Marked as announced even if the port fails, because the level may have reached the wire.
         self.announced = true;
         self.out.set_high().map_err(PinFault::Write)
     }
 
-    /// Reads the line once: ready when a node has found it.
+    /// Reads the line once: ready when a node has announced.
     pub fn poll(&mut self) -> Result<Poll<Found>, PinFault<O::Error>> {
         if !self.read()? {
             return Ok(Poll::Pending);
         }
-        // Both rise at one edge. A node that has not announced does not ask, which saves an access.
+        // Both wires rise at one edge. A node that has not announced skips the second read.
         let first = self.announced && self.first.is_high().map_err(PinFault::Read)?;
         Ok(Poll::Ready(Found { first }))
     }
 
-    /// The round is over for this node, which now enters the barrier.
+    /// Ends the round for this node, which enters the barrier next.
     ///
-    /// A node that has announced polls first: a wire that is lowered before the board has seen it says nothing.
+    /// A node that has announced polls first: a wire that is lowered before the board has sampled it has no effect.
     pub fn rest(&mut self) -> Result<(), PinFault<O::Error>> {
         match self.announced {
             true => self.lower(),
@@ -121,7 +121,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for Eureka<O, I> {
     fn drop(&mut self) {
-        // No caller is left to tell.
+        // No caller can receive the error.
         let _ = self.lower();
     }
 }

@@ -1,27 +1,27 @@
-//! The wires of a process that ends without closing them.
+//! Exit and signal handlers that restore the wires of a process that ends without closing them.
 //!
 //! # The hazard
 //!
 //! A node that dies in a barrier leaves its wire in an arrival. The next job's [`open`](crate::ToggleBarrier::open) overwrites it,
-//! but until then it counts: for the others of this job, and for a channel that it keeps from being given back.
+//! but until then it counts: for the other nodes of this job, and for a channel, which it keeps from being freed.
 //!
-//! # The promise
+//! # The guarantee
 //!
-//! Wires that are [`watch`]ed are put back to idle when the process ends by
+//! Wires registered with [`watch`] are restored to idle when the process ends by
 //!
-//! * `exit`, and `quick_exit`, by which a library leaves that must not wait for others, as in `MPI_Abort`;
-//! * a signal that ends processes, unless the program has a handler of its own for it, which is never replaced;
+//! * `exit`, and `quick_exit`, which a library uses to end without waiting for other processes, as in `MPI_Abort`;
+//! * a signal that ends the process, unless the program has its own handler for it, which is never replaced;
 //!   the process then ends by that signal as it would have.
 //!
-//! Nothing can be done in a process that ends by `SIGKILL` or `_exit`, or whose machine ends: the next `open` finds that level.
+//! Nothing can be done in a process that ends by `SIGKILL` or `_exit`, or whose machine fails: the next `open` finds its level.
 //!
 //! # The protocol
 //!
-//! A signal handler can interrupt anything. [`Resting`] takes no lock and no memory, and the places are atomic pointers:
-//! the handler first counts itself in, then looks at them.
-//! A thread that stops watching first empties its place, then looks at the count: at zero, no handler has seen the pointer and none will.
-//! Otherwise the memory is left to the process, which is ending.
-//! A child of fork ends without touching the wires, which are its parent's.
+//! A signal handler can interrupt any code. [`Resting`] takes no lock and allocates no memory, and the slots are atomic pointers:
+//! the handler first increments the counter, then reads the slots.
+//! A thread that unregisters first clears its slot, then reads the counter: if it is zero, no handler has read the pointer and none will.
+//! Otherwise the memory is leaked, because the process is ending.
+//! A child made by fork ends without touching the wires, which belong to its parent.
 #![allow(unsafe_code)]
 
 use crate::ports::Resting;
@@ -30,16 +30,16 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::Once;
 
-/// How many ports a process can have watched.
+/// The maximum number of registered ports of a process.
 const PLACES: usize = 8;
 
 static WATCHED: [AtomicPtr<Resting>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
-/// How many threads are looking at the places because the process ends.
+/// The number of threads that have begun to read the slots because the process ends.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
-/// Whose wires they are.
+/// The process that owns the wires.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
-/// Signals that by default end the process.
+/// Signals whose default action ends the process.
 const SIGNALS: [c_int; 11] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -58,13 +58,13 @@ unsafe extern "C" {
     fn at_quick_exit(call: extern "C" fn()) -> c_int;
 }
 
-/// These wires are put back at the end of the process, until this is dropped.
+/// A registration: the wires are restored at the end of the process, until this is dropped.
 #[derive(Debug)]
 pub struct Watch {
     place: usize,
 }
 
-/// Has these wires put back if the process ends; `None` if too many ports are watched already.
+/// Registers wires to be restored if the process ends; `None` if too many ports are registered already.
 pub fn watch(resting: Resting) -> Option<Watch> {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(install);
@@ -74,7 +74,7 @@ pub fn watch(resting: Resting) -> Option<Watch> {
         taken.is_ok()
     });
     if free.is_none() {
-        // SAFETY: it was made above and no other code has seen it.
+        // SAFETY: made by `Box::into_raw` above; it was not stored in a slot, so no other code has seen it.
         drop(unsafe { Box::from_raw(resting) });
     }
     free.map(|place| Watch { place })
@@ -84,22 +84,22 @@ impl Drop for Watch {
     fn drop(&mut self) {
         let resting = WATCHED[self.place].swap(ptr::null_mut(), SeqCst);
         if !resting.is_null() && ENDING.load(SeqCst) == 0 {
-            // SAFETY: it was made by `watch`, and no handler has it: see the protocol above.
+            // SAFETY: made by `Box::into_raw` in `watch`. The slot is empty and the counter zero, so by the protocol in the module documentation no handler has or will get it.
             drop(unsafe { Box::from_raw(resting) });
         }
     }
 }
 
-/// Puts all watched wires back; no caller is left to hear what a port refuses.
+/// Restores all registered wires; errors of a port are ignored, because no caller can receive them.
 extern "C" fn rest_all() {
-    // SAFETY: asks for a number.
+    // SAFETY: getpid has no arguments and touches no memory.
     if unsafe { libc::getpid() } != OWNER.load(SeqCst) {
         return;
     }
-    // Never counted out again: the process ends.
+    // Never decremented: the process ends.
     ENDING.fetch_add(1, SeqCst);
     for place in &WATCHED {
-        // SAFETY: either null or a box that is not freed while we are counted in.
+        // SAFETY: either null or a box that is not freed while the counter is above zero.
         if let Some(resting) = unsafe { place.load(SeqCst).as_ref() } {
             let _ = resting.rest();
         }
@@ -107,7 +107,7 @@ extern "C" fn rest_all() {
 }
 
 fn install() {
-    // SAFETY: asks for a number, and hands over functions that live as long as the process.
+    // SAFETY: getpid has no arguments, and the functions registered live as long as the process.
     unsafe {
         OWNER.store(libc::getpid(), SeqCst);
         libc::atexit(rest_all);
@@ -115,7 +115,7 @@ fn install() {
     }
     for signal in SIGNALS {
         // SAFETY: all-zero is a valid `sigaction`, and both pointers are to locals.
-        // The handler calls what POSIX lets a handler call: `Resting` is made of ioctls, port instructions and device memory.
+        // The handler uses only operations that POSIX allows in a handler: `Resting` uses ioctls, port instructions and device memory.
         unsafe {
             let mut before: libc::sigaction = core::mem::zeroed();
             let known = libc::sigaction(signal, ptr::null(), &mut before) == 0;
@@ -131,7 +131,7 @@ fn install() {
 
 extern "C" fn on_signal(signal: c_int) {
     rest_all();
-    // SAFETY: both are allowed in a handler. The signal is blocked until we return, and then ends the process.
+    // SAFETY: both calls are allowed in a handler. The signal is blocked until this function returns, and then ends the process.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);

@@ -1,5 +1,5 @@
-//! The toggle protocol, written once over embedded-hal's [`OutputPin`](embedded_hal::digital::OutputPin)
-//! and [`InputPin`](embedded_hal::digital::InputPin), for whatever carries the two wires of a node.
+//! The driver of the toggle barrier, generic over embedded-hal's [`OutputPin`](embedded_hal::digital::OutputPin)
+//! and [`InputPin`](embedded_hal::digital::InputPin), and so over the port that carries a node's two wires.
 //!
 //! # The protocol
 //!
@@ -9,28 +9,28 @@
 //! Hoefler, Squyres, Mehlan, Mietke and Rehm, "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005,
 //! describe a barrier as three accesses: read, write the opposite, read until they agree.
 //!
-//! # Why the first read can be saved
+//! # Why the first read can be omitted
 //!
-//! [`ToggleBarrier`] remembers the level it last read instead of reading it again at entry,
-//! which saves one port access of about a microsecond for each barrier.
-//! It is right because of this invariant, for every node between two barriers:
+//! [`ToggleBarrier`] remembers the level it last read instead of reading it again on entry,
+//! which saves one port access of about a microsecond per barrier.
+//! This is correct because of the following invariant, which holds for every node between two barriers:
 //!
 //! > *the remembered level = the level on the node's own wire = the level a read would give.*
 //!
 //! * It holds after [`ToggleBarrier::open`]: the level was read, written to the wire, and read again after the fence.
-//! * It is kept while the node stays out: the barrier's wire toggles only when *every* synchronised wire differs from it.
-//!   The node's own wire equals it and does not change, so the machine cannot toggle, whatever the others do
+//! * It is preserved while the node is not in a barrier: the barrier's wire toggles only when *every* synchronised wire differs from it.
+//!   The node's own wire equals it and does not change, so the machine cannot toggle, whatever the other nodes do
 //!   and however long the synchronisers take.
-//! * It is kept by a barrier: the node leaves when it reads what it wrote, and remembers that level.
-//!   When it reads it the machine has toggled, hence at that edge all synchronised wires had the new level.
+//! * It is preserved by a barrier: the node leaves when it reads what it wrote, and remembers that level.
+//!   By then the machine has toggled, so at that edge all synchronised wires had the new level.
 //!   From then on the node's wire again equals the barrier's wire, which is the previous case.
 //!
-//! The invariant asks that no other program drives the wire and that the machine is not reset;
-//! both are what `open`, its fence and [`self_test()`] look for before the barrier is used.
-//! The property test `the_remembered_level_is_what_a_read_would_give` checks it against the model
+//! The invariant requires that no other program drives the wire and that the machine is not reset;
+//! `open`, its fence and [`self_test()`] check both before the barrier is used.
+//! The property test `the_remembered_level_is_what_a_read_would_give` checks the invariant against the model
 //! with arbitrary interleavings of nodes and clock edges.
 //!
-//! # The life of a wire
+//! # The states of a wire
 //!
 //! ```text
 //!          open: read, write it back, fence, read again
@@ -42,37 +42,37 @@
 //!                 read, write it back, read again
 //! ```
 //!
-//! A process that ends in the middle puts its wire back too, as far as it can: [`last_resort`].
+//! A process that ends without closing restores its wire to idle too, where the system allows it: [`last_resort`].
 //! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
-//! A floating or inverted input looks like a release: [`same_level`] and [`self_test()`] find it.
-//! A node that reboots can release the others early: [`ReturningBarrier`] goes there and back, so that it cannot.
+//! A floating or inverted input looks like a release: [`same_level`] and [`self_test()`] detect it.
+//! A node that reboots can release the others early: [`ReturningBarrier`] uses two transitions per barrier to prevent that.
 //!
 //! # Several barriers
 //!
-//! [`channels`] is version 2: up to five barriers on one port, each among its members.
+//! [`channels`] is version 2: up to five barriers on one port, each with its own members.
 //!
-//! # One of them has found it
+//! # Early termination of a search
 //!
-//! [`Eureka`] is the end of a line beside the barrier, on which one node tells all others.
+//! [`Eureka`] is one node's end of a global flag next to the barrier, which any node can raise.
 //!
 //! # Microcontrollers
 //!
-//! Without the feature `std` the crate is the protocol alone: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
-//! [`self_test_by`], without allocation and without a clock of its own: time comes from the caller.
-//! [`RingFence`] is the fence of nodes that have a serial line to a neighbour and nothing else.
+//! Without the feature `std` the crate is only the protocol: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
+//! [`self_test_by`], without allocation and without a clock of its own: the caller provides the time.
+//! [`RingFence`] is the fence for nodes that have only a serial line to a neighbour.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
-//! # Processes that share a core
+//! # Oversubscribed cores
 //!
-//! Where a port can, a process sleeps in the kernel until the wire's interrupt: [`InputEvents`],
+//! If the port supports it, a process sleeps in the kernel until the wire's interrupt: [`InputEvents`],
 //! `ToggleBarrier::wait_asleep` and [`ToggleBarrier::poll_asleep`].
 //!
 //! # Ports
 //!
-//! A port is a pair of pins, nothing else; [`ports`] opens the real ones by a line of text.
-//! Every port joins the same claims by one line, see the module `suite` (feature `suite`).
+//! A port is a pair of pins; [`ports`] opens the real ones from a line of text.
+//! The module `suite` (feature `suite`) tests every port with the same assertions, which one line instantiates.
 //!
-//! `unsafe` has three addresses: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
+//! `unsafe` occurs in three modules: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]

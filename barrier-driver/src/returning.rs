@@ -1,26 +1,26 @@
-//! The toggle barrier for nodes that may reboot: each barrier is there and back.
+//! A toggle barrier for nodes that may reboot: each barrier is a transition and its return.
 //!
 //! # The hazard
 //!
-//! A node that reboots takes its wire to one level, say low, at any time.
-//! While the others go from low to high that only holds them, but while they go from high to low it counts as an arrival:
-//! they are released although that node never entered. The barrier's hardware cannot tell the two apart.
+//! A rebooting node can take its wire to one level, say low, at any time.
+//! While the others wait for the transition from low to high that only delays them, but in the transition from high to low it counts as an arrival:
+//! they are released although that node never entered. The barrier's hardware cannot distinguish the two cases.
 //!
 //! # The protocol
 //!
-//! Call the level that a rebooting node takes *rest*.
-//! Only the way from rest is a barrier; the way back to rest follows at once and no node waits for it.
+//! The level to which a reboot takes a wire is called *rest*.
+//! Only the transition from rest is a barrier; the return to rest follows at once and no node waits for it.
 //!
 //! 1. *Enter*: once the barrier's wires are at rest, write the other level.
-//! 2. *Leave*: read the other level, write rest, and go on.
+//! 2. *Leave*: after reading the other level, write rest and continue.
 //!
-//! * A wire leaves rest only by its node's entering, so the barrier leaves rest only when all nodes have entered,
-//!   however many reboot: a reboot can take an arrival away and cannot make one.
-//! * A reboot can hasten the way back, on which every other node has left already.
-//! * A node that comes back must not open before the others have closed, as a new job does not start before the old one has ended:
-//!   the way back may fall between the read and the write of its `open`, whose level would then be an arrival.
+//! * A node's wire leaves rest only when the node enters, so the barrier leaves rest only when all nodes have entered,
+//!   however many reboot: a reboot can withdraw an arrival and cannot create one.
+//! * A reboot can speed up the return, but every other node has left the barrier by then.
+//! * A restarted node must not open before the others have closed, as a new job does not start before the old one has ended:
+//!   the return may fall between the read and the write of its `open`, whose level would then be an arrival.
 //!
-//! The price beside [`ToggleBarrier`]'s one write and its polls is a second write, and a read at the next entry.
+//! In addition to [`ToggleBarrier`]'s one write and its polls it costs a second write, and a read at the next entry.
 //! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
 //! (<http://aggregate.org/AFN/MUSEUM/9402.html>).
 
@@ -39,21 +39,21 @@ pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     state: State,
 }
 
-/// Where the node is; on the way back `toggle` is in its second barrier.
+/// The state of the node; during the return, `toggle` is in its second barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// In no barrier; perhaps on the way back from the last.
+    /// In no barrier; perhaps still in the return of the last one.
     Out,
-    /// The program has entered, and the others are still on the way back from the last barrier.
+    /// The program has entered, but the return of the last barrier is not complete.
     Held,
     /// The wire has left rest.
     Entered,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
-    /// Takes an open barrier of which all nodes make a returning one, and sees that its wires are at `rest`.
+    /// Makes a returning barrier of an open barrier, which all nodes must do together, and brings the wires to `rest`.
     ///
-    /// A barrier that idles at the other level is passed once, hence the time limit.
+    /// If the barrier idles at the other level, the nodes pass one barrier first, hence the time limit.
     #[cfg(feature = "std")]
     pub fn over(
         toggle: ToggleBarrier<O, I>,
@@ -64,7 +64,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         Self::over_by(stopwatch(), toggle, rest, progress, limit)
     }
 
-    /// Takes an open barrier by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+    /// As `over`, with another clock than the machine's, as in [`ToggleBarrier::wait_by`].
     pub fn over_by(
         now: impl FnMut() -> Duration,
         mut toggle: ToggleBarrier<O, I>,
@@ -83,7 +83,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         })
     }
 
-    /// Announces the arrival of this node, now or at the poll that finds the last barrier's way back done.
+    /// Announces the arrival of this node, either now or in the poll that finds the return of the last barrier complete.
     pub fn enter(&mut self) -> Result<(), EnterError<O::Error>> {
         if self.state != State::Out {
             return Err(EnterError::AlreadyEntered);
@@ -96,7 +96,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     pub fn poll(&mut self) -> Result<Poll<()>, PinFault<O::Error>> {
         self.set_out()?;
         if self.state == State::Entered && self.toggle.poll()?.is_ready() {
-            // All nodes have entered; from here on this node is on the way back.
+            // All nodes have entered; from here on this node is in the return.
             self.state = State::Out;
             self.toggle.go()?;
         }
@@ -147,12 +147,12 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         self.toggle.close()
     }
 
-    /// Whether this node is in the barrier and has not been seen to leave it.
+    /// Returns true if this node has entered the barrier and has not yet polled its release.
     pub fn is_entered(&self) -> bool {
         self.state != State::Out
     }
 
-    /// Leaves rest if the program has entered and the way back is done.
+    /// Leaves rest if the program has entered and the return is complete.
     fn set_out(&mut self) -> Result<(), PinFault<O::Error>> {
         if self.state == State::Held && self.toggle.poll()?.is_ready() {
             self.state = State::Entered;

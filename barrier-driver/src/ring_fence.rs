@@ -1,33 +1,33 @@
-//! The fence that opening and the self-test need, for nodes whose only other link is a serial line to a neighbour.
+//! A software fence for opening and the self-test, for nodes whose only other link is a serial line to a neighbour.
 //!
 //! # The protocol
 //!
-//! The nodes form a ring: each sends bytes to the next and hears those of the one before it.
+//! The nodes form a ring: each sends bytes to the next and receives those of the previous one.
 //! Two nodes are a ring too, with their two lines crossed.
 //!
-//! A byte says how many nodes are known to have come to this fence: its sender, the one before it, and so on.
-//! A node begins with itself, takes one more than what it hears, and is through when it knows of all.
-//! It sends its count again and again, so no byte has to arrive, not even at a node that is still booting:
-//! a count that is heard twice says nothing new, and a larger one says all that the smaller ones did.
-//! When it is through it sends its count once more. The next node is up then, for it is among those that have come,
+//! A byte holds the number of nodes known to have reached this fence: its sender, the node before it, and so on.
+//! A node begins with 1 for itself, takes `received + 1` as its count, and has passed the fence when the count is `nodes`.
+//! It sends its count repeatedly, so no byte has to arrive, not even at a node that is still booting:
+//! a count received twice adds nothing, and a larger one implies the smaller ones.
+//! When it has passed the fence it sends its count once more. The next node is up then, because it is among those that have arrived,
 //! and learns that all have.
 //!
-//! Fences are numbered modulo four. A byte of the next fence says that its sender is through with this one, so all
-//! have come; a byte of any other fence is left over and is not heard. A line keeps the order
+//! Fences are numbered modulo four. A byte of the next fence shows that its sender has passed this one, so all
+//! have arrived; a byte of any other fence is left over and ignored. A line preserves the order
 //! of its bytes, so one that is three fences old is never taken for one of the next.
 //!
-//! A node that restarts is at the first fence again, whatever the others are at: they wait for it until their time is
-//! over, or are let through and find in the self-test, which follows, that it does not keep step.
+//! A node that restarts is at the first fence again, at whichever fence the others are: they either wait for it until their
+//! limit, or are let through and detect in the self-test, which follows, that it is out of step.
 
-/// The most nodes that a byte can count.
+/// The maximum number of nodes that a byte can count.
 pub const MOST_NODES: u8 = 15;
 
 const COUNT: u8 = 0x0f;
 
-/// One node's end of the ring: which byte it sends, and what it makes of those that it hears.
+/// One node's end of the ring: it computes the byte to send and processes received bytes.
 ///
-/// It has no line and no clock. The caller sends [`byte`](Self::byte) every few milliseconds and gives each byte that
-/// arrives to [`hear`](Self::hear) until the node [is through](Self::is_through), then sends the byte once more.
+/// It has no line and no clock. The caller sends [`byte`](Self::byte) every few milliseconds and passes each byte that
+/// arrives to [`hear`](Self::hear) until [`is_through`](Self::is_through) returns true, then sends the byte once more.
 #[derive(Debug, Clone)]
 pub struct RingFence {
     nodes: u8,
@@ -36,7 +36,7 @@ pub struct RingFence {
 }
 
 impl RingFence {
-    /// The first fence of a ring of nodes; `None` if their number is 0 or higher than [`MOST_NODES`].
+    /// The first fence of a ring of `nodes` nodes; `None` if that is 0 or more than [`MOST_NODES`].
     pub fn new(nodes: u8) -> Option<Self> {
         (1..=MOST_NODES).contains(&nodes).then_some(Self {
             nodes,
@@ -45,18 +45,18 @@ impl RingFence {
         })
     }
 
-    /// Comes to the next fence; the caller is through with this one.
+    /// Begins the next fence; the caller has passed this one.
     pub fn next(&mut self) {
         self.fence = (self.fence + 1) % 4;
         self.known = 1;
     }
 
-    /// What to send to the next node: below 64, so a line may carry more than fences.
+    /// The byte to send to the next node: below 64, so the line can carry other data too.
     pub fn byte(&self) -> u8 {
         self.fence << 4 | self.known
     }
 
-    /// Takes note of a byte from the node before.
+    /// Processes a byte from the previous node.
     pub fn hear(&mut self, byte: u8) {
         let (fence, known) = (byte >> 4, byte & COUNT);
         if fence == (self.fence + 1) % 4 {
@@ -66,7 +66,7 @@ impl RingFence {
         }
     }
 
-    /// Whether all nodes have come.
+    /// Returns true if all nodes have reached the fence.
     pub fn is_through(&self) -> bool {
         self.known == self.nodes
     }
@@ -78,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// A node, how many fences it has come to, and what the one before has on the line to it.
+    /// A node, the number of fences it has reached, and the bytes on the line to it.
     struct Node {
         fence: RingFence,
         come: u32,
@@ -86,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes are lost and repeated, nodes boot late; a node that is through a fence finds that all have come to it.
+        /// Bytes are lost and repeated, nodes boot late; a node that has passed a fence finds that all have reached it.
         #[test]
         fn nobody_is_through_before_all_have_come_and_all_get_through(
             nodes in 1..=MOST_NODES,
@@ -98,13 +98,13 @@ mod tests {
             let step = |ring: &mut Vec<Node>, at: usize, chance: u8| {
                 let after = (at + 1) % ring.len();
                 if ring[at].come == 0 {
-                    // What came before it was up is lost.
+                    // Bytes that arrived before the node was up are lost.
                     ring[at].line.clear();
                     ring[at].come = 1;
                 }
                 let heard = std::mem::take(&mut ring[at].line);
                 for byte in heard {
-                    // Chance 0 loses everything that was on the line, 1 hears it twice.
+                    // Chance 0 loses everything that was on the line, 1 delivers it twice.
                     for _ in 0..[0, 2].get(usize::from(chance)).copied().unwrap_or(1) {
                         ring[at].fence.hear(byte);
                     }
@@ -122,7 +122,7 @@ mod tests {
                 let at = at.index(ring.len());
                 step(&mut ring, at, chance);
             }
-            // With lines that lose nothing any more, everybody gets through.
+            // Once the lines lose nothing more, all nodes pass.
             for _ in 0..usize::from(nodes) * 2 * FENCES as usize {
                 for at in 0..ring.len() {
                     step(&mut ring, at, 7);

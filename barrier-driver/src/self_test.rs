@@ -1,16 +1,16 @@
-//! The start-up self-test: one node stays out on purpose, and no node may leave before it enters.
+//! The start-up self-test: one node delays its entry, and no node may leave before it enters.
 //!
-//! It finds what `open` cannot see: an inverted input, an input that floats, a wire that is cut, stuck or another's.
+//! It detects what `open` cannot: an input that is inverted or floats, a wire that is cut, stuck or connected to another node.
 //!
 //! # The protocol, for each late node and each of the two directions of the wires
 //!
-//! 1. Every node but the late one enters, then all meet in the fence.
-//! 2. Every node but the late one polls for a while and must find the barrier closed, then all meet in the fence.
+//! 1. Every node but the late one enters, then all call the fence.
+//! 2. Every node but the late one polls for a while and must find the barrier closed, then all call the fence.
 //! 3. The late node enters, and all must be released within the limit.
 //!
-//! The fences, not the clock, put the late node last, so a busy machine cannot make a good barrier fail in step 2.
-//! A node that has found a fault stays out from then on but keeps every fence,
-//! so a fault leaves no node in the fence; the others find it by the limit of step 3.
+//! The fences, not the clock, make the late node last, so a busy machine cannot make a good barrier fail in step 2.
+//! A node that has detected a fault does not enter any more but still calls every fence,
+//! so no node hangs in the fence; the others detect the fault by the limit of step 3.
 
 #[cfg(feature = "std")]
 use crate::toggle::stopwatch;
@@ -18,18 +18,18 @@ use crate::{EnterError, SelfTestError, ToggleBarrier, WaitError};
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 
-/// What a self-test needs to know; every node passes the same, except for `me`.
+/// The parameters of a self-test; every node passes the same, except for `me`.
 #[derive(Debug, Clone, Copy)]
 pub struct SelfTest {
     /// This node.
     pub me: usize,
-    /// For how long the barrier must be seen closed while a node is missing.
+    /// How long the barrier must stay closed while a node is missing.
     pub hold: Duration,
-    /// How long a release may take when all have entered.
+    /// The time limit of a release after all nodes have entered.
     pub limit: Duration,
 }
 
-/// Runs the self-test with each of the `late` nodes in turn; see the head of the module.
+/// Runs the self-test with each of the `late` nodes in turn; see the module documentation.
 ///
 /// `fence` must return only after every node has called it, and `progress` is called between polls.
 #[cfg(feature = "std")]
@@ -47,7 +47,7 @@ where
     self_test_by(stopwatch(), barrier, test, late, fence, progress)
 }
 
-/// `self_test` by another clock than the machine's, as [`ToggleBarrier::wait_by`].
+/// `self_test` with another clock than the machine's, as in [`ToggleBarrier::wait_by`].
 pub fn self_test_by<O, I, F>(
     mut now: impl FnMut() -> Duration,
     barrier: &mut ToggleBarrier<O, I>,
@@ -66,7 +66,7 @@ where
         Ok(())
     };
     for late in late {
-        // Two barriers bring the wires up and down again, or down and up.
+        // Two barriers exercise both directions of the wires.
         for _direction in 0..2 {
             let round = Round {
                 late,

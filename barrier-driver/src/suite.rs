@@ -1,8 +1,8 @@
-//! The claims that every port keeps; a port joins by naming its [`Rig`]: `port_suite!(MyRig);`.
+//! Conformance tests for ports; a port instantiates them with its [`Rig`]: `port_suite!(MyRig);`.
 //!
-//! The nodes of a rig are threads here, so the claims run in one process;
-//! a port that also works between processes is tested for that beside its own code.
-//! No claim measures time: a wait has a limit only so that a broken port fails instead of hanging.
+//! The nodes of a rig are threads here, so the tests run in one process;
+//! a port that also works between processes has separate tests for that.
+//! No test measures time: a wait has a limit only so that a broken port fails instead of hanging.
 
 use crate::{InputEvents, SelfTest, ToggleBarrier, WaitError, self_test};
 use core::fmt::Debug;
@@ -16,24 +16,24 @@ use std::time::Instant;
 
 /// A barrier with its nodes' wires, real or simulated.
 pub trait Rig: Sync {
-    /// What the pins fail with.
+    /// The error type of the pins.
     type Error: Debug + embedded_hal::digital::Error + Send;
     /// The wire to the barrier.
     type Out: OutputPin<Error = Self::Error> + Send;
     /// The wire from the barrier.
     type In: InputPin<Error = Self::Error> + Send;
 
-    /// A barrier of `nodes` nodes as after power-on.
+    /// A barrier of `nodes` nodes after power-on.
     fn build(nodes: usize) -> Self;
 
-    /// The wires of one node; may be asked for again when the earlier pins have been dropped.
+    /// The wires of one node; may be called again when the earlier pins have been dropped.
     fn wires(&self, node: usize) -> (Self::Out, Self::In);
 
-    /// How often the barrier has released its nodes.
+    /// The number of times the barrier has released its nodes.
     fn releases(&self) -> u64;
 }
 
-/// Makes the claims of this module tests of the given [`Rig`].
+/// Instantiates the tests of this module for the given [`Rig`].
 #[macro_export]
 macro_rules! port_suite {
     ($rig:ty) => {
@@ -58,7 +58,7 @@ macro_rules! port_suite {
     };
 }
 
-/// Makes the claims about sleepers tests of the given [`Rig`], whose input has [`InputEvents`], whether it wakes or not.
+/// Instantiates the tests of sleeping for the given [`Rig`], whose input implements [`InputEvents`], with or without wake-ups.
 #[macro_export]
 macro_rules! sleeper_suite {
     ($rig:ty) => {
@@ -69,10 +69,10 @@ macro_rules! sleeper_suite {
     };
 }
 
-/// Far more than any claim needs; reached only by a broken port.
+/// Far more than any test needs; reached only by a broken port.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a sleeper sleeps if nothing wakes it: longer than [`LIMIT`], within which the late node wants to see it awake.
+/// The sleep limit in tests of wake-ups: longer than [`LIMIT`], within which the late node must see the sleeper awake.
 const OVERSLEPT: Duration = Duration::from_secs(40);
 
 type Node<R> = ToggleBarrier<<R as Rig>::Out, <R as Rig>::In>;
@@ -81,7 +81,7 @@ fn never_fails() -> Result<(), Infallible> {
     Ok(())
 }
 
-/// Opens all nodes from one thread, which is a fence by itself.
+/// Opens all nodes from one thread, which needs no other fence.
 fn open_all<R: Rig>(rig: &R, nodes: usize) -> Vec<Node<R>> {
     (0..nodes).map(|node| open::<R>(rig, node)).collect()
 }
@@ -91,7 +91,7 @@ fn open<R: Rig>(rig: &R, node: usize) -> Node<R> {
     ToggleBarrier::open(out, input, never_fails).expect("an idle barrier can be opened")
 }
 
-/// Runs `body(node, barrier)` with one thread for each node.
+/// Runs `body(node, barrier)` with one thread per node.
 fn with_threads<R: Rig>(barriers: Vec<Node<R>>, body: impl Fn(usize, &mut Node<R>) + Sync) {
     thread::scope(|scope| {
         for (node, mut barrier) in barriers.into_iter().enumerate() {
@@ -108,7 +108,7 @@ fn pass<R: Rig>(barrier: &mut Node<R>) {
         .expect("all nodes enter");
 }
 
-/// Polls long enough for any wrong release to be seen.
+/// Polls long enough to detect any wrong release.
 fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
     for _ in 0..200 {
         assert!(
@@ -147,7 +147,7 @@ pub fn no_rank_leaves_before_all_have_entered<R: Rig>() {
     }
 }
 
-/// The barrier counts what the nodes passed, neither less nor more.
+/// The number of releases equals the number of barriers passed.
 pub fn every_barrier_is_one_release<R: Rig>() {
     for nodes in [1, 2, 7] {
         let rig = R::build(nodes);
@@ -163,7 +163,7 @@ pub fn every_barrier_is_one_release<R: Rig>() {
     }
 }
 
-/// All but one have entered, in either direction of the wires, and no node gets through until it enters too.
+/// All but one have entered, in either direction of the wires, and no node leaves until that one enters too.
 pub fn a_late_node_holds_everyone<R: Rig>() {
     let nodes = 5;
     let rig = R::build(nodes);
@@ -210,7 +210,7 @@ pub fn open_clears_what_an_aborted_job_left<R: Rig>() {
     }
 }
 
-/// Withdraws the arrival of node 0 by `withdraw`; the others must then wait for it as if it had never come.
+/// Withdraws the arrival of node 0 by `withdraw`; the others must then wait for it as if it had never arrived.
 fn withdrawn<R: Rig>(withdraw: impl FnOnce(Node<R>)) {
     let nodes = 3;
     let rig = R::build(nodes);
@@ -276,7 +276,7 @@ pub fn a_wait_has_a_limit_and_can_be_resumed<R: Rig>() {
     }
 }
 
-/// Every node late once, in both directions.
+/// Each node is late once, in both directions.
 pub fn good_wires_pass_the_self_test<R: Rig>() {
     let nodes = 4;
     let rig = R::build(nodes);
@@ -295,9 +295,9 @@ pub fn good_wires_pass_the_self_test<R: Rig>() {
     });
 }
 
-/// All but one sleep in the kernel, as far as the port can, and the late node finds all of them awake after each release.
+/// All but one node sleep in the kernel, if the port supports it, and the late node finds all of them awake after each release.
 ///
-/// No sleeper has a net here: one that misses its wake-up sleeps until the late node has given up.
+/// The sleepers have no backup timeout: one that misses its wake-up sleeps until the late node has given up.
 pub fn a_sleeper_is_woken_by_the_release<R: Rig>()
 where
     R::In: InputEvents,
@@ -321,7 +321,7 @@ where
             });
         }
         for round in 1..=ROUNDS {
-            // Now the others are asleep, now they are about to.
+            // Sometimes the others are asleep already, sometimes they are about to sleep.
             if round % 3 != 0 {
                 thread::sleep(Duration::from_micros(500 * (round % 4)));
             }

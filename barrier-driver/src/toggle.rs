@@ -1,7 +1,7 @@
 //! One node's end of the toggle barrier: open, enter, poll or wait, close.
 //!
-//! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it lives.
-//! The protocol and the argument for the remembered level are at the head of the crate.
+//! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it exists.
+//! The crate documentation describes the protocol and why the remembered level is correct.
 
 use crate::{CloseError, EnterError, OpenError, PinFault, WaitError};
 use core::task::Poll;
@@ -10,10 +10,10 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 #[cfg(feature = "std")]
 use std::time::Instant;
 
-/// How often `close` writes the level back before it gives up on a wire that will not stay still.
+/// How many times `close` writes the level back before it gives up on a wire that does not become stable.
 ///
-/// Without a fault the second try succeeds: the barrier may complete between our read and our write,
-/// but then our wire is not idle and the barrier can complete at most once more.
+/// Without a fault the second try succeeds: the barrier may complete between this node's read and its write,
+/// but then its wire is not idle and the barrier can complete at most once more.
 const CLOSE_TRIES: u32 = 3;
 
 /// The driver of one node's wire pair.
@@ -25,25 +25,25 @@ pub struct ToggleBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     input: I,
     /// The level of the last completed barrier; while the node is out, also the level on its wire.
     level: PinState,
-    /// Whether the wire has the opposite level, that is, the node is in the barrier.
+    /// True if the wire has the opposite level, that is, the node is in the barrier.
     entered: bool,
-    /// Whether the wire has been left idle for good, so that dropping has nothing to do.
+    /// True if the wire has been left idle by `close`, so that drop has nothing to do.
     closed: bool,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
-    /// Makes the wire idle, meets the other nodes in `fence`, and checks that nothing has moved.
+    /// Makes the wire idle, synchronises with the other nodes in `fence`, and checks that the barrier's wire has not changed.
     ///
-    /// All nodes have to open together, and `fence` must return only after all of them have called theirs;
-    /// it is the one thing the hardware barrier needs a software barrier for.
+    /// All nodes must open together, and `fence` must return only after all of them have called theirs;
+    /// this is the only software barrier that the hardware barrier needs.
     ///
-    /// * An output left over from power-on or an aborted job is overwritten by the idle level.
+    /// * An output left over from power-on or an aborted job is overwritten with the idle level.
     /// * A release that such leftovers were about to cause happens before the last fence returns,
-    ///   and the node that read the level before it refuses: it opens cleanly when tried again.
-    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) finds it.
+    ///   and a node that read the level before it returns an error: the next try opens cleanly.
+    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) detects it.
     ///
-    /// On refusal the wire is left idle, if the port permits.
-    /// A node that opened while another refused closes again: whether to use the barrier is for all to agree on.
+    /// After an error the wire is left idle, if the port permits.
+    /// A node that opened while another failed must close again: all nodes have to agree whether to use the barrier.
     pub fn open<F>(
         out: O,
         input: I,
@@ -75,9 +75,9 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         Ok(self.go()?)
     }
 
-    /// Enters; the caller knows that this node is in no barrier.
+    /// Enters; the caller has checked that this node is in no barrier.
     pub(crate) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
-        // Entered even if the port fails, for the level may have reached the wire; `close` then withdraws it.
+        // Marked as entered even if the port fails, because the level may have reached the wire; `close` then withdraws it.
         self.entered = true;
         self.write(!self.level)
     }
@@ -97,13 +97,13 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// Polls until the release, calling `progress` between polls, for at most `limit`.
     ///
-    /// `progress` serves whatever the other nodes may still need from this one in order to arrive,
-    /// and it decides how the wait treats the processor: it may spin, yield or sleep.
-    /// After a time-out the node is still in the barrier: it may wait again, or close.
+    /// `progress` serves whatever the other nodes still need from this one in order to arrive,
+    /// and it decides how the wait uses the processor: it may spin, yield or sleep.
+    /// After a timeout the node is still in the barrier: it may wait again, or close.
     ///
-    /// A release may come between a poll and the sleep of `progress`, so a sleep needs a bell that remembers having been
-    /// rung, or a time limit.
-    /// A caller whose bell only rings sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
+    /// The release may occur between a poll and a sleep in `progress`, so the sleep needs a doorbell that remembers
+    /// rings, or a timeout.
+    /// A caller whose doorbell only wakes sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
     #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
@@ -113,16 +113,16 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.wait_by(stopwatch(), progress, limit)
     }
 
-    /// `wait` by another clock than the machine's: `now` is the time since any instant of the caller's choice.
+    /// `wait` with another clock than the machine's: `now` returns the time since any fixed instant.
     ///
-    /// A simulator's time passes as its accesses do; a microcontroller's comes from a timer.
+    /// A simulator's time advances with its accesses; a microcontroller's comes from a timer.
     pub fn wait_by(
         &mut self,
         mut now: impl FnMut() -> Duration,
         mut progress: impl FnMut(),
         limit: Duration,
     ) -> Result<(), WaitError<O::Error>> {
-        // The common case is a first poll that fails and a limit far away, so the clock starts after it.
+        // The first poll usually finds no release and the limit is far away, so the clock starts after it.
         if self.poll()?.is_ready() {
             return Ok(());
         }
@@ -142,38 +142,38 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         }
     }
 
-    /// Puts the wire back to idle, withdrawing an arrival that has not been released.
+    /// Restores the wire to idle, withdrawing an arrival that has not been released.
     ///
-    /// Dropping does the same and cannot report a failure.
-    /// If the others complete the barrier while it is being withdrawn, the wire follows to the new idle level.
+    /// Dropping does the same but cannot report a failure.
+    /// If the others complete the barrier while the arrival is being withdrawn, the wire follows to the new idle level.
     pub fn close(mut self) -> Result<(), CloseError<O::Error>> {
         let result = self.rest();
         self.closed = true;
         result
     }
 
-    /// Whether this node is in the barrier and has not been seen to leave it.
+    /// Returns true if this node has entered the barrier and has not yet polled its release.
     pub const fn is_entered(&self) -> bool {
         self.entered
     }
 
-    /// The remembered level: what the barrier's wire had when this node last left.
+    /// The remembered level: that of the barrier's wire when this node last left.
     pub const fn level(&self) -> PinState {
         self.level
     }
 
-    /// The pin that the barrier's wire ends at.
+    /// The input pin, which reads the barrier's wire.
     pub(crate) const fn input(&mut self) -> &mut I {
         &mut self.input
     }
 
-    /// Whether the barrier's wire still has the level that this node remembers; it is asked outside of barriers.
+    /// Returns true if the barrier's wire still has the remembered level; called outside of barriers.
     #[cfg(feature = "std")]
     pub(crate) fn is_still(&mut self) -> Result<bool, PinFault<O::Error>> {
         Ok(self.read()? == self.level)
     }
 
-    /// Writes the level that is read until both agree.
+    /// Reads the level and writes it to the wire, until a second read agrees.
     fn rest(&mut self) -> Result<(), CloseError<O::Error>> {
         for _ in 0..CLOSE_TRIES {
             let idle = self.read()?;
@@ -199,7 +199,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     }
 }
 
-/// The machine's clock, started when it is first looked at.
+/// A stopwatch on the machine's clock, started by its first reading.
 #[cfg(feature = "std")]
 pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
     let mut start = None;
@@ -209,7 +209,7 @@ pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for ToggleBarrier<O, I> {
     fn drop(&mut self) {
         if !self.closed {
-            // No caller is left to tell: a node that unwinds has its own error, and the others have their time limit.
+            // No caller can receive the error: a node that unwinds reports its own, and the other nodes have their time limit.
             let _ = self.rest();
         }
     }

@@ -1,15 +1,15 @@
-//! Waits that sleep until the pin's interrupt, for executors of microcontrollers.
+//! Asynchronous waits that sleep until the pin's interrupt, for executors on microcontrollers.
 
 use crate::{PinFault, ToggleBarrier};
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 use embedded_hal_async::digital::Wait;
 
 impl<O: OutputPin, I: InputPin<Error = O::Error> + Wait> ToggleBarrier<O, I> {
-    /// Waits for the release of the barrier that this node is in, asleep between interrupts; at once if it is in none.
+    /// Waits for the release of the barrier that this node is in, asleep between interrupts; returns at once if it is in none.
     ///
-    /// A level and not an edge is waited for, so a release between the poll and the sleep is not missed;
-    /// the level is read once more after waking, so a pulse that has gone is not taken for a release.
-    /// A time limit is the caller's: a future that is dropped leaves the node in the barrier, where it may wait again or close.
+    /// It waits for a level, not an edge, so a release between the poll and the sleep is not missed;
+    /// it reads the level once more after waking, so a pulse that has ended is not taken for a release.
+    /// The caller implements a time limit: dropping the future leaves the node in the barrier, where it may wait again or close.
     pub async fn released(&mut self) -> Result<(), PinFault<O::Error>> {
         while self.poll()?.is_pending() {
             let awaited = !self.level();
@@ -35,11 +35,11 @@ mod tests {
     use fpga_model::ToggleMachine;
     use std::rc::Rc;
 
-    /// A board of two nodes whose clock runs when the test asks for it.
+    /// A board of two nodes whose clock is advanced by the test.
     struct Board {
         machine: Cell<ToggleMachine>,
         wires: Cell<u64>,
-        /// How often a pin has been read, so that a node that spins is found out.
+        /// The number of reads of a pin, which detects a node that spins.
         reads: Cell<usize>,
         sleepers: RefCell<Vec<Waker>>,
     }

@@ -1,4 +1,4 @@
-//! Version 2's driver against the model and against the RTL: the port suite for each channel, and what programming promises.
+//! Version 2's driver against the model and against the RTL: the port suite for each channel, and the guarantees of programming.
 
 mod channel_board;
 
@@ -15,7 +15,7 @@ use std::convert::Infallible;
 use std::thread;
 use std::time::Duration;
 
-/// A channel between two nodes that are no members and whose lines are never at rest together.
+/// A channel whose members are between two non-member nodes, of which one drives its line high and the other low.
 struct Channel<M, const C: usize>(Board<M>);
 
 impl<M: Machine, const C: usize> Rig for Channel<M, C> {
@@ -65,7 +65,7 @@ mod model {
     }
 }
 
-/// The whole suite over a pipe would take a minute; these three claims are those that a wrong machine breaks.
+/// The whole suite over a pipe would take a minute; these three tests are those that a wrong machine fails.
 #[test]
 fn the_rtl_keeps_the_suite_on_its_first_and_last_channel() {
     if rtl::is_there() {
@@ -75,7 +75,7 @@ fn the_rtl_keeps_the_suite_on_its_first_and_last_channel() {
     }
 }
 
-/// Makes each claim a test of the model and of the RTL.
+/// Makes each function a test of the model and of the RTL.
 macro_rules! on_both {
     ($($claim:ident)*) => {
         mod by_model {
@@ -109,7 +109,7 @@ fn met() -> Result<(), Infallible> {
 type Leader<M> = Programmer<Wire<M>, Wire<M>, Clock<M>>;
 type Member<M> = ChannelBarrier<Wire<M>, ReleaseLine<Wire<M>>>;
 
-/// Opens all members of a seat from one thread, which is a fence by itself; the lowest takes the channel.
+/// Opens all members of a seat from one thread, which needs no other fence; the lowest-numbered takes the channel.
 fn open_all<M: Machine>(board: &Board<M>, seat: Seat, leader: &mut Leader<M>) -> Vec<Member<M>> {
     let nodes = (0..NODES).filter(|node| seat.members >> node & 1 == 1);
     let mut leader = Some(leader);
@@ -182,9 +182,9 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
     }
 }
 
-/// One row for each line, one column for each access to the port; the model's and the RTL's are the same.
+/// One row per line, one column per access to the port; the model's and the RTL's are the same.
 ///
-/// Node 2 is in both channels, and node 3 comes late: channel 1 passes two barriers in that time.
+/// Node 2 is in both channels, and node 3 is late: meanwhile channel 1 passes two barriers.
 const TWO_CHANNELS: &str = include_str!("golden/two_channels.txt");
 
 fn two_channels_at_once_are_this_waveform<M: Machine>() {
@@ -256,7 +256,7 @@ fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
     };
     let mut leader = board.node(1).programmer();
     let (out, input) = board.node(1).channel(3);
-    // Node 2 of this seat has not opened, so its line still is where a dead job has left it.
+    // Node 2 of this seat has not opened, so its line still has the level that a dead job has left.
     let opened = ChannelBarrier::open(out, input, seat, Some(&mut leader), met);
     let refused = opened.err();
     assert_eq!(
@@ -317,7 +317,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
     };
     members[0].enter().expect("out of the barrier");
     members[2].enter().expect("out of the barrier");
-    // A limit of a thousand edges has not run out when the board has been asked, two thousand edges later it has.
+    // A limit of a thousand edges has not expired after the board's first queries; two thousand edges later it has.
     board.state().clock(3000);
     assert_eq!(
         leader.drop_members(1, 0b1000),
@@ -353,7 +353,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
         Ok(0b0111),
         "asked again it is done"
     );
-    // Whatever the dropped node does, the barriers are those of the others.
+    // The dropped node can do anything: the barriers are those of the other members.
     for round in 0..4 {
         if round == 2 {
             members[3].enter().expect("out of the barrier");
@@ -364,7 +364,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
         assert!(members[..3].iter_mut().all(ready), "round {round}");
     }
     assert_eq!(leader.counts(1), Ok(counts), "a new limit was not set");
-    // They rest, so the channel can be given back, wherever the line of the dropped node is.
+    // The members are at rest, so the channel can be freed, whatever the level of the dropped node's line.
     assert_eq!(leader.give_back(1), Ok(()));
 }
 
@@ -388,7 +388,7 @@ fn broken_serial_lines_are_told_apart<M: Machine>() {
     );
     board.state().fault = Fault::DataStuckLow;
     assert_eq!(leader.identify(), Err(ProgramError::Garbled { tries: 8 }));
-    // Another node holds the receiver: this one reads the release of channel 4.
+    // Another node has the receiver: this one reads the release of channel 4.
     board.state().fault = Fault::None;
     board.state().pins.select = 0b10;
     board.state().clock(20);

@@ -1,4 +1,4 @@
-//! The eureka driver against the model, beside a barrier, in any order of the nodes' steps.
+//! The eureka driver against the model, next to a barrier, with any order of the nodes' steps.
 
 use barrier_driver::{Eureka, EurekaError, Found, ToggleBarrier};
 use core::task::Poll;
@@ -10,14 +10,14 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// Both machines under one clock, which advances by a few edges with each access.
+/// Both machines on one clock, which advances by a few edges per access.
 struct Board {
     line: EurekaLine,
     says: u64,
     barrier: ToggleMachine,
     inputs: u64,
     edges_per_access: u64,
-    /// Wires to nodes that are inverted on the way.
+    /// True if the wires to the nodes are inverted.
     inverted: bool,
 }
 
@@ -119,7 +119,7 @@ fn open(board: &Rc<RefCell<Board>>, node: usize) -> Result<Line, EurekaError<Inf
     )
 }
 
-/// What a node does next.
+/// A node's next action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Search,
@@ -157,7 +157,7 @@ proptest! {
             })
             .collect();
         let rounds = finders.len();
-        // In each round some node finds it.
+        // The nodes that announce in each round, at least one.
         let finds = |round: usize, node: usize| {
             let mask = finders[round] % (1 << nodes);
             mask.max(1) >> node & 1 == 1
@@ -165,7 +165,7 @@ proptest! {
         let mut announced = vec![vec![false; nodes]; rounds];
         let mut firsts = vec![0; rounds];
         let mut heard = vec![0; rounds];
-        // A fair end, so that every run ends.
+        // A fair schedule at the end, so that every run terminates.
         let fair = (0..nodes * rounds * 20).map(|k| k % nodes);
         for node in order.iter().map(|node| node % nodes).chain(fair) {
             let Node { line, barrier, next, round } = &mut all[node];

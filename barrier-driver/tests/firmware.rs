@@ -1,8 +1,8 @@
-//! The driver on microcontrollers: several emulated ones with a Cortex-M0 pass barriers.
+//! The driver on emulated microcontrollers: several Cortex-M0 nodes pass barriers.
 //!
 //! The firmware of a real one, whose packages take a minute to compile, is built by `cargo xtask firmware`.
-//! Each node is a QEMU of its own that emulates a micro:bit; its serial line is its pins and its ring, in the words of
-//! `firmware/microbit/src/main.rs`. This program is the board: it holds the model of the barrier and the ends of all lines.
+//! Each node is a QEMU process that emulates a micro:bit; its serial line carries its pins and its ring, in the protocol of
+//! `firmware/microbit/src/main.rs`. This program is the board: it runs the model of the barrier and serves all lines.
 
 use fpga_model::ToggleMachine;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 const TARGET: &str = "thumbv6m-none-eabi";
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 const QEMU: &str = "qemu-system-arm";
-/// Far longer than any of these runs takes; then something hangs.
+/// Far longer than any of these runs; on expiry something hangs.
 const HANGS: Duration = Duration::from_secs(300);
-/// So many bytes of each ring line are lost, as by a node that is still booting.
+/// The number of bytes of each ring line that are lost, as while a node is still booting.
 const LOST: usize = 3;
 
-/// Says what is not checked, and whether that may be.
+/// Prints what is not tested; fails if skipping is not allowed.
 fn skipped(why: &str) {
     assert!(std::env::var_os(NO_SKIPS).is_none(), "{why}");
     eprintln!("SKIPPED: firmware: {why}");
 }
 
-/// Builds the emulated node; `None` if the compiler's library for the target is not there.
+/// Builds the emulated node; `None` if the standard library for the target is not installed.
 fn firmware() -> Option<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let target = ["--print", "target-libdir", "--target", TARGET];
@@ -46,7 +46,7 @@ fn firmware() -> Option<PathBuf> {
         .arg("--target-dir")
         .arg(&made)
         .current_dir(folder)
-        // Flags for this machine are none for the other.
+        // The compiler flags for this machine do not apply to the target.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .status()
@@ -55,14 +55,14 @@ fn firmware() -> Option<PathBuf> {
     Some(made.join(TARGET).join("debug/microbit"))
 }
 
-/// What the board knows.
+/// The state of the board.
 struct Board {
     machine: ToggleMachine,
     wires: u64,
-    /// How often each node has changed its wire, which is how often it has entered.
+    /// The number of times each node has changed its wire, which is how often it has entered.
     entered: Vec<u32>,
     passed: Vec<u32>,
-    /// The node whose wire is cut, and stays low.
+    /// The node whose wire is cut and stays low, if any.
     cut: Option<usize>,
 }
 
@@ -87,15 +87,15 @@ impl Board {
         self.machine.outputs() != 0
     }
 
-    /// Many edges pass while a byte is on a line.
+    /// Many edges pass while a byte is transmitted.
     fn run(&mut self) {
         self.machine.fast_forward(self.wires, 100);
     }
 
-    /// A node says that it has passed its next barrier; then all must have entered it.
+    /// A node reports that it has passed its next barrier; then all must have entered it.
     fn passed(&mut self, node: usize) {
         self.passed[node] += 1;
-        // The self-test goes up and down for every late node.
+        // The self-test uses both directions for every late node.
         let entered = 2 * self.entered.len() as u32 + self.passed[node];
         for (other, &times) in self.entered.iter().enumerate() {
             let barrier = self.passed[node];
@@ -114,13 +114,13 @@ enum End {
     Stopped(String),
 }
 
-/// QEMUs that end with the test, however it ends.
+/// QEMU processes that are killed at the end of the test, even if it fails.
 struct Nodes(Vec<Child>);
 
 impl Drop for Nodes {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // One that has ended is as good.
+            // An error means that the process has already ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -130,7 +130,7 @@ impl Drop for Nodes {
 /// Serves one node until it ends.
 fn serve(me: usize, from: ChildStdout, to: &[Mutex<ChildStdin>], board: &Mutex<Board>) -> End {
     let say = |node: usize, byte: u8| {
-        // A node that has ended hears nothing.
+        // A node that has ended receives nothing; the error is ignored.
         let _ = to[node].lock().expect("a line").write_all(&[byte]);
     };
     let mut from = BufReader::new(from);
@@ -219,7 +219,7 @@ fn run(
                 scope.spawn(move || serve(me, from, to, board))
             })
             .collect();
-        // Its threads end when QEMU does, so a hang becomes an end without a word.
+        // The node's threads end when QEMU does, so killing QEMU turns a hang into an end without a report.
         let (over, children) = (&over, &mut children);
         scope.spawn(move || {
             let started = Instant::now();
@@ -270,7 +270,7 @@ fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
             "an even number of barriers brings all wires back"
         );
     }
-    // A wire that is cut is found before a barrier is passed, and at both ends.
+    // A cut wire is detected before a barrier is passed, by both nodes.
     let (board, ends) = run(&microbit, 2, 2, 20, Some(1));
     assert_eq!(board.passed, [0, 0]);
     for end in ends {

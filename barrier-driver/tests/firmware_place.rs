@@ -1,11 +1,11 @@
-//! What the firmware makes of `NODE` and `NODES` when it is built: a wrong number is an error of the compiler.
+//! Parsing of `NODE` and `NODES` when the firmware is built: a wrong number is a compiler error.
 
 #[path = "../firmware/node/src/environment.rs"]
 mod environment;
 
 use environment::place;
 
-/// What the compiler would print in place of a program.
+/// The compiler's error message.
 fn refused(node: &'static str, nodes: &'static str) -> String {
     let panic = std::panic::catch_unwind(|| place(Some(node), Some(nodes)));
     let panic = panic.expect_err("there is no such node");

@@ -11,7 +11,7 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// A model whose clock advances by a few edges with each access to a wire.
+/// A model whose clock advances by a few edges per access to a wire.
 struct Board {
     machine: ToggleMachine,
     inputs: u64,
@@ -28,7 +28,7 @@ impl Board {
 struct Wire {
     board: Arc<Mutex<Board>>,
     node: usize,
-    /// An inverting pin, as BUSY of a parallel port.
+    /// True for an inverting pin, as BUSY of a parallel port.
     inverted: bool,
 }
 
@@ -138,7 +138,7 @@ fn open_refuses_an_input_that_moves_during_the_fence() {
             idle: PinState::Low
         })
     );
-    // The refusal left the wire idle at the new level, so that the next try succeeds.
+    // After the refusal the wire is idle at the new level, so the next try succeeds.
     assert_eq!(model.open(0).level(), PinState::High);
 }
 
@@ -168,7 +168,7 @@ fn time_limits_are_counted_by_the_callers_clock() {
     let model = Model::new(2, 1);
     let mut node = model.open(0);
     node.enter().expect("idle");
-    // A clock of the caller's that goes on by an hour with each look, of which no real time passes.
+    // A caller's clock that advances by an hour per reading, in no real time.
     let mut hours = 0;
     let now = || {
         hours += 1;
@@ -192,7 +192,7 @@ fn closing_during_a_release_follows_to_the_new_idle_level() {
     let (mut a, mut b) = (model.open(0), model.open(1));
     a.enter().expect("idle");
     b.enter().expect("idle");
-    // The release is now in the synchronisers: `a` reads the old level and the barrier toggles under its hands.
+    // The release is now in the synchronisers: `a` reads the old level and the barrier toggles during its close.
     assert_eq!(a.close(), Ok(()));
     let board = model.board();
     assert_eq!(board.inputs & 1, board.machine.outputs() & 1);
@@ -201,7 +201,7 @@ fn closing_during_a_release_follows_to_the_new_idle_level() {
 
 #[test]
 fn an_input_that_never_stays_still_cannot_be_closed() {
-    /// An open input in a noisy room.
+    /// An open input that picks up noise.
     struct Floating(bool);
     impl ErrorType for Floating {
         type Error = Infallible;
@@ -261,7 +261,7 @@ fn self_test_with_inverted_input(
                     };
                     let mut input = model.wire(me);
                     input.inverted = me == bad;
-                    // An inverted input looks idle to `open`: this is why there is a self-test.
+                    // An inverted input looks idle to `open`; only the self-test detects it.
                     let mut node = ToggleBarrier::open(model.wire(me), input, meet).expect("idle");
                     let hold = Duration::from_micros(50);
                     let test = SelfTest {
@@ -318,7 +318,7 @@ proptest! {
         left_over in any::<u64>(),
         schedule in prop::collection::vec((0..8usize, 0..5u64), 0..400),
     ) {
-        // An access takes no edge here: the clock ticks only where the schedule says so.
+        // An access takes no edge here: the clock ticks only where the schedule requires it.
         let model = Model::new(nodes, 0);
         model.board().inputs = left_over;
         model.board().clock(10);

@@ -1,4 +1,4 @@
-//! The README's tables are held to the code: every port's text is there, and every hazard names a test that exists.
+//! Checks the README's tables against the code: every port's text is listed, and every hazard names an existing test.
 
 use barrier_driver::ports::PORTS;
 use std::fs;
@@ -29,7 +29,7 @@ fn every_port_is_in_the_table_with_its_text() {
     }
 }
 
-/// All sources in which the tests of hazards are.
+/// The concatenated sources that contain the hazards' tests.
 fn sources() -> String {
     let folders = [
         "barrier-driver/src",

@@ -1,7 +1,7 @@
-//! How many clock cycles a second the model simulates on random stimulus: `cargo bench -p fpga-model`.
+//! Throughput of the model in clock cycles per second on random stimulus: `cargo bench -p fpga-model`.
 //!
-//! At each cycle every node that has not arrived arrives with probability one half,
-//! so that barriers complete at a random distance and no branch can be predicted.
+//! In each cycle every node that has not arrived arrives with probability one half,
+//! so barriers complete at random intervals and no branch is predictable.
 
 use fpga_model::{CLOCK_HZ, ToggleMachine};
 use std::{hint::black_box, time::Instant};
@@ -19,7 +19,7 @@ fn main() {
         let (mut inputs, mut random) = (0u64, 0x9e37_79b9_7f4a_7c15u64);
         let start = Instant::now();
         for _ in 0..CYCLES {
-            // Xorshift64 (Marsaglia 2003): three shifts a cycle are the whole cost of the stimulus.
+            // Xorshift64 (Marsaglia 2003): the stimulus costs only three shifts per cycle.
             random ^= random << 13;
             random ^= random >> 7;
             random ^= random << 17;

@@ -1,6 +1,6 @@
-//! The eureka line: one of the nodes has found it, and all hear so.
+//! The eureka line: a global flag that any node can raise, with the identity of the first node that did.
 //!
-//! It lies beside a barrier and has wires of its own, one from each node and two to each.
+//! It is next to a barrier and has wires of its own, one from each node and two to each.
 //!
 //! ```text
 //! pin -> stage1 -> stage2 -> filter -> any high? ----------> found -> to all nodes
@@ -8,18 +8,18 @@
 //! the barrier's level -> has it changed? ----> clears both
 //! ```
 //!
-//! A node says so by raising its wire, and the line to all nodes is high [`LATENCY_EDGES`] edges later.
-//! With it the wire to one node is high, which has won: that with the lowest number of those seen at that edge.
-//! Both stay until the barrier releases, which is when all have entered it, so no node misses it, however late it looks;
-//! they are low an edge later. A node lowers its wire before it enters the barrier, so behind it a new round begins.
+//! A node raises its wire, and [`LATENCY_EDGES`] edges later the line to all nodes is high.
+//! At the same edge the wire to one node, the winner, goes high: the lowest-numbered of those seen at that edge.
+//! Both stay high until the barrier releases, which is when all nodes have entered it, so no node misses them, however late it polls;
+//! they are low one edge later. A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
-//! The filter is that of the barrier ([`crate::filter`]); each sample beyond the first adds an edge.
+//! The filter is the barrier's ([`crate::filter`]); each sample beyond the first adds an edge.
 //! In the RTL: `eureka_line`.
 
 use crate::filter::{BadFilter, Filter, FilteredMachine};
 use crate::{LATENCY_EDGES, MAX_NODES};
 
-/// The flip-flops of the line, beside those of the filter.
+/// The flip-flops of the line, apart from the filter's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EurekaRegisters {
     /// First synchroniser stage.
@@ -28,26 +28,26 @@ pub struct EurekaRegisters {
     pub stage2: u64,
     /// The line to all nodes.
     pub found: bool,
-    /// The wires to the nodes of which one was first.
+    /// The wires to the individual nodes, of which the first node's is high.
     pub first: u64,
-    /// The barrier's level at the last edge.
+    /// The barrier's level at the previous edge.
     pub release: bool,
 }
 
-/// The eureka line of some nodes.
+/// The eureka line of a number of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EurekaLine {
     wires: u64,
-    /// The count at which one further sample is enough.
+    /// The count at which one more sample is enough.
     full: u16,
     registers: EurekaRegisters,
     filter: Filter,
 }
 
 impl EurekaLine {
-    /// As it is after power-on: every flip-flop is clear.
+    /// The line after power-on: every flip-flop is clear.
     pub fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
-        // What cannot be built is the same.
+        // The limits are the same as the barrier's.
         let machine = FilteredMachine::new(nodes, samples)?;
         Ok(Self {
             wires: machine.wires(),
@@ -57,14 +57,14 @@ impl EurekaLine {
         })
     }
 
-    /// The reset line: every flip-flop to its power-on level.
+    /// The reset line: sets every flip-flop to its power-on level.
     pub fn reset(&mut self) {
         self.registers = EurekaRegisters::default();
         self.filter = Filter::default();
     }
 
-    /// One rising clock edge with these levels at the input pins, and this level of the barrier, which has the same clock;
-    /// returns the line to all nodes after it.
+    /// One rising clock edge with these levels at the input pins and this level of the barrier, which has the same clock;
+    /// returns the level of the line to all nodes after it.
     #[inline]
     pub fn step(&mut self, inputs: u64, release: bool) -> bool {
         let says = self.seen();
@@ -74,7 +74,7 @@ impl EurekaLine {
             (r.found, r.first) = (false, 0);
         } else if !r.found {
             r.found = says != 0;
-            // The lowest bit that is set.
+            // The lowest set bit.
             r.first = says & says.wrapping_neg();
         }
         r.release = release;
@@ -83,10 +83,10 @@ impl EurekaLine {
         r.found
     }
 
-    /// Does `edges` steps with constant inputs and a constant level of the barrier.
+    /// Simulates `edges` steps with constant inputs and a constant level of the barrier.
     ///
-    /// A synchronous machine that one edge does not change rests until its inputs change, so this takes few steps however
-    /// many the edges are.
+    /// A synchronous machine that one edge does not change stays constant until its inputs change, so this takes few steps for
+    /// any number of edges.
     pub fn fast_forward(&mut self, inputs: u64, release: bool, edges: u64) -> bool {
         for _ in 0..edges {
             let before = *self;
@@ -98,7 +98,7 @@ impl EurekaLine {
         self.found()
     }
 
-    /// The line with these flip-flops, and those of its filter clear; a filter of one sample has none.
+    /// The line with these flip-flops and a clear filter; a filter of one sample has no flip-flops.
     #[must_use]
     pub fn load(&self, registers: EurekaRegisters) -> Self {
         Self {
@@ -108,17 +108,17 @@ impl EurekaLine {
         }
     }
 
-    /// Edges from a wire's rise at the pin to the line's.
+    /// Edges from the rise of a wire at the pin to the rise of the line.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
 
-    /// Whether any node has found it.
+    /// Returns true if the line is high: a node has raised it.
     pub const fn found(&self) -> bool {
         self.registers.found
     }
 
-    /// Which node was the first.
+    /// The first node that raised the line.
     pub const fn first(&self) -> Option<usize> {
         match self.registers.first {
             0 => None,
@@ -126,17 +126,17 @@ impl EurekaLine {
         }
     }
 
-    /// What the line decides on at the next edge.
+    /// The filtered levels that the line evaluates at the next edge.
     pub fn seen(&self) -> u64 {
         self.filter.seen(self.registers.stage2, self.full)
     }
 
-    /// How many nodes it has, at most [`MAX_NODES`].
+    /// The number of nodes, at most [`MAX_NODES`].
     pub const fn nodes(&self) -> usize {
         MAX_NODES - self.wires.leading_zeros() as usize
     }
 
-    /// The flip-flops, but for those of the filter; to be stored and put back by [`load`](Self::load).
+    /// The flip-flops without the filter's, to be stored and loaded again with [`load`](Self::load).
     pub const fn registers(&self) -> EurekaRegisters {
         self.registers
     }

@@ -1,40 +1,40 @@
-//! The toggle barrier behind a filter: a wire's level counts when a set number of samples in a row agree on it.
+//! The toggle barrier with a glitch filter: a wire's level changes when a set number of consecutive samples agree.
 //!
 //! # The filter
 //!
-//! Behind the two synchroniser stages each wire has a *held* level and a count of samples in a row that differ from it.
-//! The machine sees the new level at the sample that makes the count full, and the held level until then:
+//! After the two synchroniser stages each wire has a *held* level and a count of consecutive samples that differ from it.
+//! The machine receives the new level at the sample that completes the count, and the held level until then:
 //!
 //! ```text
 //! pin -> stage1 -> stage2 -+-> [count of samples that differ from held] -> full? -+-> machine
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! A pulse of fewer samples than that is nothing to the machine, whether a glitch, a neighbour's edge or a bounce made it.
+//! The machine does not see a pulse of fewer samples, whether a glitch, crosstalk or contact bounce caused it.
 //! With `samples` = 1 it is [`ToggleMachine`](crate::ToggleMachine) to the edge; each further sample delays a release by one edge.
 //!
-//! # What a pulse must last
+//! # Pulse length
 //!
-//! `samples` samples span `samples - 1` periods: a pulse that lasts no longer than that is never seen, whatever its phase,
-//! and one of `samples` periods or more always is.
+//! `samples` samples span `samples - 1` periods: a pulse that lasts no longer than that never passes, whatever its phase,
+//! and one of `samples` periods or more always passes.
 //!
 //! In the RTL: `level_filter`, and the parameter `FILTER` of `toggle_barrier`.
 
 use crate::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 use core::fmt;
 
-/// As many samples as a count of eight bits can make agree: 10 us at 25.175 MHz.
+/// The maximum number of samples, which an eight-bit count allows: 10 us at 25.175 MHz.
 pub const MAX_SAMPLES: u16 = 256;
 
 /// Bits of the counts; bit `n` of plane `p` is bit `p` of the count of node `n`.
 const PLANES: usize = 8;
 
-/// What cannot be built.
+/// Parameters that no filter can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadFilter {
-    /// The barrier itself.
+    /// The number of nodes of the barrier.
     Nodes(BadNodeCount),
-    /// A level needs 1 to [`MAX_SAMPLES`] samples.
+    /// The number of samples, which must be 1 to [`MAX_SAMPLES`].
     Samples(u16),
 }
 
@@ -52,23 +52,23 @@ impl fmt::Display for BadFilter {
 
 impl core::error::Error for BadFilter {}
 
-/// The flip-flops of the filter, of all wires.
+/// The filter flip-flops of all wires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The level of each wire that counts.
+    /// The filtered level of each wire.
     pub held: u64,
-    /// How many samples in a row have differed from it, bit by bit.
+    /// The number of consecutive samples that have differed from it, in bit planes.
     count: [u64; PLANES],
 }
 
 impl Filter {
-    /// How many samples in a row have differed from the held level of this node's wire.
+    /// The number of consecutive samples that have differed from the held level of this node's wire.
     pub fn count(&self, node: usize) -> u16 {
         let bits = self.count.iter().enumerate();
         bits.fold(0, |sum, (p, plane)| sum | ((plane >> node & 1) as u16) << p)
     }
 
-    /// The same filter with this held level and count of a node's wire.
+    /// The same filter with another held level and count of a node's wire.
     pub fn with(mut self, node: usize, held: bool, count: u16) -> Self {
         let put = |word: &mut u64, bit: bool| *word = *word & !(1 << node) | u64::from(bit) << node;
         put(&mut self.held, held);
@@ -78,7 +78,7 @@ impl Filter {
         self
     }
 
-    /// The wires whose count is `full`: one further sample that differs is enough.
+    /// The wires whose count is `full`: one more differing sample changes the level.
     #[inline]
     fn is_full(&self, full: u16) -> u64 {
         let planes = self.count.iter().enumerate();
@@ -87,7 +87,7 @@ impl Filter {
         })
     }
 
-    /// What the machine sees of these synchronised levels.
+    /// The filtered levels that the machine receives for these synchronised levels.
     #[inline]
     pub(crate) fn seen(&self, levels: u64, full: u16) -> u64 {
         let differs = levels ^ self.held;
@@ -99,7 +99,7 @@ impl Filter {
     pub(crate) fn step(&mut self, levels: u64, full: u16) {
         let differs = levels ^ self.held;
         let turns = differs & self.is_full(full);
-        // A count goes on where the sample differs and is not the last that is needed; else it starts again.
+        // A count continues where the sample differs and does not complete the count; else it restarts.
         let goes_on = differs & !turns;
         let mut carry = goes_on;
         for plane in &mut self.count {
@@ -111,18 +111,18 @@ impl Filter {
     }
 }
 
-/// The toggle barrier of some wire pairs, each behind a filter.
+/// A toggle barrier with a filter on each wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilteredMachine {
     wires: u64,
-    /// The count at which one further sample is enough.
+    /// The count at which one more sample is enough.
     full: u16,
     registers: Registers,
     filter: Filter,
 }
 
 impl FilteredMachine {
-    /// As it is after power-on: every flip-flop is clear.
+    /// The machine after power-on: every flip-flop is clear.
     pub const fn new(nodes: usize, samples: u16) -> Result<Self, BadFilter> {
         let machine = match ToggleMachine::new(nodes) {
             Ok(machine) => machine,
@@ -142,17 +142,17 @@ impl FilteredMachine {
         })
     }
 
-    /// How many samples make a level.
+    /// The number of samples that must agree.
     pub const fn samples(&self) -> u16 {
         self.full + 1
     }
 
-    /// Edges from the last arrival at the pin to the release, and until constant inputs change nothing any more.
+    /// Edges from the last arrival at the pin to the release, and until constant inputs change nothing.
     pub const fn latency_edges(&self) -> u64 {
         LATENCY_EDGES + self.full as u64
     }
 
-    /// The reset line: every flip-flop to its power-on level; the count of releases goes on.
+    /// The reset line: sets every flip-flop to its power-on level; the count of releases continues.
     pub fn reset(&mut self) {
         self.registers = Registers {
             releases: self.registers.releases,
@@ -180,8 +180,8 @@ impl FilteredMachine {
         r.output
     }
 
-    /// Exactly `cycles` steps with constant inputs, at most [`latency_edges`](Self::latency_edges) of which are taken:
-    /// by then both stages and every held level are the inputs, and the machine has decided on them.
+    /// Simulates exactly `cycles` steps with constant inputs. It takes at most [`latency_edges`](Self::latency_edges) of them:
+    /// after those, both stages and every held level equal the inputs, and the machine has decided on them.
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         for _ in 0..cycles.min(self.latency_edges()) {
             self.step(inputs);
@@ -203,22 +203,22 @@ impl FilteredMachine {
         self.registers.output
     }
 
-    /// How often the output has toggled since power-on.
+    /// The number of times the output has toggled since power-on.
     pub const fn releases(&self) -> u64 {
         self.registers.releases
     }
 
-    /// What the machine sees at the next edge.
+    /// The levels that the machine receives at the next edge.
     pub fn seen(&self) -> u64 {
         self.filter.seen(self.registers.stage2, self.full)
     }
 
-    /// The wires that exist, as a mask.
+    /// The mask of existing wires.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// The flip-flops of synchronisers and machine.
+    /// The flip-flops of the synchronisers and the machine.
     pub const fn registers(&self) -> Registers {
         self.registers
     }

@@ -4,7 +4,7 @@
 //!
 //! Every node drives one wire to the barrier and reads one wire from it.
 //! All wires from the barrier carry the same level.
-//! A node enters by changing its own wire, and may leave when the barrier's wire has followed.
+//! A node enters by toggling its own wire, and may leave when the barrier's wire has followed.
 //! This is the hardware of Hoefler, Squyres, Mehlan, Mietke and Rehm,
 //! "Implementing a Hardware-based Barrier in Open MPI", Chemnitz 2005:
 //!
@@ -17,31 +17,31 @@
 //!            +--------+   +--------+   +----------------------+   +--------+
 //! ```
 //!
-//! Two flip-flops for each wire bring the asynchronous arrival into the clock domain.
-//! The two-state machine is one flip-flop, and that flip-flop is also the registered output:
+//! Two flip-flops per wire synchronise the asynchronous arrival to the clock domain.
+//! The two-state machine is one flip-flop, which is also the registered output:
 //! in state 0 it waits for all ones, in state 1 for all zeros,
-//! which is one condition, "every synchronised wire differs from the output".
+//! which is one condition: `every synchronised wire differs from the output`.
 //!
 //! # Latency, cycle by cycle
 //!
 //! Let the last arrival be stable at its pin before clock edge 1.
 //!
-//! | edge | what it does                              | pins of the barrier |
+//! | edge | action                                    | pins of the barrier |
 //! |------|-------------------------------------------|---------------------|
 //! | 1    | `stage1` samples the arrival              | old level           |
-//! | 2    | `stage2` takes it over                    | old level           |
+//! | 2    | `stage2` samples `stage1`                 | old level           |
 //! | 3    | every wire differs from the output: toggle | **new level**       |
 //!
-//! So a release is seen [`LATENCY_EDGES`] edges after the last arrival.
-//! At 25.175 MHz that is 79 to 119 ns, depending on where in the period the arrival fell.
+//! So a release appears [`LATENCY_EDGES`] edges after the last arrival.
+//! At 25.175 MHz that is 79 to 119 ns, depending on the phase of the arrival within the clock period.
 //!
-//! # Which code may touch what
+//! # State
 //!
-//! A [`ToggleMachine`] is a plain value; nothing is shared and nothing is hidden.
-//! [`Registers`] are its flip-flops, to be stored elsewhere (the simulator keeps them in shared memory) and put back.
+//! A [`ToggleMachine`] is a plain value without shared or hidden state.
+//! [`Registers`] are its flip-flops, which can be stored elsewhere (the simulator keeps them in shared memory) and loaded again.
 //!
-//! Behind a filter, which noise on the wires does not pass, it is a [`filter::FilteredMachine`].
-//! Beside it, a line on which one node tells all others that it has found it, is [`eureka::EurekaLine`].
+//! With a glitch filter on the wires it is a [`filter::FilteredMachine`].
+//! The flag line next to the barrier, which one node raises to notify all others, is [`eureka::EurekaLine`].
 //! Version 2, several barriers among chosen nodes, is a machine of its own: [`channels`].
 
 #![no_std]
@@ -54,14 +54,14 @@ pub mod filter;
 
 use core::fmt;
 
-/// The oscillator of the ALTERA UP1 board: one edge each 39.72 ns.
+/// The oscillator of the ALTERA UP1 board: one edge every 39.72 ns.
 pub const CLOCK_HZ: u64 = 25_175_000;
 
-/// As many wire pairs as fit one mask.
+/// The maximum number of wire pairs: the bits of one mask.
 pub const MAX_NODES: usize = 64;
 
 /// Clock edges from the last arrival at the pin to the release at the output,
-/// and therefore also the number of edges after which constant inputs change nothing any more.
+/// and therefore also the number of edges after which constant inputs change nothing.
 pub const LATENCY_EDGES: u64 = 3;
 
 /// The flip-flops of the machine, and the count of releases that the model keeps beside them.
@@ -72,20 +72,20 @@ pub const LATENCY_EDGES: u64 = 3;
 pub struct Registers {
     /// First synchroniser stage.
     pub stage1: u64,
-    /// Second synchroniser stage; what the two-state machine sees.
+    /// Second synchroniser stage: the input of the two-state machine.
     pub stage2: u64,
-    /// The output flip-flop, spread over all wires: no bit set or all of them.
+    /// The output flip-flop, replicated over all wires: no bit set or all of them.
     pub output: u64,
-    /// How often the output has toggled since power-on: one release each.
+    /// The number of times the output has toggled since power-on: one release each.
     pub releases: u64,
 }
 
-/// What computes an edge: the RTL under a simulator, in place of [`ToggleMachine::step`].
+/// Computes a clock edge: the RTL in a simulator, as a replacement for [`ToggleMachine::step`].
 ///
-/// A pure function: what the machine remembers from edge to edge is in its registers and nowhere else.
+/// A pure function: all state is in the registers.
 pub trait Gates: Sync {
     /// The flip-flops after one rising clock edge with these levels at the input pins.
-    /// The count of releases is the caller's: it is handed back as it came.
+    /// The caller maintains the count of releases: it is returned unchanged.
     fn edge(&self, before: Registers, inputs: u64) -> Registers;
 }
 
@@ -113,7 +113,7 @@ pub struct ToggleMachine {
 }
 
 impl ToggleMachine {
-    /// The machine as it is after power-on: FPGA configuration clears every flip-flop.
+    /// The machine after power-on: FPGA configuration clears every flip-flop.
     pub const fn new(nodes: usize) -> Result<Self, BadNodeCount> {
         if nodes == 0 || nodes > MAX_NODES {
             return Err(BadNodeCount(nodes));
@@ -130,8 +130,8 @@ impl ToggleMachine {
         })
     }
 
-    /// The same machine with other flip-flop contents, which are cut to the wires that exist.
-    /// An output that is neither all low nor all high cannot be held by one flip-flop; it is taken as high.
+    /// The same machine with other flip-flop contents, masked to the existing wires.
+    /// One flip-flop cannot hold an output that is neither all low nor all high; such an output is taken as high.
     #[inline]
     pub const fn load(self, registers: Registers) -> Self {
         let Self { wires, .. } = self;
@@ -154,7 +154,7 @@ impl ToggleMachine {
         }
     }
 
-    /// The reset line: every flip-flop to its power-on level; the count of releases goes on.
+    /// The reset line: sets every flip-flop to its power-on level; the count of releases continues.
     pub const fn reset(&mut self) {
         self.registers = Registers {
             stage1: 0,
@@ -180,14 +180,14 @@ impl ToggleMachine {
         r.output
     }
 
-    /// Exactly `cycles` steps with constant inputs, in constant time.
+    /// Simulates exactly `cycles` steps with constant inputs, in constant time.
     #[inline]
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         self.fast_forward_with(inputs, cycles, |_, _| ())
     }
 
-    /// [`fast_forward`](Self::fast_forward) that reports every release:
-    /// `on_release(edge, outputs)`, the first edge being number 1.
+    /// As [`fast_forward`](Self::fast_forward), and reports every release:
+    /// `on_release(edge, outputs)`, where the first edge is number 1.
     ///
     /// It steps at most [`LATENCY_EDGES`] times.
     /// After two edges both synchroniser stages hold `inputs`; the third edge decides on them.
@@ -220,7 +220,7 @@ impl ToggleMachine {
         first
     }
 
-    /// Whether no number of further edges changes anything while the inputs stay as they are.
+    /// Returns true if no further edge changes anything while the inputs stay constant.
     #[inline]
     pub const fn is_settled(&self, inputs: u64) -> bool {
         let Registers {
@@ -238,22 +238,22 @@ impl ToggleMachine {
         self.registers.output
     }
 
-    /// How often the output has toggled since power-on.
+    /// The number of times the output has toggled since power-on.
     pub const fn releases(&self) -> u64 {
         self.registers.releases
     }
 
-    /// The wires that exist, as a mask.
+    /// The mask of existing wires.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// How many wire pairs the machine has.
+    /// The number of wire pairs.
     pub const fn nodes(&self) -> usize {
         self.wires.count_ones() as usize
     }
 
-    /// The flip-flops, to be stored and put back by [`load`](Self::load).
+    /// The flip-flops, to be stored and loaded again with [`load`](Self::load).
     pub const fn registers(&self) -> Registers {
         self.registers
     }

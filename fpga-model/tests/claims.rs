@@ -1,4 +1,4 @@
-//! What the model promises, on directed and on arbitrary stimulus.
+//! Guarantees of the model, on directed and on random stimulus.
 
 use fpga_model::{BadNodeCount, LATENCY_EDGES, MAX_NODES, Registers, ToggleMachine};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What the eureka line promises, told without its flip-flops.
+//! Guarantees of the eureka line, checked from the outside, without its flip-flops.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::eureka::EurekaLine;
@@ -29,12 +29,12 @@ fn of_those_that_come_at_one_edge_the_lowest_is_first_until_the_barrier_releases
         (line.found(), line.first())
     };
     assert_eq!(hold(1 << 63 | 1 << 7, false), (true, Some(7)));
-    // A node that comes later is not first, and the one that goes was.
+    // A node that raises its wire later is not first, and a node that lowers its wire remains the first.
     assert_eq!(hold(1 << 63 | 1, false), (true, Some(7)));
     assert_eq!(hold(0, false), (true, Some(7)));
     assert_eq!(hold(0, true), (false, None));
     assert_eq!(hold(1, true), (true, Some(0)));
-    // A wire that is still high when the barrier releases says so again.
+    // A wire that is still high when the barrier releases raises the line again.
     assert_eq!(hold(1, false), (true, Some(0)));
     assert_eq!(hold(0, false), (true, Some(0)));
     assert_eq!(hold(0, true), (false, None));
@@ -65,7 +65,7 @@ proptest! {
             let released = history[at].1 == 0;
             level ^= released;
             let found = line.step(words[at], level);
-            // What the line decides on was at the pins two edges before this one.
+            // The levels that the line evaluates were at the pins two edges before this one.
             let told = at.checked_sub(2).map_or(0, |at| words[at]);
             first = match first {
                 _ if released => None,

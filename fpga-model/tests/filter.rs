@@ -1,4 +1,4 @@
-//! What the filter promises, against a filter that is told another way: by the history of each wire.
+//! Guarantees of the filter, compared with a second definition based on the history of each wire.
 
 use fpga_model::filter::{BadFilter, FilteredMachine, MAX_SAMPLES};
 use fpga_model::{LATENCY_EDGES, ToggleMachine};
@@ -8,7 +8,7 @@ fn machine(nodes: usize, samples: u16) -> FilteredMachine {
     FilteredMachine::new(nodes, samples).expect("a legal size")
 }
 
-/// The barrier told by histories: a wire has the level that its last `samples` samples agree on, or the one it had.
+/// The reference barrier: a wire has the level that its last `samples` samples agree on, or its previous level.
 struct Told {
     nodes: usize,
     samples: usize,
@@ -19,7 +19,7 @@ struct Told {
 
 impl Told {
     fn step(&mut self, inputs: u64) -> bool {
-        // Two stages: what is decided on now was at the pins two edges ago.
+        // Two stages: the samples evaluated now were at the pins two edges ago.
         self.history.push(inputs);
         let known = self.history.len().saturating_sub(2);
         let sample = |back: usize| known.checked_sub(back + 1).map_or(0, |at| self.history[at]);
@@ -50,7 +50,7 @@ proptest! {
         let mut told = Told { nodes, samples: samples.into(), history: Vec::new(), held: 0, output: false };
         let mut inputs = 0;
         for (change, edges) in toggles {
-            // All arrivals together now and then, or no barrier of many wires would ever release.
+            // Now and then all nodes arrive together; otherwise no barrier of many wires would ever release.
             inputs = if change % 3 == 0 { !machine.outputs() } else { inputs ^ change } & machine.wires();
             for _ in 0..edges {
                 prop_assert_eq!(machine.step(inputs) != 0, told.step(inputs));

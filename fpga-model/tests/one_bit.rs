@@ -1,11 +1,11 @@
-//! One bit of every member, and whether all are 1, by three channels: what docs/adr/0011 says of the hardware as it is.
+//! An AND-reduction of one bit per member over three channels, as docs/adr/0011 describes it for the existing hardware.
 //!
-//! A member whose bit is 1 moves its line of the round's value channel, then every member moves the line of the barrier;
-//! when the barrier has released, the value channel has released exactly if all bits were 1, else lines are taken back.
+//! A member whose bit is 1 toggles its line of the round's value channel, then every member toggles its line of the barrier;
+//! after the barrier's release, the value channel has released if and only if all bits were 1; otherwise the members take their lines back.
 
 use fpga_model::channels::{Channel, ChannelMachine, Pins};
 
-/// The barrier's channel; those of values follow.
+/// The barrier's channel; the value channels follow.
 const BARRIER: usize = 0;
 
 /// G. Marsaglia, "Xorshift RNGs", 2003.
@@ -20,7 +20,7 @@ impl Random {
     }
 }
 
-/// What a member does next.
+/// A member's next action.
 #[derive(Clone, Copy)]
 enum Step {
     Value,
@@ -29,18 +29,18 @@ enum Step {
     Read,
 }
 
-/// A member: its lines are at rest at the levels of its channels, but for what it has moved.
+/// A member: its lines are at the levels of its channels, except for those that it has toggled.
 struct Member {
     step: Step,
-    /// Edges until it does it.
+    /// Edges until the next action.
     delay: u64,
     /// Its lines.
     lines: [bool; 3],
-    /// What it has found in each round.
+    /// Its result of each round.
     found: Vec<bool>,
 }
 
-/// Plays rounds of these bits with so many value channels, every member at its own pace; what each found.
+/// Simulates rounds of these bits with `values` value channels, every member at its own speed; returns the results of each member.
 fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>> {
     let nodes = bits[0].len();
     let blank = ChannelMachine::new(nodes, 1 + values).expect("a legal size");
@@ -99,7 +99,7 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
                     Step::Value
                 }
             };
-            // Mostly quick, now and then slower than several rounds of the others.
+            // Mostly fast, now and then slower than several rounds of the others.
             member.delay = match random.next() % 8 {
                 0 => random.next() % 60,
                 _ => random.next() % 3,
@@ -110,7 +110,7 @@ fn play(bits: &[Vec<bool>], values: usize, random: &mut Random) -> Vec<Vec<bool>
     members.into_iter().map(|member| member.found).collect()
 }
 
-/// Whether all members of all rounds found what the bits say; rounds in which all bits are 1 come often.
+/// Returns true if all members had the right result in all rounds; rounds in which all bits are 1 are frequent.
 fn is_right(nodes: usize, values: usize, seed: u64) -> bool {
     let mut random = Random(seed);
     let bits: Vec<Vec<bool>> = (0..200)
@@ -136,7 +136,7 @@ fn two_value_channels_by_turns_tell_everybody_whether_all_bits_are_1() {
     }
 }
 
-/// A slow member would read the release of the round after its own.
+/// With one channel a slow member would read the release of the next round.
 #[test]
 fn one_value_channel_is_not_enough() {
     assert!((1..=20).any(|seed| !is_right(3, 1, seed)));

@@ -1,25 +1,25 @@
-//! Which parts of a private area are handed out.
+//! A first-fit allocator of offsets in one process's private area of a segment.
 //!
-//! An arena belongs to one process, so it is plain data without locks; it deals in offsets and never touches the memory itself.
-//! First fit over an ordered map of free ranges, neighbours joined on return
+//! An arena belongs to one process, so it is plain data without locks. It computes offsets and never touches the memory itself.
+//! The free ranges are an ordered map; a returned block is merged with its free neighbours
 //! (D. Knuth, The Art of Computer Programming, volume 1, section 2.5).
 
 use std::collections::BTreeMap;
 
-/// All blocks are multiples of this and aligned to it, so no two share a cache line.
+/// Every block is a multiple of this and aligned to it, so no two share a cache line.
 pub const GRAIN: usize = 64;
 
 /// The free and the used ranges of one area.
 #[derive(Debug)]
 pub struct Arena {
-    /// Start to length of each free range; never two side by side.
+    /// Start to length of each free range; two free ranges are never adjacent.
     free: BTreeMap<usize, usize>,
-    /// Start to length of each block that is out.
+    /// Start to length of each allocated block.
     out: BTreeMap<usize, usize>,
 }
 
 impl Arena {
-    /// All of `len` bytes free, counted from 0; the last few may be lost to the grain.
+    /// An arena of `len` free bytes at offset 0; `len` is rounded down to the grain.
     pub fn new(len: usize) -> Arena {
         Arena {
             free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),
@@ -27,12 +27,12 @@ impl Arena {
         }
     }
 
-    /// The start of a block of at least `len` bytes aligned to `align`, a power of two.
+    /// Allocates a block of at least `len` bytes aligned to `align`, a power of two, and returns its offset.
     pub fn take(&mut self, len: usize, align: usize) -> Option<usize> {
         self.take_beyond(0, len, align)
     }
 
-    /// The same where the area itself begins `base` bytes, a multiple of the grain, behind what the alignment counts from.
+    /// As [`Arena::take`], where `align` applies to `base` + offset; `base` is a multiple of the grain.
     pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;
         let align = align.max(GRAIN);
@@ -53,7 +53,7 @@ impl Arena {
         Some(at)
     }
 
-    /// Takes back the block at `start` and tells its length; `None` if no such block is out.
+    /// Frees the block at `start` and returns its length; `None` if no such block is allocated.
     pub fn give(&mut self, start: usize) -> Option<usize> {
         let len = self.out.remove(&start)?;
         let (mut from, mut to) = (start, start + len);
@@ -70,12 +70,12 @@ impl Arena {
         Some(len)
     }
 
-    /// Bytes that are out.
+    /// Bytes that are allocated.
     pub fn used(&self) -> usize {
         self.out.values().sum()
     }
 
-    /// The longest block that could be had now.
+    /// The longest block that can be allocated now.
     pub fn longest_free(&self) -> usize {
         self.free.values().copied().max().unwrap_or(0)
     }

@@ -1,7 +1,7 @@
-//! The one door to atomics.
+//! The crate's only source of atomics.
 //!
-//! Everything in this crate that another thread or process may see takes its atomics from here,
-//! so that under `--cfg loom` the same ring, bell and bitmap run inside the loom model checker.
+//! Everything in this crate that another thread or process can access takes its atomics from this module,
+//! so that under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
 #![allow(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -12,9 +12,9 @@ pub use std::sync::atomic::{
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// What [`std::sync::atomic::fence`] promises, in less time.
+/// [`std::sync::atomic::fence`] with the same ordering at a lower cost.
 ///
-/// The compiler makes `mfence` of a sequentially consistent fence for x86-64, which also waits for what no fence of the language speaks of.
+/// For x86-64 the compiler translates a sequentially consistent fence to `mfence`, which also waits for memory operations that the language's fences do not cover.
 /// A locked operation orders all loads and stores of ordinary memory as well (Intel SDM volume 3, 9.2.3.9; AMD APM volume 2, 7.4.2):
 /// 2.8 ns after a store on an EPYC, where `mfence` takes 21.
 #[cfg(not(loom))]
@@ -30,7 +30,7 @@ pub fn fence(order: Ordering) {
 #[inline(always)]
 fn full_fence() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: the word on top of the stack keeps its value; the compiler takes it for an access to any memory.
+    // SAFETY: OR with 0 leaves the word at the top of the stack unchanged; without `options`, the compiler assumes that the instruction accesses any memory.
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp], 0");
     }
@@ -38,7 +38,7 @@ fn full_fence() {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Tells the processor that this thread is polling.
+/// Hints to the processor that this thread is polling.
 #[inline(always)]
 pub fn spin_loop() {
     #[cfg(not(loom))]
@@ -47,9 +47,9 @@ pub fn spin_loop() {
     loom::thread::yield_now();
 }
 
-/// Asks the processor for the line at `address` soon, because it will be read.
+/// Prefetches the cache line at `address` for reading.
 ///
-/// A hint without effect on any value, for any address whatever.
+/// A hint that changes no value; any address is allowed.
 #[inline(always)]
 pub fn prefetch_for_read(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -66,13 +66,13 @@ pub fn prefetch_for_read(address: *const u8) {
     let _ = address;
 }
 
-/// Asks the processor to own the line at `address` soon, because it will be written.
+/// Prefetches the cache line at `address` for writing (ownership).
 ///
-/// A hint without effect on any value, for any address whatever.
+/// A hint that changes no value; any address is allowed.
 #[inline(always)]
 pub fn prefetch_for_write(address: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: a prefetch never faults and changes neither memory nor flags; processors without it take it as a no-op.
+    // SAFETY: a prefetch never faults and changes neither memory nor flags; processors that lack the instruction execute a no-op.
     unsafe {
         std::arch::asm!("prefetchw [{}]", in(reg) address, options(nostack, preserves_flags, readonly));
     }
@@ -85,19 +85,19 @@ pub fn prefetch_for_write(address: *const u8) {
     let _ = address;
 }
 
-/// Goes on when what was written before has reached the nearest cache.
+/// Waits until the preceding stores have reached the nearest cache.
 ///
-/// For its time only, on processors where that was measured: code that needs an order uses an atomic.
+/// Used only for its effect on timing, on processors where that was measured. Code that needs an ordering uses an atomic.
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
-    // SAFETY: the word on top of the stack keeps its value. A locked operation waits for the stores before it.
+    // SAFETY: OR with 0 leaves the word at the top of the stack unchanged. A locked operation waits for the stores before it.
     unsafe {
         std::arch::asm!("lock or dword ptr [rsp], 0");
     }
 }
 
-/// Goes on when what was read before is there; for its time only.
+/// Waits until the preceding loads are complete; used only for its effect on timing.
 #[inline(always)]
 pub fn settle_reads() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]

@@ -1,17 +1,17 @@
-//! A bitmap between many threads that mark and one that takes.
+//! A bitmap in which many threads set bits and one thread takes them.
 //!
 //! SYNC POINT `bitmap.word`: a marker's `fetch_or` (Release) is read by the taker's `swap` (Acquire).
-//! A marker that finds its bit set already leaves it at that, without a write.
-//! This loses nothing if the marker has published its news and executed a sequentially consistent fence before it looks,
-//! and the taker fences between its swap and looking for the news:
-//! either the marker sees the bit gone and sets it again, or the taker's look sees the news.
+//! A marker that finds its bit already set does not write.
+//! No event is lost if the marker publishes its event and executes a sequentially consistent fence before it reads the bit,
+//! and the taker executes a fence between its swap and its poll for events:
+//! either the marker sees the cleared bit and sets it again, or the taker's poll sees the event.
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
-/// How many words a bitmap has.
+/// The number of words of a bitmap.
 pub const WORDS: usize = 16;
-/// How many processes a bitmap tells apart.
+/// The number of processes that a bitmap distinguishes.
 pub const BITS: usize = WORDS * 64;
 
 /// One bit for each process of the node.
@@ -21,19 +21,19 @@ pub struct Bitmap {
     words: [AtomicU64; WORDS],
 }
 
-// SAFETY: atomics only.
+// SAFETY: `words` are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Bitmap {}
 
 impl Bitmap {
-    /// With no bit set; so is zeroed shared memory.
+    /// A bitmap with no bit set, which is what zeroed shared memory holds.
     pub fn new() -> Bitmap {
         Bitmap {
             words: std::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 
-    /// Sets bit `i`; the caller's fence lies between its news and this call.
+    /// Sets bit `i`. The caller executes its fence after publishing the event and before this call.
     #[inline]
     pub fn mark(&self, i: usize) {
         let (word, bit) = (&self.words[i / 64], 1u64 << (i % 64));
@@ -43,7 +43,7 @@ impl Bitmap {
         }
     }
 
-    /// Whether any of the first `words` words has a bit set.
+    /// Returns true if any of the first `words` words has a bit set.
     #[inline]
     pub fn any(&self, words: usize) -> bool {
         self.words[..words]
@@ -51,7 +51,7 @@ impl Bitmap {
             .any(|w| w.load(Ordering::Relaxed) != 0)
     }
 
-    /// Takes and clears the bits of word `w`; after it, news that was marked there is visible.
+    /// Returns and clears the bits of word `w`; events that were published before their bit was set are visible afterwards.
     #[inline]
     pub fn take(&self, w: usize) -> u64 {
         let word = &self.words[w];
@@ -64,7 +64,7 @@ impl Bitmap {
         bits
     }
 
-    /// The bits of word `w`, left in place.
+    /// Returns the bits of word `w` without clearing them.
     #[inline]
     pub fn peek(&self, w: usize) -> u64 {
         self.words[w].load(Ordering::Acquire)

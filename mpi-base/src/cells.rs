@@ -1,43 +1,43 @@
-//! Cells: where each of a few processes shows the others a few bytes, operation after operation.
+//! Cells: slots in shared memory in which the members of a small group publish short data, operation after operation.
 //!
-//! The cells of one length are a [`Ring`]: each member has as many of them as the ring is deep, used in turn by operations that all members number alike, from 1 on.
-//! There may be several rings, deep ones of short cells and shallow ones of long cells;
-//! in which one an operation's data lie follows from what all members know alike, so they find the same [`Spot`].
-//! A cell is one run of words; the first holds the number of the operation whose data follow, and is written last.
-//! Beside the number there is room for how long they are, for a writer that wants to say so ([`Cells::publish_of`], [`Cells::length`]).
-//! So a message of seven words or less is one cache line, written once and read once by each reader.
+//! The cells of one length form a [`Ring`]. Each member has `depth` cells of a ring and uses them in turn. Operations are numbered from 1, alike on all members.
+//! There may be several rings: deep ones of short cells and shallow ones of long cells.
+//! All members choose an operation's ring from data that are the same on all of them, so they compute the same [`Spot`].
+//! A cell is a contiguous run of words. The first word holds the number of the operation whose data follow, and is written last.
+//! It has bits for the length of the data, for a writer that publishes it ([`Cells::publish_of`], [`Cells::length`]).
+//! A message of at most seven words is therefore one cache line, written once and read once by each reader.
 //!
-//! Deep rings grow: how deep a ring is for operation k follows from k alone (`rings`). In the first round after a ring has grown,
+//! Deep rings grow: the depth of a ring at operation k is a function of k alone (`rings`). In the first round after a ring has grown,
 //! d below is the depth before.
 //!
 //! Protocol of operation k in a ring of depth d:
-//! 1. a member that has something to show writes its cell k mod d, then the number ([`Cells::show`]);
-//!    before that it makes sure that all members have finished operation k - d, and so whatever the cell held before ([`Cells::has_room`]);
+//! 1. a member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
+//!    before that it checks that all members have finished operation k - d, the previous user of the cell ([`Cells::has_room`]);
 //! 2. a member that needs the data waits for the number and reads ([`Cells::seen`], [`Cells::read`]);
-//! 3. when a member has finished it says so in a line of its own ([`Cells::finish`]): the last number up to which it has finished everything.
+//! 3. a member that has finished publishes the number up to which it has finished all operations, in a cache line of its own ([`Cells::finish`]).
 //!
-//! There is one place more than there are members: the result of an operation that one of them works out for all.
-//! Which one that is, a count of arrivals in front of each of its cells tells ([`Cells::arrive`]); the last to arrive sets it back before any member goes on.
-//! It may lie in another ring than what the members show, as it may be longer; the operation has room where both have.
+//! Each operation has one cell more than members: for a result that one member computes for all.
+//! A count of arrivals in front of the result's cell determines that member ([`Cells::arrive`]): the last to arrive. It resets the count before any member continues.
+//! The result's cell may be in another ring than the members' cells, because the result may be longer; the operation has room where both rings have.
 //!
-//! Where one needs what the one before has worked out, a member may fill its cell with its own part and offer that ([`Cells::offer`]) instead of waiting;
-//! the member that claims it ([`Cells::claim`]) works on it where it lies, and shows it in the other's name. Offers lie in the line of the member's word, behind what travels with that:
-//! they are looked at in every operation and written rarely.
+//! Where an operation needs the result of the previous one, a member can fill its cell with its own contribution and offer it ([`Cells::offer`]) instead of waiting.
+//! The member that claims the offer ([`Cells::claim`]) combines in place and publishes the cell on behalf of its owner. Offers are stored in the line of the member's word of finished operations, after the 64 bytes fetched with that word:
+//! they are polled in every operation and written rarely.
 //!
-//! SYNC POINT `cells.shown`: the number (Release) after the data, read (Acquire) before them.
-//! SYNC POINT `cells.counted`: what is counted (Release) after what was done for it, looked at (Acquire) by a member that waits for that.
-//! SYNC POINT `cells.finished`: a member's word (Release) after all that it read, looked at (Acquire) before a cell is written again.
-//! SYNC POINT `cells.offered`: an offer (Release) after the cell is filled, claimed (Acquire) before it is worked on.
-//! A member that offers has a fence before it looks once more whether it could have gone on itself, and one that may be needed has one between what it shows and looking for offers:
-//! so one of the two sees the other, and if both do, one of them gets the claim.
-//! SYNC POINT `cells.arrivals`: each arrival (AcqRel) after what its member shows; the member that completes the count, or sees it complete, collects all.
+//! SYNC POINT `cells.shown`: the number is written (Release) after the data and read (Acquire) before them.
+//! SYNC POINT `cells.counted`: the count is written (Release) after the work that it counts, and read (Acquire) by a member that waits for that work.
+//! SYNC POINT `cells.finished`: a member's word is written (Release) after all of its reads, and read (Acquire) before a cell is reused.
+//! SYNC POINT `cells.offered`: an offer is written (Release) after the cell is filled, and claimed (Acquire) before the cell is modified.
+//! A member that offers executes a fence and then polls once more for what it was waiting for; the member that could claim executes a fence between publishing its data and polling for offers:
+//! so at least one of the two sees the other, and if both do, one of them gets the claim.
+//! SYNC POINT `cells.arrivals`: each arrival (AcqRel) comes after the member's publish; the member that completes the count, or reads it complete, sees the data of all.
 //!
-//! The cells of one operation lie side by side, so that a member that looks at all of them looks at few pages: after a switch each first look at one costs.
+//! The cells of one operation are contiguous, so a member that reads all of them touches few pages: after a context switch, the first access to each page is expensive.
 //!
-//! A line that another core has read costs a round trip before it can be written.
-//! So a member that has shown something asks for the line of its next number at once ([`Cells::fetch_next`]), which no member looks at yet.
-//! And a waiting member reads the line of the number again and again, so each of its writers' pauses costs a round trip too:
-//! of longer data that line is written last, with the number ([`lay`]).
+//! A line that another core has read costs a round trip before it can be written,
+//! so a member that has published prefetches the line of its next number at once ([`Cells::fetch_next`]), while no member polls it yet.
+//! A waiting member polls the line of the number, so each pause of the writer within that line costs a round trip too:
+//! of longer data, that line is written last, with the number ([`lay`]).
 
 mod data;
 mod rings;
@@ -53,21 +53,21 @@ pub use rings::{
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
-/// Processors fetch lines in pairs, so what different members write lies this far apart.
+/// Processors fetch lines in pairs, so data written by different members are this far apart.
 pub const LINE: usize = 128;
 
 const WORD: usize = size_of::<u64>();
 
-/// What travels between cores at once.
+/// Bytes of a cache line, the unit of transfer between cores.
 const FETCHED: usize = 64;
 
-/// The bytes of data that travel with their number.
+/// The bytes of data in the same cache line as the number.
 const FIRST: usize = FETCHED - WORD;
 
-/// So many bits of the word of a number tell how long the data are; the others count operations for months without a pause.
+/// Bits of the number's word that hold the length of the data; the others count operations for months without a pause.
 const LENGTH_BITS: u32 = 17;
 
-/// What is told is one more than the length, and none if the writer says none; what is longer than this is told as this.
+/// The largest encoded length. The encoding is length + 1, and 0 if the writer publishes no length; longer data are encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
 #[inline(always)]
@@ -75,7 +75,7 @@ fn told(bytes: usize) -> u64 {
     (bytes as u64 + 1).min(LONGEST_TOLD)
 }
 
-/// A member may offer something in so many operations at a time that follow one another.
+/// The number of consecutive operations in which a member may have an offer at the same time.
 pub const OFFERS: u64 = 4;
 
 /// Words in a line.
@@ -83,20 +83,20 @@ const STEP: usize = LINE / WORD;
 
 /// One member's view of the cells in `M`, which are zero at first.
 pub struct Cells<M> {
-    /// A line for the hungry, one for each member's word, and the rings.
+    /// A line for the number of waiters, one line for each member's word, and the rings.
     words: M,
     me: u32,
     members: u32,
     /// This member has finished all operations up to this one.
     finished: Cell<u64>,
-    /// Bit i: and the one i + 1 behind it.
+    /// Bit i: it has also finished operation `finished` + i + 1.
     beyond: Cell<u64>,
-    /// All members are known to have finished this one and those before.
+    /// All members are known to have finished all operations up to this one.
     safe: Cell<u64>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
-    /// The cells in memory of [`words`] words, where [`tracks`] tells.
+    /// The cells in memory of [`words`] words, with the rings where [`tracks`] places them; `None` if the numbers do not fit.
     pub fn new(memory: M, me: u32, members: u32, rings: &[Ring]) -> Option<Cells<M>> {
         let fits = me < members
             && rings.iter().all(Ring::is_possible)
@@ -111,12 +111,12 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         })
     }
 
-    /// How many processes have a cell each; fixed when they were laid out.
+    /// The number of members, fixed when the cells were laid out.
     pub fn members(&self) -> u32 {
         self.members
     }
 
-    /// How many members wait until others have finished; not part of the protocol above, and no code here touches it.
+    /// The number of members that wait until others have finished; not part of the protocol above, and not accessed in this module.
     pub fn hungry(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -125,7 +125,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[(1 + member as usize) * STEP]
     }
 
-    /// Where the arrivals are: behind the members' cells, and the result's cell is behind them.
+    /// The index of the word that counts arrivals: after the members' cells and before the result's.
     #[inline(always)]
     fn arrivals_at(&self, spot: Spot<'_>) -> usize {
         spot.first_of_result + self.members as usize * spot.track_of_result.cell()
@@ -136,7 +136,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[self.arrivals_at(spot)]
     }
 
-    /// Where a place's cell of an operation begins, and how many words it has.
+    /// The first word of a cell of an operation, and the cell's length in words.
     #[inline(always)]
     fn cell(&self, place: impl Into<Place>, spot: Spot<'_>) -> (usize, usize) {
         match place.into() {
@@ -151,39 +151,39 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         }
     }
 
-    /// The number in it.
+    /// The word that holds the cell's operation number.
     #[inline(always)]
     fn flag(&self, place: impl Into<Place>, spot: Spot<'_>) -> &AtomicU64 {
         &self.words[self.cell(place, spot).0]
     }
 
-    /// The words of its data.
+    /// The words of the cell's data.
     #[inline(always)]
     fn data(&self, place: impl Into<Place>, spot: Spot<'_>) -> &[AtomicU64] {
         let (start, len) = self.cell(place, spot);
         &self.words[start + 1..start + len]
     }
 
-    /// Whether no member can still be reading what the cells of an operation held before.
+    /// Returns true if no member can still be reading the previous contents of an operation's cells.
     #[inline(always)]
     pub fn has_room(&self, spot: Spot<'_>) -> bool {
         let depth = spot.depth();
         self.safe.get() + depth >= spot.number || self.look_round() + depth >= spot.number
     }
 
-    /// Whether all members have finished an operation and those before.
+    /// Returns true if all members have finished this operation and all before it.
     #[inline(always)]
     pub fn have_finished(&self, number: u64) -> bool {
         self.safe.get() >= number || self.look_round() >= number
     }
 
-    /// What is known without a look: all members have finished this operation and those before.
+    /// Records that all members have finished this operation and all before it, which the caller knows without polling.
     #[inline(always)]
     pub fn all_past(&self, number: u64) {
         self.safe.set(self.safe.get().max(number));
     }
 
-    /// Looks how far the slowest member is.
+    /// Polls the words of all members and returns the number up to which the slowest has finished.
     #[cold]
     fn look_round(&self) -> u64 {
         // SYNC POINT cells.finished
@@ -193,27 +193,27 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         slowest
     }
 
-    /// Whether a member has finished an operation and all before it.
+    /// Returns true if a member has finished this operation and all before it.
     #[inline(always)]
     pub fn has_finished(&self, member: u32, number: u64) -> bool {
         // SYNC POINT cells.finished
         self.word_of(member).load(Ordering::Acquire) >= number
     }
 
-    /// Shows data in an operation at a place that this member has to fill; there is room for them.
+    /// Writes and publishes data in a cell of an operation that this member writes, and that has room.
     #[inline(always)]
     pub fn show(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, data: &[u8]) {
         self.fill(place, spot, 0, data);
         self.publish(place, spot);
     }
 
-    /// Writes data from byte `at` on into the cell of an operation, for which there is room.
+    /// Writes data from byte `at` on into a cell of an operation, which has room.
     #[inline(always)]
     pub fn fill(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, data: &[u8]) {
         data::write(self.data(place, spot), at, data);
     }
 
-    /// Lets `with` write so many bytes into the cell of an operation, for which there is room.
+    /// Calls `with` to write the range `bytes` of a cell of an operation, which has room.
     #[inline(always)]
     pub fn compose<T>(
         &self,
@@ -225,13 +225,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::change(self.data(place, spot), bytes.start, bytes.len(), with)
     }
 
-    /// Shows what the cell of an operation has been filled with.
+    /// Publishes the contents of a cell of an operation.
     #[inline(always)]
     pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) {
         self.publish_word(place, spot, 0);
     }
 
-    /// The same, which says that it is so many bytes.
+    /// As [`Cells::publish`], with the length of the data in bytes.
     #[inline(always)]
     pub fn publish_of(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, bytes: usize) {
         self.publish_word(place, spot, told(bytes));
@@ -244,7 +244,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.flag(place, spot).store(word, Ordering::Release);
     }
 
-    /// Whether what a place shows, and has been seen, is said to be so many bytes; else what it is said to be, if anything is said.
+    /// Compares the published length of data that have been seen with `expected`: `Err` holds the published length, or `None` if the writer published none.
     #[inline(always)]
     pub fn length(
         &self,
@@ -259,14 +259,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         }
     }
 
-    /// Counts in an operation, in place of data: from zero, which is written before it is published, and then up.
+    /// Sets this member's count in an operation, which replaces the data. The caller writes 0 before it publishes the cell, and then only larger counts.
     #[inline(always)]
     pub fn count_to(&self, spot: Spot<'_>, count: u64) {
         // SYNC POINT cells.counted
         self.data(self.me, spot)[0].store(count, Ordering::Release);
     }
 
-    /// What a member has counted to; none before it shows that it counts.
+    /// Returns a member's count; `None` until the member has published its cell.
     #[inline(always)]
     pub fn counted(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> Option<u64> {
         // SYNC POINT cells.counted
@@ -274,7 +274,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.seen(place, spot).then(count)
     }
 
-    /// Asks for the line of the next number that this member will write in the same ring.
+    /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
     #[inline(always)]
     pub fn fetch_next(&self, spot: Spot<'_>) {
         let next = spot.track.cells_of(spot.number + 1);
@@ -282,7 +282,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
-    /// Asks for the lines of a number so far behind this one in the same ring: what a member will show, to read, and what this one will write.
+    /// Prefetches, `by` operations ahead in the same ring, the line that `member` will publish (for reading) and this member's own (for writing).
     #[inline(always)]
     pub fn fetch_ahead(&self, spot: Spot<'_>, by: u64, member: u32) {
         let next = spot.track.cells_of(spot.number + by);
@@ -291,20 +291,20 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         prefetch_for_write(std::ptr::from_ref(flag(self.me)).cast());
     }
 
-    /// Asks for the first line of what every member shows in an operation, so that they come together and not one after another.
+    /// Prefetches the first line of every member's cell of an operation, so that the transfers overlap.
     pub fn fetch_all(&self, spot: Spot<'_>) {
         for member in 0..self.members {
             prefetch_for_read(std::ptr::from_ref(self.flag(member, spot)).cast());
         }
     }
 
-    /// Whether a place shows its data of an operation.
+    /// Returns true if the data of an operation have been published in a cell.
     #[inline(always)]
     pub fn seen(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> bool {
         self.watch(place, spot)()
     }
 
-    /// The same for a member that looks again and again.
+    /// As [`Cells::seen`], as a closure to be polled.
     #[inline(always)]
     pub fn watch(&self, place: impl Into<Place>, spot: Spot<'_>) -> impl Fn() -> bool {
         let flag = self.flag(place, spot);
@@ -313,13 +313,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         move || flag.load(Ordering::Acquire) >= number
     }
 
-    /// Reads the data from byte `at` on; they have been seen.
+    /// Reads the data from byte `at` on, which have been seen.
     #[inline(always)]
     pub fn read(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, out: &mut [u8]) {
         data::read(self.data(place, spot), at, out);
     }
 
-    /// Lets `with` read some of the data where they lie; they have been seen.
+    /// Calls `with` on part of the data in place, which have been seen.
     #[inline(always)]
     pub fn inspect<T>(
         &self,
@@ -331,14 +331,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::show(self.data(place, spot), bytes.start, bytes.len(), with)
     }
 
-    /// Copies data that a member shows to byte `to` of the result, by the member that will show it.
+    /// Copies data that member `from` has published to byte `to` of the result; called by the member that will publish the result.
     pub fn pass_on(&self, spot: Spot<'_>, from: u32, bytes: Range<usize>, to: usize) {
         self.inspect(from, spot, bytes, |data| {
             self.fill(Place::Result, spot, to, data)
         });
     }
 
-    /// This member has come to an operation, after it has shown what it has to; true for the last to come.
+    /// Counts this member's arrival at an operation, after it has published its data; returns true for the last to arrive.
     #[inline(always)]
     pub fn arrive(&self, spot: Spot<'_>) -> bool {
         // SYNC POINT cells.arrivals
@@ -346,28 +346,28 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         before + 1 == u64::from(self.members)
     }
 
-    /// Whether all have come to an operation.
+    /// Returns true if all members have arrived at an operation.
     #[inline(always)]
     pub fn all_arrived(&self, spot: Spot<'_>) -> bool {
         // SYNC POINT cells.arrivals
         self.arrivals(spot).load(Ordering::Acquire) == u64::from(self.members)
     }
 
-    /// Sets the arrivals of an operation back, by the one member that went on because all had come;
-    /// what it shows, or that it has finished, tells the others.
+    /// Resets the arrivals of an operation; called by the one member that continued because all had arrived.
+    /// The result that it publishes next, or its next finished number, orders the reset for the others.
     #[inline(always)]
     pub fn forget_arrivals(&self, spot: Spot<'_>) {
         self.arrivals(spot).store(0, Ordering::Relaxed);
     }
 
-    /// Where a member offers what it has filled its cell of an operation with.
+    /// The word of a member's offer for an operation.
     #[inline(always)]
     fn offer_of(&self, member: u32, number: u64) -> &AtomicU64 {
         let behind = FETCHED / WORD + (number % OFFERS) as usize;
         &self.words[(1 + member as usize) * STEP + behind]
     }
 
-    /// Offers what this member has filled its cell of an operation with to the member that claims it; what is looked at from here on is looked at after that.
+    /// Offers this member's filled cell of an operation to the member that claims it, then executes a fence: later reads are ordered after the offer.
     pub fn offer(&self, spot: Spot<'_>) {
         // SYNC POINT cells.offered
         self.offer_of(self.me, spot.number)
@@ -375,7 +375,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         fence(Ordering::SeqCst);
     }
 
-    /// Claims what a member offers, if it does and no other has; the claimer writes the cell on and publishes it.
+    /// Claims a member's offer; returns true if there was one and no other member has claimed it. The claimer completes and publishes the cell.
     #[inline(always)]
     pub fn claim(&self, member: u32, spot: Spot<'_>) -> bool {
         let offer = self.offer_of(member, spot.number);
@@ -386,7 +386,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
                 .is_ok()
     }
 
-    /// This member has finished an operation.
+    /// Publishes that this member has finished an operation.
     #[inline(always)]
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
@@ -399,9 +399,9 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             .store(self.finished.get(), Ordering::Release);
     }
 
-    /// The same while others are under way that began before, or were finished before it.
+    /// As [`Cells::finish`], while earlier operations are still under way or later ones are already finished.
     ///
-    /// Where that can be no ring is deeper than [`DEEPEST_UNORDERED`], so none is further ahead of one that is not finished, and a word has bits enough.
+    /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`], so none is further ahead of an unfinished one than a word has bits.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
         let finished = self.finished.get();

@@ -1,8 +1,8 @@
 //! Reading and writing another process's memory in one copy (cross memory attach, `process_vm_readv(2)`).
 //!
-//! Whether it is allowed depends on user, container, seccomp profile and ptrace scope, so it is tried, not computed:
-//! each process publishes the address of a random word in its own memory, and a peer that reads the right word there may read on.
-//! The try also shows that the process number means the same process on both sides.
+//! Whether the system allows this depends on user, container, seccomp profile and ptrace scope, so the library probes it instead of predicting it:
+//! each process publishes the address of a random word in its own memory; a peer that reads the expected value there may use this path.
+//! The probe also shows that the process number denotes the same process on both sides.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -11,11 +11,11 @@ use std::ops::Range;
 /// Why a copy failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
-    /// The system refuses (mostly `EPERM`: another user, a container's seccomp profile, Yama's ptrace scope); a repetition will not help, and the data have to go another way.
+    /// The system refuses (mostly `EPERM`: another user, a container's seccomp profile, Yama's ptrace scope). A retry does not help; the data must take another path.
     Forbidden,
-    /// No process has this number any longer (`ESRCH`), or the number cannot be a process's.
+    /// No process has this number any longer (`ESRCH`), or the number cannot be a process number.
     Gone,
-    /// Some of the other process's range is not mapped there, or not with the access needed (`EFAULT`), or the regions have fewer bytes than the local runs; a part may have been copied.
+    /// Part of the remote range is not mapped, or not with the access needed (`EFAULT`), or the regions are shorter than the local runs; some bytes may have been copied.
     BadAddress,
 }
 
@@ -33,16 +33,16 @@ impl std::fmt::Display for CmaError {
 
 impl std::error::Error for CmaError {}
 
-/// Bytes that lie together in some process's memory; only ever handed to the system, which checks it.
+/// A contiguous range of some process's memory; this library only passes it to the system, which checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Where the first byte lies in that process; never followed in this one.
+    /// The address of the first byte in that process; never dereferenced in this one.
     pub address: u64,
-    /// In bytes; a region of none is passed over.
+    /// In bytes; empty regions are skipped.
     pub len: u64,
 }
 
-/// Fills `local` with the bytes at `remote` in process `pid`.
+/// Reads the bytes at `remote` of process `pid` into `local`.
 pub fn read(pid: u32, remote: u64, local: &mut [u8]) -> Result<(), CmaError> {
     let region = Region {
         address: remote,
@@ -52,7 +52,7 @@ pub fn read(pid: u32, remote: u64, local: &mut [u8]) -> Result<(), CmaError> {
     read_all([region], [local], pid)
 }
 
-/// Puts `local` to `remote` in process `pid`.
+/// Writes `local` to `remote` in process `pid`.
 pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
     let region = Region {
         address: remote,
@@ -61,7 +61,7 @@ pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
     write_all([region], [local], pid)
 }
 
-/// Fills the runs of `local`, one after the other, with the bytes of the regions of process `pid`, which have at least as many.
+/// Reads the regions of process `pid` into the runs of `local`, one after the other; the regions must be at least as long in total.
 pub fn read_all<'a>(
     remote: impl IntoIterator<Item = Region>,
     local: impl IntoIterator<Item = &'a [Cell<u8>]>,
@@ -72,16 +72,16 @@ pub fn read_all<'a>(
         .map(|run| run_at(run.as_ptr().cast(), run.len()));
     copy(pid, here, remote, |pid, here, there| {
         let (here_len, there_len) = (here.len() as _, there.len() as _);
-        // SAFETY: `here` names runs of cells, which may be written; the kernel checks `there`.
+        // SAFETY: `here` names runs of `Cell<u8>` borrowed by the caller, which may be written; the kernel checks `there`.
         unsafe {
             libc::process_vm_readv(pid, here.as_ptr(), here_len, there.as_ptr(), there_len, 0)
         }
     })
 }
 
-/// Puts the runs of `local`, one after the other, into the regions of process `pid`, which have at least as many bytes.
+/// Writes the runs of `local`, one after the other, to the regions of process `pid`, which must be at least as long in total.
 ///
-/// What that does to the other process is its own affair: it gave the addresses to be written to.
+/// The other process is responsible for the effect: it published the addresses to be written to.
 pub fn write_all<'a>(
     remote: impl IntoIterator<Item = Region>,
     local: impl IntoIterator<Item = &'a [u8]>,
@@ -90,14 +90,14 @@ pub fn write_all<'a>(
     let here = local.into_iter().map(|run| run_at(run.as_ptr(), run.len()));
     copy(pid, here, remote, |pid, here, there| {
         let (here_len, there_len) = (here.len() as _, there.len() as _);
-        // SAFETY: `here` names slices, which are only read; the kernel checks `there`.
+        // SAFETY: `here` names slices borrowed by the caller, which are only read; the kernel checks `there`.
         unsafe {
             libc::process_vm_writev(pid, here.as_ptr(), here_len, there.as_ptr(), there_len, 0)
         }
     })
 }
 
-/// One run as the system wants it named.
+/// One run as the `iovec` that the system call takes.
 fn run_at(address: *const u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: address.cast_mut().cast(),
@@ -114,7 +114,7 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    // What is no address here is none there either.
+    // A value that does not fit an address of this process does not fit one there either.
     let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let mut remote = remote.into_iter().map(|region| {
         run_at(
@@ -129,7 +129,7 @@ fn copy(
         if here.is_empty() {
             return Ok(());
         }
-        // The kernel copies as much as the shorter of the two lists has, and at most 2 GiB.
+        // The kernel copies the shorter of the two lists, and at most 2 GiB.
         match usize::try_from(step(pid, here.runs(), there.runs())) {
             Ok(0) => return Err(CmaError::BadAddress),
             Ok(n) => {
@@ -147,10 +147,10 @@ fn copy(
     }
 }
 
-/// The next runs of a list, as many as one call is given.
+/// The next runs of a list, at most as many as one system call is given.
 struct Window {
     runs: [libc::iovec; WINDOW],
-    /// Those that are not done.
+    /// The runs that are not complete.
     todo: Range<usize>,
 }
 
@@ -169,7 +169,7 @@ impl Window {
         }
     }
 
-    /// Takes more runs, if all it had are done.
+    /// Refills the window from `more` if all of its runs are complete.
     fn fill(&mut self, more: &mut impl Iterator<Item = libc::iovec>) {
         if !self.is_empty() {
             return;
@@ -190,7 +190,7 @@ impl Window {
         &self.runs[self.todo.clone()]
     }
 
-    /// The first `n` bytes are done.
+    /// Marks the first `n` bytes as copied.
     fn pass(&mut self, mut n: usize) {
         for run in &mut self.runs[self.todo.clone()] {
             let done = n.min(run.iov_len);
@@ -205,7 +205,7 @@ impl Window {
     }
 }
 
-/// Whether process `pid` lets us read its memory and has `word` at `address`.
+/// Returns true if process `pid` lets this one read its memory and has `word` at `address`.
 pub fn probe(pid: u32, address: u64, word: u64) -> bool {
     let mut found = [0; size_of::<u64>()];
     read(pid, address, &mut found).is_ok() && u64::from_ne_bytes(found) == word
@@ -213,20 +213,20 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
 
 /// Which processes may read and write this one's memory where the Yama module restricts that to parents (`ptrace_scope` 1).
 ///
-/// There is one exception for each process, and it names a process and all that it has started (prctl(2), `PR_SET_PTRACER`).
+/// Yama has one exception per process: a process together with all of its descendants (prctl(2), `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
     /// None but its parents.
     None,
-    /// This process and those it has started: the launcher of a job, and with it the job's ranks.
+    /// This process and its descendants: the launcher of a job, and with it the job's ranks.
     StartedBy(u32),
-    /// All of the same user.
+    /// All processes of the same user.
     Any,
 }
 
-/// Makes or takes back the exception; where the system restricts nothing, there is none to make.
+/// Sets or removes the exception; does nothing where the system does not restrict.
 ///
-/// Best effort: [`probe`] tells whether it helped. A launcher of another process namespace cannot be named, so that all are allowed.
+/// Best effort: [`probe`] shows whether it helped. A launcher in another process namespace cannot be named; then all processes are allowed.
 pub fn allow(tracers: Tracers) {
     let restricted = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .is_ok_and(|scope| scope.trim() == "1");
@@ -254,7 +254,7 @@ mod tests {
         let word = Box::new(0x1234_5678_9abc_def0_u64);
         let at = std::ptr::from_ref(&*word) as u64;
         if !probe(me, at, *word) {
-            // A container that forbids the call is a case of its own, and `probe` has just told it.
+            // A container may forbid the call, which `probe` has just shown; there is nothing more to test then.
             return;
         }
         assert!(!probe(me, at, 0));

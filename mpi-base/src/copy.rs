@@ -1,13 +1,13 @@
-//! Copying the data of messages.
+//! Copying message payloads.
 //!
-//! The C library's `memcpy` is the right one for nearly all of them, but not for those between 2 and 4 KiB:
-//! from about 2 KiB on it uses `rep movsb` on processors that say that this is fast for short strings too ("FSRM"),
-//! and on AMD's it has much to do before it begins (glibc's bug 30994).
-//! So such data are copied in blocks that are short enough for its loop of vectors.
-//! Longer data are better off with `rep movsb`, because it overwrites lines without asking the other core for what they held.
+//! The C library's `memcpy` is the best choice for nearly all lengths, but not between 2 and 4 KiB:
+//! from about 2 KiB on it uses `rep movsb` on processors that report fast short `rep movsb` ("FSRM"),
+//! which has a high start-up cost on AMD processors (glibc bug 30994).
+//! Payloads of those lengths are therefore copied in blocks short enough for `memcpy`'s vector loop.
+//! For longer payloads `rep movsb` is faster, because it overwrites lines without fetching their contents from the other core.
 //!
 //! Two processes on two cores of a Zen 5 that share a cache, `mpi-bench latency` in microseconds and `bw` in MB/s,
-//! whole into room that was not fetched before, and in blocks into room that was (`ring/memory.rs`), in turns, builds without link-time optimisation:
+//! whole into a buffer that was not prefetched, and in blocks into a prefetched one (`ring/memory.rs`), in turns, builds without link-time optimisation:
 //!
 //! | bytes | whole | in blocks | whole | in blocks |
 //! |---|---|---|---|---|
@@ -17,17 +17,17 @@
 //! | 6,144 | 0.352 | 0.456 | 38,300 | 26,800 |
 //! | 8,192 | 0.394 | 0.525 | 45,400 | 27,900 |
 
-/// The longest run that is copied at once, unless it is long.
+/// The longest run that is copied in one call, up to [`LONG`].
 const BLOCK: usize = 2 << 10;
 
-/// From here on `rep movsb` is the faster one, and memory that is to be written is not to be fetched before.
+/// From this length on `rep movsb` is faster, and the destination must not be prefetched.
 pub(crate) const LONG: usize = 4 << 10;
 
 /// Copies `data` to `room`, which has the same length.
 #[inline(always)]
 pub fn copy(data: &[u8], room: &mut [u8]) {
     match data.len() {
-        // The commonest message is one word; spelling it out saves the call.
+        // The most frequent message is one word; this arm avoids the call.
         8 => {
             if let (Some(room), Some(word)) = (room.first_chunk_mut::<8>(), data.first_chunk()) {
                 *room = *word;

@@ -1,28 +1,28 @@
-//! How many cores this process may keep busy: the smaller of its affinity mask and its cgroup's quota.
+//! The number of cores that this process may keep busy: the minimum of its affinity mask and its cgroup's quota.
 //!
-//! The waiting policy compares this with the number of local ranks: where they fit, a waiting rank may spin; where not, it must yield.
-//! The reading of both cgroup versions is the standard library's; half a core counts as one.
-//! A rank that is bound to cores of its own does not share them with all local ranks, which it cannot see from where it is:
-//! our mpirun tells it ([`SHARERS`]), and under other launchers ranks show each other where they may run.
+//! The waiting policy compares it with the number of local ranks: if they fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
+//! The standard library reads both cgroup versions; half a core counts as one.
+//! A rank that is bound to cores of its own does not share them with all local ranks, but cannot find that out by itself:
+//! Portcullis's mpirun passes the number ([`SHARERS`]), and under other launchers ranks exchange their affinity masks.
 
-/// In the environment of a bound rank: how many ranks of its node, with itself, may run on its cores.
+/// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
 ///
-/// Our mpirun sets it where the ranks of the node fit the cores that it may use itself.
+/// Portcullis's mpirun sets it where the ranks of the node fit the cores that mpirun itself may use.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
-/// What limits this process.
+/// The limits of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
-    /// Cores that may be kept busy at once; at least one.
+    /// The number of cores that may be kept busy at once; at least one.
     pub usable: usize,
     /// Cores in the affinity mask, if it could be read.
     pub affinity: Option<usize>,
-    /// How many local ranks may run on them, if that is known.
+    /// The number of local ranks that may run on them, if known.
     pub sharers: Option<usize>,
 }
 
 impl Cores {
-    /// Asks the kernel; the answer can change while a process lives, so a caller that needs it asks once at start.
+    /// Asks the kernel. The answer can change while a process runs; callers ask once at start.
     pub fn of_this_process() -> Cores {
         let affinity = rustix::thread::sched_getaffinity(None)
             .ok()
@@ -38,7 +38,7 @@ impl Cores {
         }
     }
 
-    /// The same, where `sharers` ranks were found to share them; a launcher that has said it knows better.
+    /// Sets `sharers`, the number of ranks found to run on these cores, unless the launcher has set it already.
     pub fn found(self, sharers: Option<usize>) -> Cores {
         Cores {
             sharers: self.sharers.or(sharers),
@@ -46,26 +46,26 @@ impl Cores {
         }
     }
 
-    /// How many of the node's `local_ranks` share these cores.
+    /// The number of the node's `local_ranks` that run on these cores.
     pub fn shared_by(&self, local_ranks: usize) -> usize {
         self.sharers
             .map_or(local_ranks, |sharers| sharers.clamp(1, local_ranks.max(1)))
     }
 
-    /// Whether a cgroup quota, not the affinity, is what limits.
+    /// Returns true if a cgroup quota, not the affinity mask, is the limit.
     pub fn limited_by_quota(&self) -> bool {
         self.affinity.is_some_and(|affinity| self.usable < affinity)
     }
 }
 
-/// The processors that this thread may run on, ascending; `None` if that cannot be read.
+/// The processors that this thread may run on, ascending; `None` if the mask cannot be read.
 pub fn processors() -> Option<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
     Some(all.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// How many of `all` may run where a process that is bound to `cpus` does; those of which nothing is known may run anywhere.
+/// Counts the processes of `all` whose masks intersect `cpus`, the mask of a bound process; unknown masks count as intersecting.
 pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usize]>>) -> usize {
     let meets = |other: &Option<&[usize]>| {
         other.is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
@@ -73,15 +73,15 @@ pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usi
     all.into_iter().filter(meets).count()
 }
 
-/// How many cores this process could keep busy if it were not bound: what its control group allows it, which a bound one does not see.
+/// The number of cores that this process could keep busy if it were not bound: its control group's limit, which a bound process cannot read.
 ///
-/// The calling thread's mask is wide for as long as the question takes; it is as it was afterwards.
+/// The calling thread's mask is widened during the query and restored afterwards.
 pub fn usable_unbound() -> Option<usize> {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
     let mask = sched_getaffinity(None).ok()?;
     let mut all = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    // The system leaves out what is not there or not allowed.
+    // The system ignores processors that do not exist or are not allowed.
     sched_setaffinity(None, &all).ok()?;
     let usable = std::thread::available_parallelism();
     sched_setaffinity(None, &mask).ok()?;
@@ -92,9 +92,9 @@ pub fn usable_unbound() -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Runs `test` bound to one core: its number is given.
+    /// Runs `test` bound to one core and passes it the core's number.
     fn on_one_core<T: Send + 'static>(test: fn(usize) -> T) -> T {
-        // The mask is the thread's own, so a thread of its own keeps the other tests as they were.
+        // The mask belongs to the thread, so a separate thread leaves the other tests unbound.
         let bound = std::thread::spawn(move || {
             let first = processors().unwrap()[0];
             let mut one = rustix::thread::CpuSet::new();
@@ -115,7 +115,7 @@ mod tests {
     fn what_a_bound_process_could_use_is_found_and_leaves_it_bound() {
         let free = Cores::of_this_process().usable;
         let (found, first, after) = on_one_core(|first| (usable_unbound(), first, processors()));
-        // This process may itself have been bound by the process that started it.
+        // The process that started the tests may have bound them.
         assert!(found.unwrap() >= free, "{found:?} {free}");
         assert_eq!(after, Some(vec![first]));
     }
@@ -138,7 +138,7 @@ mod tests {
         };
         assert_eq!(bound(None).shared_by(60), 60);
         assert_eq!(bound(Some(1)).shared_by(60), 1);
-        // Nonsense does no harm.
+        // Values out of range are clamped.
         assert_eq!(bound(Some(0)).shared_by(60), 1);
         assert_eq!(bound(Some(99)).shared_by(60), 60);
         assert_eq!(bound(None).found(Some(2)).shared_by(60), 2);

@@ -1,9 +1,9 @@
-//! Where a process hears its doorbell while it waits for descriptors.
+//! A doorbell for a process that sleeps in `poll` because it also waits for descriptors.
 //!
 //! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
-//! Its socket ([`crate::ring_socket`]) is named by a number that the bell holds in shared memory.
+//! Its socket ([`crate::ring_socket`]) is named by a number that the bell stores in shared memory.
 //!
-//! The protocol is the bell's ([`crate::doorbell`]); a ring that is lost, as by a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
+//! The protocol is that of [`crate::doorbell`]. A lost datagram, as from a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,7 +15,7 @@ use rustix::net::{RecvFlags, recv};
 use crate::doorbell::Doorbell;
 use crate::ring_socket::listen;
 
-/// One process's socket for rings.
+/// The datagram socket through which one process is woken.
 #[derive(Debug)]
 pub struct DescriptorDoorbell {
     socket: OwnedFd,
@@ -23,15 +23,15 @@ pub struct DescriptorDoorbell {
 }
 
 impl DescriptorDoorbell {
-    /// A socket under a new name.
+    /// A socket under a new random name.
     pub fn new() -> io::Result<DescriptorDoorbell> {
         let (socket, tag) = listen()?;
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until one of the bells is rung or one of the descriptors is readable; else as [`Doorbell::sleep`].
+    /// Sleeps until one of the bells is rung or one of the descriptors is readable; otherwise as [`Doorbell::sleep`].
     ///
-    /// A process has more than one bell where it shares memory with processes of other jobs.
+    /// A process has more than one bell if it shares memory with processes of other jobs.
     pub fn sleep(
         &self,
         bells: &[&Doorbell],
@@ -46,12 +46,12 @@ impl DescriptorDoorbell {
             }
         };
         self.sleep_on(bells, limit, &mut sleep);
-        // The reason for a ring is found by looking, so the rings themselves are dropped.
+        // The datagrams carry no data: the caller polls its sources, so they are discarded.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
     }
 
-    /// Every bell knows of the sleep before `sleep` looks for news and sleeps.
+    /// Sets every bell to sleeping before `sleep` polls for events and sleeps.
     fn sleep_on(&self, bells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
         match bells {
             [] => sleep(limit),
@@ -71,7 +71,7 @@ impl DescriptorDoorbell {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // A signal and the time limit mean the same to the caller: look again.
+        // After a signal or a timeout the caller polls again, as after a ring.
         let _ = poll(&mut all, Some(&limit));
     }
 }
@@ -101,7 +101,7 @@ mod tests {
             });
             for round in 1..=100 {
                 news.store(round, Ordering::Release);
-                // Whichever of its bells is rung, the process wakes.
+                // A ring of either bell wakes the process.
                 [&bell, &other][round as usize % 2].ring();
                 std::thread::yield_now();
             }
@@ -129,7 +129,7 @@ mod tests {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         ring(ear.tag);
-        // Each sleep would last an hour if it were not for the descriptor; the limit of a nap is the bell's.
+        // Without the descriptor each sleep would last up to the bell's nap.
         let begin = Instant::now();
         for _ in 0..1000 {
             ear.sleep(&[&bell], NAP, &[reader.as_fd()], || false);

@@ -1,9 +1,9 @@
-//! The doorbell: one word for each process, on which it sleeps and by which it is woken.
+//! The doorbell: one futex word per process, on which the process sleeps and is woken.
 //!
-//! Which side touches what: the owner alone sets [`SLEEPING`] and [`MARK`], and [`GONE`] as its last word; any thread may clear `SLEEPING`, and the one that clears it calls `futex_wake`.
-//! A sender that finds the word zero, as it does while the owner is awake, has nothing more to do.
+//! Which side writes what: only the owner sets [`SLEEPING`] and [`MARK`], and [`GONE`] when it leaves; any thread may clear `SLEEPING`, and the thread that clears it calls `futex_wake`.
+//! A sender that reads zero, as it does while the owner is awake, has nothing more to do.
 //!
-//! The protocol is Dekker's, one fence on each side (what kind of fence, says [`FENCE`]):
+//! The protocol is Dekker's, one fence on each side ([`FENCE`] selects the kind of fence):
 //!
 //! ```text
 //! sender                              sleeper
@@ -13,31 +13,31 @@
 //!     if it clears it: futex_wake       else futex_wait(word)
 //! ```
 //!
-//! SYNC POINT `bell.sleep`: of the two fences one comes first; either the sleeper's recheck sees the news or the sender sees the sleeper.
-//! The futex is a shared one, since the word lies in memory of several processes.
-//! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] beside `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `bell.ear`: the owner stores where it listens before it sets `POLLING` (Release); the thread that clears that (Acquire) sees where.
-//! A sleep ends after [`NAP`] at the latest; nothing relies on that but services that have no bell.
+//! SYNC POINT `bell.sleep`: one of the two fences comes first; either the sleeper's recheck sees the news or the sender sees `SLEEPING`.
+//! The futex is a shared one, because the word is in memory of several processes.
+//! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] in addition to `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
+//! SYNC POINT `bell.ear`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
+//! A sleep ends after [`NAP`] at the latest; only services that have no bell rely on that.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The owner sleeps, or is about to and will look once more.
+/// The owner sleeps, or is about to and will poll once more.
 pub const SLEEPING: u32 = 1;
-/// Beside [`SLEEPING`]: the owner sleeps in `poll`, because it waits for descriptors too.
+/// In addition to [`SLEEPING`]: the owner sleeps in `poll`, because it also waits for descriptors.
 pub const POLLING: u32 = 2;
-/// The owner wants senders to mark its bitmap of news too (see [`crate::inbox`]).
+/// The owner asks senders to set their bits in its bitmap of news too (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
 
-/// The owner has left for good; no process will read what is sent.
+/// The owner has left permanently; messages sent to it are not read.
 pub const GONE: u32 = 8;
 
-/// Senders must execute a fence of their own before they look at the word.
+/// Senders must execute a fence of their own before they read the word.
 ///
-/// An owner that hardly ever sleeps leaves it unset and executes the senders' fences when it does ([`crate::fence`]);
-/// one that sleeps often, because it shares its core, or whose system does not offer that, sets it.
+/// An owner that rarely sleeps leaves it unset and executes the senders' fences remotely when it does ([`crate::fence`]);
+/// an owner that sleeps often, because its core is oversubscribed, or whose system lacks that call, sets it.
 pub const FENCE: u32 = 16;
 
 /// The longest uninterrupted sleep.
@@ -48,16 +48,16 @@ pub const NAP: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct Doorbell {
     word: AtomicU32,
-    /// Where the owner listens while it is [`POLLING`]; written by the owner.
+    /// The number of the owner's socket while it is [`POLLING`]; written by the owner.
     ear: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Doorbell {}
 
 impl Doorbell {
-    /// With no owner asleep; so is zeroed shared memory.
+    /// A doorbell whose owner is awake, which is what zeroed shared memory holds.
     pub fn new() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
@@ -65,7 +65,7 @@ impl Doorbell {
         }
     }
 
-    /// What the owner asks of senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
+    /// The owner's requests to senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
     ///
     /// A sender calls it after its fence.
     #[inline(always)]
@@ -73,23 +73,23 @@ impl Doorbell {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Asks senders for marks from now on (owner only).
+    /// Asks senders to set their bits from now on (owner only).
     ///
-    /// The owner must look at every source once more after the call.
+    /// The owner must poll every source once more after the call.
     pub fn ask_for_marks(&self) {
         let before = self.word.fetch_or(MARK, Ordering::Relaxed);
         self.order(before);
     }
 
-    /// Asks senders for fences of their own from now on (owner only).
+    /// Asks senders to execute fences of their own from now on (owner only).
     pub fn ask_for_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::Relaxed);
-        // A sender that has not seen the wish yet has at least done what it did before.
+        // A sender that has not seen the request yet has at least completed its earlier stores.
         crate::fence::heavy();
         fence(Ordering::SeqCst);
     }
 
-    /// The owner's side of the protocol: what was stored before is seen by every sender's next look, or what senders stored before their last look is seen here.
+    /// The owner's fence: either every sender's next read of the word sees the owner's earlier stores, or the owner sees what the senders stored before their last read.
     fn order(&self, word: u32) {
         if word & FENCE == 0 && !crate::fence::heavy() {
             self.word.fetch_or(FENCE, Ordering::Relaxed);
@@ -97,7 +97,7 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Says that the owner has left; called by the owner, or for it by the process that saw it die.
+    /// Marks that the owner has left; called by the owner, or on its behalf by the process that detected its death.
     pub fn leave(&self) {
         self.word.fetch_or(GONE, Ordering::Relaxed);
     }
@@ -116,7 +116,7 @@ impl Doorbell {
         }
     }
 
-    /// Publishes nothing, only makes sure that the owner looks: the fence, the look and the wake-up in one.
+    /// Fences, reads the word and wakes the owner if it sleeps, so that the owner polls; publishes nothing itself.
     #[inline]
     pub fn ring(&self) {
         // SYNC POINT bell.sleep
@@ -126,9 +126,9 @@ impl Doorbell {
         }
     }
 
-    /// Sleeps until rung, for `limit` and [`NAP`] at the longest, unless `news` says that there is something already (owner only).
+    /// Sleeps until rung, at most for the shorter of `limit` and [`NAP`], unless `news` returns true (owner only).
     ///
-    /// `news` must look at every source that rings this bell.
+    /// `news` must poll every source that rings this bell.
     pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
         let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
         // SYNC POINT bell.sleep
@@ -139,7 +139,7 @@ impl Doorbell {
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 
-    /// As [`Doorbell::sleep`], but in `poll`, which must return when the socket at `ear` is rung or after the time it is given (owner only).
+    /// As [`Doorbell::sleep`], but in `poll`, which must return when the socket `ear` receives a datagram or after the time that it is given (owner only).
     pub fn sleep_polling(
         &self,
         ear: u64,
@@ -159,7 +159,7 @@ impl Doorbell {
             .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
     }
 
-    /// Whether the socket was rung since this was last asked: what `poll` would look at.
+    /// Returns true if the socket was rung since the last call: what `poll` would detect.
     #[cfg(loom)]
     pub fn take_rung(&self, ear: u64) -> bool {
         self.ear.swap(ear, Ordering::Acquire) == ear + socket::RUNG
@@ -185,7 +185,7 @@ mod futex {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // A signal, a changed word and the time limit all mean the same to the caller: look again.
+        // After a signal, a changed word or a timeout the caller polls again.
         let _ = rustix::thread::futex::wait(word, Flags::empty(), expected, Some(&limit));
     }
 
@@ -194,7 +194,7 @@ mod futex {
     }
 }
 
-/// Under loom a sleep has no time limit, so that a lost wake-up is a model that never ends, which loom reports.
+/// Under loom a sleep has no timeout, so a lost wake-up is a model that does not end, which loom reports.
 #[cfg(loom)]
 mod futex {
     use std::time::Duration;
@@ -219,7 +219,7 @@ mod socket {
     }
 }
 
-/// Under loom the ring stays in the number itself, as a datagram stays in its socket.
+/// Under loom the ring is kept in the socket's number, as a datagram is queued in its socket.
 #[cfg(loom)]
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};

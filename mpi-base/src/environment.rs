@@ -1,9 +1,9 @@
-//! The environment of this process: the one door through which the library and the launcher read it.
+//! The process environment: the only module through which the library and the launcher read it.
 //!
-//! A program with more rights than its user ([`is_raised`]) must not let that user choose files, folders, programs, libraries or
-//! parameters. Its user chooses every variable, so [`var`] and [`all`] find none in such a program.
-//! [`of_launch`] hands out all variables in any program: to find the launcher, which says numbers and descriptors.
-//! `xtask/tests/tidy.rs` finds code that reads the environment without this module.
+//! A program with more rights than its user ([`is_raised`]) must not let that user choose files, directories, programs, libraries or
+//! parameters. The user controls every variable, so [`var`] and [`all`] return none in such a program.
+//! [`of_launch`] returns all variables in any program: the caller uses them to find the launcher, which passes numbers and descriptors.
+//! `xtask/tests/tidy.rs` rejects code that reads the environment without this module.
 
 use crate::privilege::is_raised;
 use std::ffi::{OsStr, OsString};
@@ -13,7 +13,7 @@ pub fn var(name: impl AsRef<OsStr>) -> Option<OsString> {
     guarded(is_raised(), || std::env::var_os(name))
 }
 
-/// The same, for a variable whose value is words or numbers; `None` also if it is not UTF-8.
+/// As [`var`], for a variable whose value is text; `None` also if it is not UTF-8.
 pub fn text(name: impl AsRef<OsStr>) -> Option<String> {
     var(name)?.into_string().ok()
 }
@@ -25,19 +25,19 @@ pub fn all() -> Vec<(OsString, OsString)> {
 
 /// All variables in any program, to find out how the launcher has started it.
 ///
-/// The caller reads numbers, descriptors and names of jobs from it. A variable that names a file or code is read with [`var`].
+/// The caller reads only numbers, descriptors and job names from it. A variable that names a file or code is read with [`var`].
 pub fn of_launch() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }
 
-/// Whether a variable is set, in any program; its value is not read.
+/// Returns true if a variable is set, in any program; its value is not read.
 pub fn is_set(name: impl AsRef<OsStr>) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// All variables in any program, to be handed on to a process that this one starts.
+/// All variables in any program, for a process that this one starts.
 ///
-/// The kernel marks a program that a process with raised rights executes, too, so the new program reads nothing from them either.
+/// The kernel also marks a program that is executed by a process with raised rights, so the new program ignores them too.
 pub fn for_children() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }

@@ -1,10 +1,10 @@
-//! Handing a file descriptor to other processes of the same user.
+//! Passing a file descriptor to other processes of the same user.
 //!
-//! For launchers that do not let our processes inherit descriptors: the first process of a node makes the segment,
-//! listens on an abstract socket (a name without a file, gone with the process) and gives the descriptor to each that comes.
-//! A taker must run as the same user (`SO_PEERCRED`) and say a random key, which travelled through the launcher;
-//! the giver says another half of the key first, so that a stranger on the name is found out too.
-//! Everything has a deadline.
+//! For launchers that do not let the ranks inherit descriptors: the first process of a node creates the segment,
+//! listens on an abstract socket (a name without a file, which disappears with the process) and sends the descriptor to each process that connects.
+//! A taker must run as the same user (`SO_PEERCRED`) and send half of a random key, which was distributed through the launcher;
+//! the giver sends the other half first, so that the taker detects an impostor under that name.
+//! Every step has a deadline.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -29,18 +29,18 @@ pub enum PassError {
         /// The system's reason.
         error: io::Error,
     },
-    /// Only `served` of `takers` processes came in time.
+    /// Only `served` of `takers` processes connected in time.
     TooFewCame {
-        /// Those that have the descriptor.
+        /// The number of processes that have the descriptor.
         served: usize,
-        /// Those that were expected.
+        /// The number of processes expected.
         takers: usize,
     },
-    /// No process gave a descriptor under this name in time; the last attempt ended like this.
+    /// No process passed a descriptor under this name in time.
     NotGiven {
-        /// The abstract socket's name, without the zero byte that the system has in front.
+        /// The abstract socket's name, without the zero byte that the system puts in front.
         name: String,
-        /// The sentence of the last attempt: no process listened, or the one that did could not show the key.
+        /// The error of the last attempt: no process listened, or the listener did not have the key.
         last: String,
     },
 }
@@ -67,7 +67,7 @@ fn system(doing: &'static str) -> impl FnOnce(io::Error) -> PassError {
     move |error| PassError::System { doing, error }
 }
 
-/// A secret that giver and takers know: the giver shows the first half, the taker the second.
+/// A secret shared by giver and takers: the giver sends the first half, the taker the second.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
@@ -83,7 +83,7 @@ impl Key {
         Ok(Key(bytes))
     }
 
-    /// A key that came as bytes.
+    /// The key from its bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Key {
         Key(bytes)
     }
@@ -93,12 +93,12 @@ impl Key {
         &self.0
     }
 
-    /// As text for a launcher's key-value space.
+    /// The key in hexadecimal, for a launcher's key-value space.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Reads what [`Key::to_hex`] wrote.
+    /// Parses the result of [`Key::to_hex`].
     pub fn from_hex(text: &str) -> Option<Key> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
@@ -121,17 +121,17 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// How long one partner may take to say its part; a stalled one must not use up the time of all.
+/// The timeout of one read or write; a stalled peer must not use up the deadline of all.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Waits for takers.
+/// The listening side, which sends the descriptor.
 #[derive(Debug)]
 pub struct Giver {
     listener: UnixListener,
 }
 
 impl Giver {
-    /// Listens on the abstract name; from now on takers may come.
+    /// Listens on the abstract name; takers may connect from now on.
     pub fn bind(name: &str) -> Result<Giver, PassError> {
         let address = SocketAddr::from_abstract_name(name)
             .map_err(system("making an abstract socket name"))?;
@@ -143,7 +143,7 @@ impl Giver {
         Ok(Giver { listener })
     }
 
-    /// Gives `fd` to `takers` processes that know the key.
+    /// Sends `fd` to `takers` processes that know the key.
     pub fn give(
         self,
         fd: BorrowedFd<'_>,
@@ -153,11 +153,11 @@ impl Giver {
     ) -> Result<(), PassError> {
         let mut served = 0;
         while served < takers {
-            // The clock is looked at for each, so that strangers that come one after another do not keep us past the deadline.
+            // The clock is checked for each connection, so that a stream of unauthorised connections does not extend the deadline.
             if !readable(self.listener.as_fd(), deadline) || Instant::now() >= deadline {
                 return Err(PassError::TooFewCame { served, takers });
             }
-            // Strangers and those that leave early do not count, and cost no other process the job.
+            // Unauthorised processes and those that disconnect early do not count and do not fail the job.
             if let Ok((mut stream, _)) = self.listener.accept()
                 && give_one(&mut stream, fd, key, deadline).is_ok()
             {
@@ -179,11 +179,11 @@ fn give_one(
     stream.write_all(ours)?;
     expect(stream, theirs)?;
     send(stream.as_fd(), &[1], fd)?;
-    // The taker says that it has it, so a taker that died in between is not counted.
+    // The taker acknowledges, so a taker that died in between is not counted.
     expect(stream, &[1])
 }
 
-/// Fetches the descriptor that is given under `name`, trying again until the deadline.
+/// Receives the descriptor that is offered under `name`, retrying until the deadline.
 pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassError> {
     let address =
         SocketAddr::from_abstract_name(name).map_err(system("making an abstract socket name"))?;
@@ -207,7 +207,7 @@ pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassErr
 
 fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<OwnedFd> {
     let mut stream = UnixStream::connect_addr(address)?;
-    // The giver serves one after the other, so a taker waits for its turn as long as it has time.
+    // The giver serves one taker at a time, so a taker waits for its turn until its deadline.
     stream.set_read_timeout(Some(remaining(deadline)))?;
     let (theirs, ours) = key.halves();
     same_user(&stream)?;
@@ -220,7 +220,7 @@ fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<O
     Ok(fd)
 }
 
-/// Sends a few bytes that fit a socket's buffer, and a descriptor with them.
+/// Sends a descriptor together with a few bytes, which fit the socket's buffer.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -237,7 +237,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Res
     Ok(())
 }
 
-/// Receives bytes, how many is the answer, and the descriptor that came with them, if one did.
+/// Receives bytes and the descriptor that came with them, if any; returns the number of bytes.
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -268,7 +268,7 @@ fn prepare(stream: &UnixStream, deadline: Instant) -> io::Result<()> {
     stream.set_write_timeout(limit)
 }
 
-/// Whether the process at the other end runs as the same user; an error if not.
+/// Returns an error if the process at the other end does not run as the same user.
 pub fn same_user(stream: impl AsFd) -> io::Result<()> {
     let peer = rustix::net::sockopt::socket_peercred(stream)?;
     if peer.uid == rustix::process::geteuid() {

@@ -1,14 +1,14 @@
-//! An asymmetric fence: the many threads that do something often pay nothing, the one that does something seldom pays for all.
+//! An asymmetric fence: free for the frequent side, while the rare side pays for both.
 //!
-//! A sender publishes a message and then looks whether the receiver sleeps; a receiver says that it sleeps and then looks for messages.
+//! A sender publishes a message and then reads whether the receiver sleeps; a receiver announces that it sleeps and then polls for messages.
 //! Each needs a fence between its two steps, or both may miss each other (Dekker).
-//! Sending is frequent and sleeping is not, so the sender has only [`light`], which orders the compiler,
-//! and the receiver has [`heavy`], which makes every running thread of every registered process execute a full fence: `membarrier(2)`,
+//! Sending is frequent and sleeping is not, so the sender executes only [`light`], a compiler fence,
+//! and the receiver executes [`heavy`], which makes every running thread of every registered process execute a full fence: `membarrier(2)`,
 //! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later.
 //!
-//! Promise: of a `light` in a process that [`register`] has answered `true` to, and a `heavy` that answered `true`, one comes first,
+//! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
 //! as if both were `fence(SeqCst)`.
-//! Where the system forbids or lacks the call, both answer `false` and their callers use ordinary fences.
+//! Where the system forbids or lacks the call, both return `false` and their callers use ordinary fences.
 
 #[cfg(not(loom))]
 mod asymmetric {
@@ -17,25 +17,25 @@ mod asymmetric {
     use crate::atomic::{Ordering, compiler_fence};
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// Lets other processes execute this one's fences; whether that works.
+    /// Allows other processes to execute this one's fences remotely; returns true if the system supports it.
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
         *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok())
     }
 
-    /// The frequent side: no instruction at all.
+    /// The frequent side: a compiler fence, no instruction.
     #[inline(always)]
     pub fn light() {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// The rare side: a fence in every registered process.
+    /// The rare side: a full fence in every registered process; returns false if the system refuses.
     pub fn heavy() -> bool {
         membarrier(MembarrierCommand::GlobalExpedited).is_ok()
     }
 }
 
-/// The model checker knows nothing of other threads' fences, so both sides have their own.
+/// The model checker does not model remote fences, so both sides execute their own.
 #[cfg(loom)]
 mod asymmetric {
     use crate::atomic::{Ordering, fence};
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn one_of_the_two_sides_sees_the_other() {
         if !register() {
-            // The system lacks the call, and no code uses it then.
+            // The system lacks the call; the library then does not use it.
             assert!(!register());
             return;
         }

@@ -1,4 +1,4 @@
-//! Which parts of the machine this process is confined to, by its affinity mask and what the kernel says of each processor.
+//! The hardware resources that this process is confined to, from its affinity mask and the kernel's topology files.
 //!
 //! Kinds are named as hwloc names them (its documentation, "Terms and Definitions"), from the largest to the smallest.
 //! Source: `/sys/devices/system/cpu/cpuN`, see the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`.
@@ -11,18 +11,18 @@ use std::path::Path;
 pub enum Kind {
     /// All processors that one system runs; every process is confined to it.
     Machine,
-    /// What is put into one socket; `physical_package_id` in `topology/`.
+    /// The contents of one socket; `physical_package_id` in `topology/`.
     Package,
-    /// The processors with one memory near to them: the folder `nodeN` of each.
+    /// The processors that are local to one memory node: the directory `nodeN` of each.
     NumaNode,
     /// One core with all its hardware threads; `core_id`, which the kernel numbers within a package.
     Core,
-    /// What the kernel calls a CPU: a hardware thread, or a core that has but one.
+    /// What the kernel calls a CPU: a hardware thread, or a core without hardware threads.
     ProcessingUnit,
 }
 
 impl Kind {
-    /// From the largest to the smallest.
+    /// All kinds, from the largest to the smallest.
     pub const ALL: [Kind; 5] = [
         Kind::Machine,
         Kind::Package,
@@ -31,7 +31,7 @@ impl Kind {
         Kind::ProcessingUnit,
     ];
 
-    /// The name as MPI programs write it (MPI 5.0, section 9.1.2).
+    /// The name in MPI programs (MPI 5.0, section 9.1.2).
     pub fn uri(self) -> &'static str {
         match self {
             Kind::Machine => "hwloc://Machine",
@@ -43,23 +43,23 @@ impl Kind {
     }
 }
 
-/// In place of an instance where there is none.
+/// The encoding of "no instance".
 const NOWHERE: u32 = u32::MAX;
 
-/// Where a process may run.
+/// The resources that a process is confined to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// By [`Kind`]: the one instance that all allowed processors belong to, as a number that is its own on this machine.
+    /// Indexed by [`Kind`]: the one instance that all allowed processors belong to, by a number unique on this machine.
     instances: [Option<u32>; Kind::ALL.len()],
 }
 
 impl Confinement {
-    /// Of a process that may run anywhere on its machine.
+    /// The confinement of a process that may run anywhere on its machine.
     pub const FREE: Confinement = Confinement {
         instances: [Some(0), None, None, None, None],
     };
 
-    /// Of this process, quickly: one that may use all processors is [`Confinement::FREE`], without a question about each of them.
+    /// This process's confinement, quickly: if it may use all online processors the result is [`Confinement::FREE`], without reading the topology of each.
     pub fn at_start() -> Confinement {
         let sys = Path::new("/sys/devices/system/cpu");
         let allowed = crate::cpu::processors().unwrap_or_default();
@@ -70,13 +70,13 @@ impl Confinement {
         }
     }
 
-    /// Of the calling thread, now.
+    /// The confinement of the calling thread, now.
     pub fn of_this_process() -> Confinement {
         let allowed = crate::cpu::processors().unwrap_or_default();
         Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// Of these processors; what the kernel does not tell confines no process.
+    /// The confinement to these processors; resources that the kernel does not report confine no process.
     fn of(processors: &[usize], sys: &Path) -> Confinement {
         let each: Vec<_> = processors
             .iter()
@@ -91,25 +91,25 @@ impl Confinement {
         }
     }
 
-    /// As words that another process of the machine can read.
+    /// Encodes the confinement for other processes of the machine.
     pub fn words(&self) -> [u32; Kind::ALL.len()] {
         self.instances.map(|instance| instance.unwrap_or(NOWHERE))
     }
 
-    /// What [`Confinement::words`] wrote.
+    /// Decodes the result of [`Confinement::words`].
     pub fn from_words(words: [u32; Kind::ALL.len()]) -> Confinement {
         Confinement {
             instances: words.map(|word| (word != NOWHERE).then_some(word)),
         }
     }
 
-    /// The one instance of a kind that the process cannot leave; the number is unique on this machine among its kind.
+    /// The one instance of a kind that the process is confined to; the number is unique among its kind on this machine.
     pub fn instance(&self, kind: Kind) -> Option<u32> {
         self.instances[kind as usize]
     }
 }
 
-/// The instance of a kind that a processor belongs to, as the folder `sys` (`/sys/devices/system/cpu`) tells it.
+/// The instance of a kind that a processor belongs to, according to the directory `sys` (`/sys/devices/system/cpu`).
 pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     let of_cpu = sys.join(format!("cpu{cpu}"));
     let number = |file: &str| -> Option<u32> {
@@ -129,7 +129,7 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     }
 }
 
-/// The cache of this level that a processor uses, by the first processor that shares it; `None` where the kernel reports none.
+/// The cache of this level that a processor uses, identified by the first processor that shares it; `None` if the kernel reports none.
 pub fn cache(cpu: usize, level: u8, sys: &Path) -> Option<u32> {
     let caches = fs::read_dir(sys.join(format!("cpu{cpu}/cache"))).ok()?;
     caches.flatten().find_map(|cache| {

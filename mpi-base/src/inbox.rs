@@ -1,14 +1,14 @@
-//! How senders get a process's attention: its doorbell, which peers have ever sent, which wait for room, which have news.
+//! A process's inbox: its doorbell, and bitmaps of the peers that have ever sent, that wait for ring space, and that have sent something new.
 //!
-//! One inbox for each process of a node; the process itself is the *owner*, all others are *senders*, known by their rank on the node.
+//! Each process of a node has one inbox; the process itself is the *owner*, all others are *senders*, identified by their rank on the node.
 //!
 //! * `bell`: see [`crate::doorbell`].
-//!   Its word shares no line with anything, because every sender reads it after every message and should find it in its own cache.
-//! * `calls` counts requests of the rare kind, so that the owner reads one word, not two bitmaps, in each round:
-//!   a sender marks `senders` (once in its life: "my ring to you exists now") or `starving` ("I found no room, ring me when there is") and then adds one.
-//! * `news`: which peers have sent; only used when the owner asked for marks ([`MARK`]), which it does when it has too many senders to scan.
+//!   Its word has a cache line of its own, because every sender reads it after every message and should find it in its own cache.
+//! * `calls` counts the rare requests, so that in each round the owner reads one word instead of two bitmaps:
+//!   a sender sets its bit in `senders` (once: its ring to the owner now exists) or in `starving` (it found no space and wants to be rung when there is some) and then adds one.
+//! * `news`: the peers that have sent; used only while the owner asks for it with [`MARK`], which it does when it has too many senders to scan.
 //!
-//! SYNC POINT `inbox.calls`: the sender's add (Release) after its mark is read by the owner (Acquire) before it takes the marks.
+//! SYNC POINT `inbox.calls`: the sender's add (Release) after setting its bit is read by the owner (Acquire) before it takes the bits.
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU32, Ordering, fence};
@@ -16,7 +16,7 @@ use crate::bitmap::Bitmap;
 use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
-/// The owner's published wishes and its senders' requests.
+/// The owner's requests to its senders, and theirs to it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
@@ -27,17 +27,17 @@ pub struct Inbox {
     news: Bitmap,
 }
 
-/// A value with two cache lines of its own, since processors fetch lines in pairs.
+/// A value with a pair of cache lines of its own, because processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 struct Line<T>(T);
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics and padding that no code writes, so every bit pattern is valid.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Inbox {}
 
 impl Inbox {
-    /// An inbox outside of shared memory; in shared memory zeroed bytes are an empty inbox.
+    /// An empty inbox outside of shared memory; zeroed shared memory is an empty inbox.
     pub fn new() -> Inbox {
         Inbox {
             bell: Line::default(),
@@ -48,14 +48,14 @@ impl Inbox {
         }
     }
 
-    /// What wakes the owner of the inbox.
+    /// The doorbell that wakes the owner.
     pub fn bell(&self) -> &Doorbell {
         &self.bell.0
     }
 
-    /// Tells the owner that `me` has published a message: the one fence of the sending side, and usually one load.
+    /// Notifies the owner that `me` has published a message: the only fence of the sending side, and usually one load.
     ///
-    /// Answers whether the owner is still there.
+    /// Returns false if the owner has left.
     #[inline(always)]
     pub fn notify(&self, me: usize) -> bool {
         // SYNC POINT bell.sleep
@@ -64,7 +64,7 @@ impl Inbox {
         wishes & !FENCE == 0 || self.fulfil(wishes, me)
     }
 
-    /// As [`Inbox::notify`], from a process whose fences others may execute ([`crate::fence::register`]): usually one load and no fence.
+    /// As [`Inbox::notify`], from a process whose fences others may execute remotely ([`crate::fence::register`]): usually one load and no fence.
     #[inline(always)]
     pub fn notify_lightly(&self, me: usize) -> bool {
         // SYNC POINT bell.sleep
@@ -77,7 +77,7 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // The mark must be visible to an owner that goes to sleep between our first look and here.
+        // The bit must be visible to an owner that goes to sleep between the caller's read of the word and this one.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
             self.bell.0.wishes()
@@ -90,46 +90,46 @@ impl Inbox {
         wishes & GONE == 0
     }
 
-    /// Announces `me` as a sender, once; the first message's [`Inbox::notify`] comes after it.
+    /// Announces `me` as a sender, once, before the [`Inbox::notify`] of its first message.
     pub fn announce(&self, me: usize) {
         self.senders.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Asks the owner to ring `me` when it has made room; [`Inbox::notify`] and one more look for room come after it.
+    /// Asks the owner to ring `me` when it has freed space. The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
-    /// If the owner takes an older mark of ours at this moment, it rings us after that, so nothing is lost by not marking again.
+    /// If the owner concurrently takes an earlier bit of `me`, it rings `me` after that, so no request is lost although the bit is not set again.
     pub fn starve(&self, me: usize) {
         self.starving.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// How many requests there have been (owner only); when it changes, look at [`Inbox::senders`] and [`Inbox::take_starving`].
+    /// The number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_starving`].
     #[inline(always)]
     pub fn calls(&self) -> u32 {
         // SYNC POINT inbox.calls
         self.calls.0.load(Ordering::Acquire)
     }
 
-    /// Word `w` of the bitmap of all that have ever sent.
+    /// Word `w` of the bitmap of all peers that have ever sent.
     pub fn senders(&self, w: usize) -> u64 {
         self.senders.peek(w)
     }
 
-    /// Takes word `w` of the bitmap of those that wait for room.
+    /// Returns and clears word `w` of the bitmap of the senders that wait for space.
     pub fn take_starving(&self, w: usize) -> u64 {
         self.starving.take(w)
     }
 
-    /// Takes word `w` of the bitmap of those with news.
+    /// Returns and clears word `w` of the bitmap of the senders that have sent something new.
     #[inline]
     pub fn take_news(&self, w: usize) -> u64 {
         self.news.take(w)
     }
 
-    /// Whether any peer among the first `words` words has marked news.
+    /// Returns true if a bit is set in the first `words` words of `news`.
     #[inline]
     pub fn any_news(&self, words: usize) -> bool {
         self.news.any(words)

@@ -1,14 +1,14 @@
-//! Where the library that this code is part of is installed, so that an installation may be moved.
+//! The directory where the library that contains this code is installed, so that an installation can be moved.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// The library for `LD_PRELOAD` in programs on other MPI libraries, which lies beside the plugins in `PREFIX/lib/portcullis`.
+/// The `LD_PRELOAD` library for programs built for other MPI libraries, installed with the plugins in `PREFIX/lib/portcullis`.
 pub const PRELOAD: &str = "libportcullis-preload.so";
 
-/// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the folder above that of the file which holds this code, if it can be told.
+/// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the parent of the directory of the file that contains this code, if the loader knows it.
 pub fn prefix() -> Option<PathBuf> {
     let mut found = libc::Dl_info {
         dli_fname: std::ptr::null(),
@@ -17,12 +17,12 @@ pub fn prefix() -> Option<PathBuf> {
         dli_saddr: std::ptr::null_mut(),
     };
     let inside = prefix as fn() -> Option<PathBuf>;
-    // SAFETY: the address is that of a function of this library, and the result goes into a local.
+    // SAFETY: the address is that of a function of this library, and the result is written to a local.
     let known = unsafe { libc::dladdr(inside as *const _, &mut found) } != 0;
     if !known || found.dli_fname.is_null() {
         return None;
     }
-    // SAFETY: the loader's own string, which lives as long as the library is loaded.
+    // SAFETY: `dladdr` succeeded, so this is the loader's string, which lives as long as the library is loaded.
     let name = unsafe { CStr::from_ptr(found.dli_fname) };
     let path = PathBuf::from(OsStr::from_bytes(name.to_bytes()));
     Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())

@@ -1,4 +1,4 @@
-//! Memory, atomics, rings, doorbell, parameters: what the MPI engine stands on
+//! Foundations of the MPI engine: shared memory, atomics, rings, doorbells, parameters
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -2,11 +2,11 @@
 //!
 //! A [`Segment`] is a shared mapping of a memfd.
 //! A memfd has no name in any file system, is not bound by the size of `/dev/shm`, and disappears with its last descriptor and mapping,
-//! so nothing is left behind by any kind of death.
-//! It is sparse: a page costs memory from its first touch on, which is why a layout may be generous with addresses.
+//! so no way of dying leaves anything behind.
+//! It is sparse: a page uses memory only after its first access, so a layout can reserve addresses generously.
 //!
-//! What lies in a segment is read and written by other processes at any time.
-//! Safe code therefore sees it only as types that are [`Shared`], that is, made of atomics.
+//! Other processes read and write a segment's contents at any time.
+//! Safe code therefore accesses it only as types that are [`Shared`], that is, made of atomics.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -21,12 +21,12 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::atomic::{AtomicU32, AtomicU64};
 
-/// The size of a page of memory on every machine this library runs on.
+/// The page size on every machine this library runs on.
 pub const PAGE: usize = 4096;
 
-/// Has the system find memory for all pages that `len` bytes at `start` lie in, in one call in place of a fault for each.
+/// Populates all pages of `len` bytes at `start` in one system call, instead of one page fault each.
 ///
-/// What lies there stays as it is; where the system refuses, pages are found when they are touched.
+/// Their contents do not change. If the system refuses, pages are populated on access.
 pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
     let first = start.as_ptr().wrapping_sub(before);
@@ -35,7 +35,7 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
 }
 
-/// A type that may lie in memory which other processes write at any time.
+/// A type that may be stored in memory which other processes write at any time.
 ///
 /// # Safety
 /// Every bit pattern must be a valid value, and every byte that any process writes must be inside an atomic.
@@ -45,9 +45,9 @@ pub unsafe trait Shared {}
 unsafe impl Shared for AtomicU32 {}
 // SAFETY: an atomic integer has no invalid bit pattern.
 unsafe impl Shared for AtomicU64 {}
-// SAFETY: an array is as shareable as its elements.
+// SAFETY: every element is `Shared`, and an array has no bytes beside its elements.
 unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
-// SAFETY: so is a slice.
+// SAFETY: every element is `Shared`, and a slice has no bytes beside its elements.
 unsafe impl<T: Shared> Shared for [T] {}
 
 /// The longest file that this process may make (`ulimit -f`), in bytes; `None` without a limit.
@@ -55,9 +55,9 @@ pub fn file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
-/// Whether a file may have `len` bytes.
+/// Returns an error if a file of `len` bytes exceeds the limit.
 ///
-/// The kernel answers a longer one with SIGXFSZ, which ends a process without a word (setrlimit(2)), so code that makes a file longer asks here first.
+/// The kernel sends SIGXFSZ for a longer one, which ends a process without a message (setrlimit(2)), so code that extends a file calls this first.
 pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     match file_limit() {
         Some(limit) if len > limit => Err(Errno::FBIG),
@@ -65,14 +65,14 @@ pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     }
 }
 
-/// Makes an empty, nameless, sparse file of `len` bytes in memory, closed on `exec`.
+/// Creates a nameless, sparse, zero-filled memory file of `len` bytes, closed on `exec`.
 ///
 /// `label` appears in `/proc/PID/maps` only.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
     fits_file_limit(len)?;
     let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
     ftruncate(&fd, len)?;
-    // No process that has it can make it shorter, which would turn the others' next touch into SIGBUS.
+    // The seals keep other processes from truncating it, which would turn the next access into SIGBUS.
     fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
     Ok(fd)
 }
@@ -84,15 +84,15 @@ pub struct Segment {
     len: usize,
 }
 
-// SAFETY: a segment is an address range; what lies in it is reached as atomics or through unsafe code that argues for itself.
+// SAFETY: a segment is an address range that stays mapped until drop; its contents are accessed as atomics (`Shared`) or through unsafe code with its own argument.
 unsafe impl Send for Segment {}
-// SAFETY: as above; no method of Segment mutates the segment's own fields.
+// SAFETY: the contents are accessed as for `Send`, and no method of Segment mutates the segment's own fields.
 unsafe impl Sync for Segment {}
 
 impl Segment {
     /// Maps the first `len` bytes of `fd` for reading and writing, without reserving memory for them.
     pub fn map(fd: impl AsFd, len: usize) -> Result<Segment, Errno> {
-        // A mapping longer than its file would turn a touch into SIGBUS instead of an error here.
+        // An access past the end of the file would be SIGBUS; this check makes it an error here.
         let size = rustix::fs::fstat(&fd)?.st_size;
         if len == 0 || u64::try_from(size).unwrap_or(0) < len as u64 {
             return Err(Errno::INVAL);
@@ -117,16 +117,16 @@ impl Segment {
         self.len
     }
 
-    /// Never, for nothing cannot be mapped.
+    /// Always false: an empty range cannot be mapped.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// A mapping of the last page of this one and of the `more` bytes that follow it in the file; nothing if the system refuses.
+    /// Maps the last page of this segment and the `more` bytes that follow it in the file; `None` if the system refuses.
     pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
         let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
         let len = PAGE.checked_add(more)?;
-        // SAFETY: an old length of 0 leaves the old mapping as it is and maps the same shared file once more (mremap(2)), at addresses of the system's choice.
+        // SAFETY: an old length of 0 leaves the old mapping unchanged and maps the same shared file once more (mremap(2)), at addresses that the system chooses.
         let base = unsafe {
             rustix::mm::mremap(
                 last.as_ptr().cast::<c_void>(),
@@ -154,21 +154,21 @@ impl Segment {
         self.slice(offset, 1).map(|s| &s[0])
     }
 
-    /// `count` times `T` from `offset` on, if they are inside the segment and aligned.
+    /// The `count` values of `T` from `offset` on, if they are inside the segment and aligned.
     pub fn slice<T: Shared>(&self, offset: usize, count: usize) -> Option<&[T]> {
         let p = self.range(offset, size_of::<T>().checked_mul(count)?)?;
         let p = p.cast::<T>();
         if !p.is_aligned() {
             return None;
         }
-        // SAFETY: in range and aligned; `Shared` makes every bit pattern valid and all writes atomic.
+        // SAFETY: `range` has checked the bounds and the line above the alignment; `Shared` makes every bit pattern valid and all writes atomic.
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
     }
 
-    /// Gives the memory of all whole pages in the range back to the system; they read as zero afterwards.
+    /// Returns the memory of all whole pages in the range to the system; they read as zero afterwards.
     ///
     /// # Safety
-    /// No process may use the range until it is handed out again.
+    /// No process may use the range until it is allocated again.
     pub unsafe fn punch_hole(&self, offset: usize, len: usize) -> Result<(), Errno> {
         let first = offset.checked_next_multiple_of(PAGE).ok_or(Errno::INVAL)?;
         let end = offset.checked_add(len).ok_or(Errno::INVAL)?;
@@ -177,7 +177,7 @@ impl Segment {
             return Ok(());
         }
         let p = self.range(first, last - first).ok_or(Errno::INVAL)?;
-        // SAFETY: the range is inside our mapping and, by the caller's promise, out of use.
+        // SAFETY: `range` has checked that the range is inside the mapping, and by this function's contract no process uses it.
         unsafe {
             rustix::mm::madvise(
                 p.as_ptr().cast::<c_void>(),
@@ -188,7 +188,7 @@ impl Segment {
     }
 }
 
-/// A `T` in a segment, or a slice of them, together with what keeps the segment mapped.
+/// A `T` in a segment, or a slice of them, together with a reference that keeps the segment mapped.
 #[derive(Debug)]
 pub struct Held<T: ?Sized> {
     at: NonNull<T>,
@@ -197,7 +197,7 @@ pub struct Held<T: ?Sized> {
 
 // SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
 unsafe impl<T: Shared + ?Sized> Send for Held<T> {}
-// SAFETY: as above.
+// SAFETY: it hands out only `&T` of a `Shared` type, which any thread may use.
 unsafe impl<T: Shared + ?Sized> Sync for Held<T> {}
 
 impl<T: Shared> Held<T> {
@@ -211,7 +211,7 @@ impl<T: Shared> Held<T> {
 }
 
 impl<T: Shared> Held<[T]> {
-    /// `count` times `T` from `offset` of `segment` on, if they are inside and aligned.
+    /// The `count` values of `T` from `offset` of `segment` on, if they are inside and aligned.
     pub fn slice(segment: &Arc<Segment>, offset: usize, count: usize) -> Option<Held<[T]>> {
         Some(Held {
             at: NonNull::from(segment.slice::<T>(offset, count)?),
@@ -225,7 +225,7 @@ impl<T: Shared + ?Sized> Deref for Held<T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: `at` came from a reference into `segment`, which is mapped as long as self holds it.
+        // SAFETY: `at` came from a reference into `segment` (`new` and `slice`), which stays mapped while self holds it.
         unsafe { self.at.as_ref() }
     }
 }
@@ -241,8 +241,8 @@ impl<T: ?Sized> Clone for Held<T> {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `map`, and nothing borrowed from the segment outlives it.
-        // An error leaves the mapping to the end of the process, which is harmless.
+        // SAFETY: the range was mapped by `map` or `extended`, and nothing borrowed from the segment outlives it.
+        // After an error the range stays mapped until the process ends, which is harmless.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast::<c_void>(), self.len) };
     }
 }

@@ -1,16 +1,16 @@
-//! Moving a thread to another core without binding it, and how often that may be.
+//! Moving a thread to another core without binding it, and limiting how often that happens.
 //!
-//! The mask is narrow for as long as the system takes to move the thread, and as it was afterwards.
-//! A move costs some tens of microseconds. Where moving does not help it is done more and more rarely.
+//! The affinity mask is narrowed only while the system moves the thread, and restored afterwards.
+//! A move costs some tens of microseconds. Where moving does not help, the pause between moves doubles.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// The first and the longest time between two moves of a thread.
+/// The shortest and the longest pause between two moves of a thread.
 const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
-/// When a thread may move again.
+/// The earliest time at which a thread may move again.
 #[derive(Clone, Copy, Debug)]
 pub struct Moves {
     not_before: Option<Instant>,
@@ -18,20 +18,20 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// Of a thread that has never moved.
+    /// The state of a thread that has never moved.
     pub const NEW: Moves = Moves {
         not_before: None,
         pause: PAUSE,
     };
 
-    /// Whether it may at the time `now`.
+    /// Returns true if the thread may move at the time `now`.
     pub fn may(&self, now: Instant) -> bool {
         self.not_before.is_none_or(|time| time <= now)
     }
 
-    /// Counts a move at the time `now`.
+    /// Records a move at the time `now`.
     pub fn count(&mut self, now: Instant) {
-        // A core that was our own for long is lost by chance, as the first one was; one that is lost at once was never free.
+        // If the thread had kept its core for long, the pause starts again at the minimum; otherwise the last move did not help, and the pause doubles.
         let calm = |time: Instant| now.duration_since(time) > LONGEST;
         self.pause = match self.not_before {
             Some(time) if !calm(time) => (self.pause * 2).min(LONGEST),
@@ -41,7 +41,7 @@ impl Moves {
     }
 }
 
-/// Moves this thread to another core of its mask, which the system chooses; stays where there is none or the system does not allow it.
+/// Moves this thread to another core of its mask, chosen by the system; does nothing if there is none or the system refuses.
 #[cold]
 pub fn aside() {
     through(|mask| {
@@ -51,7 +51,7 @@ pub fn aside() {
     });
 }
 
-/// Moves this thread to a core; whether its mask and the system allow it.
+/// Moves this thread to `core`; returns true if its mask and the system allow it.
 #[cold]
 pub fn to(core: usize) -> bool {
     through(|mask| {
@@ -63,7 +63,7 @@ pub fn to(core: usize) -> bool {
     })
 }
 
-/// Narrows the mask to a part of it for a moment; whether that may be.
+/// Narrows the mask to a part of it and restores it; returns true if the system allowed it.
 fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     let Ok(mask) = sched_getaffinity(None) else {
         return false;
@@ -72,7 +72,7 @@ fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     if narrow.count() == 0 || sched_setaffinity(None, &narrow).is_err() {
         return false;
     }
-    // The system had let us choose among these a moment ago; should it no longer, the narrower mask is still a legal one.
+    // The system accepted this mask a moment ago; if it now refuses, the narrower mask is still valid.
     let _ = sched_setaffinity(None, &mask);
     true
 }
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
     use crate::cpu::processors;
 
-    /// Runs `test` in a thread of its own, bound to the core that it has; its mask must be the same afterwards.
+    /// Runs `test` in a thread bound to its current core; its mask must be unchanged afterwards.
     fn bound(test: fn(usize)) {
         let thread = std::thread::spawn(move || {
             let (mut one, core) = (CpuSet::new(), sched_getcpu());
             one.set(core);
-            // Between the two calls the system may have moved us out of the set; it brings us back.
+            // Between the two calls the system may have moved the thread out of the set; this moves it back.
             sched_setaffinity(None, &one).unwrap();
             test(core);
             assert_eq!(sched_getaffinity(None).unwrap(), one);

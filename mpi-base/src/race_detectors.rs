@@ -1,30 +1,30 @@
-//! What race detectors are told of locks that they cannot see: helgrind and drd of valgrind, and ThreadSanitizer.
+//! Annotations of atomic locks for race detectors: helgrind and drd of valgrind, and ThreadSanitizer.
 //!
-//! A lock made of atomic operations orders the threads that take it, and a detector that knows only the locks of pthreads
-//! takes what they hand to each other for a race. So the lock's owner calls [`acquired`] when it has the lock and [`releasing`]
-//! before it gives it back; a detector then knows that whatever was done before the one happened before whatever follows the other.
-//! Without a detector each is one relaxed load.
+//! A lock made of atomic operations orders the threads that take it, but a detector that knows only pthread locks
+//! reports a race on data passed under it. So the lock's owner calls [`acquired`] after taking the lock and [`releasing`]
+//! before releasing it; the detector then knows that everything before a release happens before everything after the next acquisition.
+//! Without a detector each call is one relaxed load.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-/// Which detector runs, as far as [`find`] has seen.
+/// The detector that [`find`] has found.
 static DETECTOR: AtomicU8 = AtomicU8::new(NONE);
 const NONE: u8 = 0;
 const VALGRIND: u8 = 1;
 const SANITIZER: u8 = 2;
 
-/// `__tsan_acquire` and `__tsan_release` of the runtime that the program brings.
+/// `__tsan_acquire` and `__tsan_release` of the runtime that is linked into the program.
 static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Looks for a detector; called once, before a second thread comes. The words of the lock itself are atomic, which helgrind
-/// does not see of all of them, so it is told not to follow them.
+/// Finds the running detector; called once, before a second thread starts. helgrind does not recognise all atomic accesses
+/// to the words of the lock itself, so it is told not to track them.
 pub fn find<T>(lock: &T) {
     let symbol = |name: &CStr| {
-        // SAFETY: the name ends with a zero, and the default handle needs no library to be open.
+        // SAFETY: the name is zero-terminated, and the default handle needs no library to be open.
         unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
     };
     let (acquire, release) = (symbol(c"__tsan_acquire"), symbol(c"__tsan_release"));
@@ -41,7 +41,7 @@ pub fn find<T>(lock: &T) {
     }
 }
 
-/// The caller has the lock at `lock`.
+/// Annotates that the caller has taken the lock at `lock`.
 #[inline]
 pub fn acquired<T>(lock: &T) {
     if DETECTOR.load(Relaxed) != NONE {
@@ -49,7 +49,7 @@ pub fn acquired<T>(lock: &T) {
     }
 }
 
-/// The caller gives the lock at `lock` back next.
+/// Annotates that the caller is about to release the lock at `lock`.
 #[inline]
 pub fn releasing<T>(lock: &T) {
     if DETECTOR.load(Relaxed) != NONE {
@@ -60,7 +60,7 @@ pub fn releasing<T>(lock: &T) {
 #[cold]
 fn tell(lock: *const c_void, has_it: bool) {
     if DETECTOR.load(Relaxed) == VALGRIND {
-        // helgrind.h: `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE`; other tools answer nothing.
+        // helgrind.h: `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE`; other tools ignore them.
         const RECV_POST: u64 = 0x4847_0122;
         const SEND_PRE: u64 = 0x4847_0121;
         let code = if has_it { RECV_POST } else { SEND_PRE };
@@ -71,8 +71,8 @@ fn tell(lock: *const c_void, has_it: bool) {
     if function.is_null() {
         return;
     }
-    // SAFETY: `find` got it by this name from the sanitizer's runtime, whose interface (tsan_interface.h) gives it this type;
-    // the runtime takes the address as a name and does not follow it.
+    // SAFETY: `find` looked the symbol up by this name in the sanitizer's runtime, whose interface (tsan_interface.h) declares this type;
+    // the runtime uses the address as an identifier and does not dereference it.
     unsafe {
         let function: extern "C" fn(*const c_void) = std::mem::transmute(function);
         function(lock);

@@ -1,6 +1,6 @@
-//! Lists of numbers as people and the kernel write them: `0-3,8`.
+//! Formatting and parsing of number lists as the kernel writes them: `0-3,8`.
 
-/// Ascending numbers as a list of ranges.
+/// Formats ascending numbers as a list of ranges.
 pub fn write(numbers: &[usize]) -> String {
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let texts = runs.filter_map(|run| {
@@ -13,7 +13,7 @@ pub fn write(numbers: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// The numbers that a list of ranges stands for, ascending; `None` if it is no such list, or has numbers from `end` on.
+/// Parses a list of ranges, ascending; `None` if the text is malformed or contains a number from `end` on.
 pub fn read(text: &str, end: usize) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for range in text.split(',') {

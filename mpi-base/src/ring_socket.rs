@@ -1,8 +1,8 @@
-//! The sockets through which processes that sleep in `poll` are rung.
+//! Datagram sockets that wake processes which sleep in `poll`.
 //!
 //! A socket has an abstract name made of a random number:
-//! nothing has to be handed from process to process, there is no file, and the name ends with the process.
-//! Any other process that guesses the name can wake the process, which then finds nothing and sleeps on.
+//! nothing is passed between processes but the number, there is no file, and the name disappears with the process.
+//! A process that guesses the name can wake the owner, which then polls without a result and sleeps again.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -28,7 +28,7 @@ fn address(tag: u64) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// A socket under a new name, and the number in that name.
+/// Binds a socket to a new name; returns it and the number in the name.
 pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     let random = Key::random().map_err(io::Error::other)?;
     let mut tag = [0; 8];
@@ -39,7 +39,7 @@ pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     Ok((socket, tag))
 }
 
-/// Rings at the process that listens under `tag`; one that has ended, or has enough unheard rings, needs none.
+/// Sends a datagram to the process that listens under `tag`; errors are ignored, because a process that has ended, or has enough unread datagrams, needs none.
 pub(crate) fn ring(tag: u64) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     if let (Ok(socket), Ok(address)) = (open(), address(tag)) {

@@ -1,16 +1,16 @@
-//! Leaving a core that two threads share while another may be free.
+//! Moving a thread off an oversubscribed core when another core may be free.
 //!
-//! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's turns.
-//! Binding every rank to a core, as some launchers do, mends that, but two jobs of one machine are then bound to the same cores, and a rank's threads to one.
-//! So a waiter that gives its core away and gets it back late several times in a row steps over to another core of its mask once, and leaves the mask as it was.
-//! A yield that comes back only after a time slice has met a process that computes.
-//! Where a core is idle the system moves one of the two by itself; where none is, moving would lead to another rank's core,
-//! and two ranks on one core need a change of context for each message, while one that shares its core with a stranger is quick in half of its time.
-//! Such a waiter stays, and keeps its core for a while instead of giving it away.
+//! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's time slices.
+//! Binding every rank to a core, as some launchers do, prevents that, but two jobs on one machine are then bound to the same cores, and all threads of a rank to one.
+//! So a waiter whose yields return late several times in a row moves once to another core of its mask, and restores the mask.
+//! A yield that returns only after a time slice has met a process that computes.
+//! If a core is idle, the system moves one of the two by itself; if none is, moving would lead to another rank's core,
+//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process is fast in half of its time.
+//! Such a waiter stays, and does not yield its core for a while.
 //!
-//! When moving has not helped it waits longer and longer before it tries again: where every core has two such threads, moving is of no use ([ADR 12]).
+//! If a move has not helped, the pause before the next attempt doubles: where every core has two such threads, moving is useless ([ADR 12]).
 //!
-//! Each thread counts for itself.
+//! The state is per thread.
 //!
 //! [ADR 12]: ../../docs/adr/0012-waiters-step-aside-instead-of-being-bound.md
 
@@ -19,19 +19,19 @@ use crate::yield_now::yield_now;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A yield that takes longer has let another process run: two changes of context take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+/// A longer yield has let another process run: two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
 const SHARED: Duration = Duration::from_nanos(1500);
 
-/// So many late yields in a row are no chance; they take some 50 us.
+/// The number of late yields in a row that triggers a move; they take some 50 us.
 const IN_A_ROW: u32 = 8;
 
-/// A yield that takes longer has given the core to a process that keeps it for all of its time slice, so that one does not wait.
+/// A longer yield has given the core to a process that uses all of its time slice, so one that computes.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// For so long a core is not given away again to a process that does not give it back.
+/// The time for which a thread does not yield to such a process again.
 const KEEP: Duration = Duration::from_millis(20);
 
-/// What a thread knows of its core.
+/// A thread's state about its core.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     late: u32,
@@ -46,12 +46,12 @@ impl Crowd {
         keep_until: None,
     };
 
-    /// Whether a yield at the time `now` would give the core to a process that keeps it.
+    /// Returns true if a yield at the time `now` would give the core to a process that computes.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }
 
-    /// Counts a yield that ended at `now` and took so long; says whether to move.
+    /// Records a yield that ended at `now` and took `took`; returns true if the thread should move.
     fn count(&mut self, now: Instant, took: Duration) -> bool {
         if took < SHARED {
             self.late = 0;
@@ -75,7 +75,7 @@ thread_local! {
     static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
 }
 
-/// Gives the core away once, at the time `now`, and moves if that has lately been late too often.
+/// Yields the core once, at the time `now`, and moves the thread if its yields have been late too often in a row.
 pub fn yield_core(now: Instant) {
     let mut crowd = CROWD.get();
     if crowd.keeps(now) {
@@ -98,7 +98,7 @@ mod tests {
     const LATE: Duration = SHARED;
     const QUICK: Duration = Duration::from_nanos(300);
 
-    /// The moves of a thread whose yields come every 10 us and take so long.
+    /// The moves of a thread whose yields come every 10 us and take the given times.
     fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
         let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
         let mut moved = Vec::new();
@@ -138,7 +138,7 @@ mod tests {
         let now = start + 50 * Duration::from_micros(10);
         assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
         assert!(!crowd.keeps(now + KEEP));
-        // Nor does one such yield forget what others were seen to be late.
+        // A single such yield does not reset the count of late yields either.
         let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
         assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
         assert!(!Crowd::NEW.keeps(start));

@@ -1,29 +1,29 @@
-//! Work cut into pieces that its owner takes from the front and one helper from the back, until they meet.
+//! Cooperative copying: work cut into pieces that the owner takes from the front and one helper from the back, until they meet.
 //!
-//! Neither side waits for the other: a helper that never comes costs nothing, and one that comes late finds nothing left.
-//! Each side works on its own end, so that pieces of the same work, done again, stay in the same core's cache.
+//! Neither side waits for the other: a helper that never starts costs nothing, and a late one finds no pieces left.
+//! Each side works on its own end, so the pieces of repeated work stay in the same core's cache.
 //!
 //! ```text
 //! word:  63     32 31   16 15   0
 //!        [ number ][ front ][ back ]     pieces front..back have not been taken
 //! ```
 //!
-//! Which side touches what: the owner alone offers, and only when everything offered before in the same place has been taken;
-//! each offer has a new number, so a helper that comes for an earlier one changes nothing.
+//! Ownership: only the owner offers, and only when everything previously offered in the same slot has been taken;
+//! each offer has a new number, so a helper of an earlier offer changes nothing.
 //!
-//! SYNC POINT `pieces.taken`: the helper's taking (Release) is read by the owner when it finds nothing left (Acquire),
-//! so that the owner also sees what the helper wrote before it took the piece, its mark in [`Helping`] above all.
-//! SYNC POINT `pieces.done`: the helper's taking away of that mark (Release) is read by an owner that waits for it (Acquire).
+//! SYNC POINT `pieces.taken`: the helper's compare-and-swap (Release) is read by the owner when it finds nothing left (Acquire),
+//! so that the owner also sees what the helper wrote before it took the piece, in particular its mark in [`Helping`].
+//! SYNC POINT `pieces.done`: the helper's clearing of that mark (Release) is read by an owner that waits for it (Acquire).
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering};
 
-/// The pieces of one offer; zeroed memory is an exhausted one.
+/// The pieces of one offer; zeroed memory is an exhausted offer.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Pieces(AtomicU64);
 
-// SAFETY: one atomic.
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Pieces {}
 
@@ -34,14 +34,14 @@ impl Default for Pieces {
 }
 
 impl Pieces {
-    /// Nothing on offer; so is zeroed shared memory.
+    /// An exhausted offer, which is what zeroed shared memory holds.
     pub fn new() -> Pieces {
         Pieces(AtomicU64::new(0))
     }
 
-    /// Offers so many pieces under a number that was not used here before; only for the owner.
+    /// Offers `pieces` pieces under a number that was not used in this slot before; only for the owner.
     ///
-    /// Answers false, and offers nothing, if something is left of the last offer.
+    /// Returns false, and offers nothing, if pieces of the previous offer are left.
     pub fn offer(&self, number: u32, pieces: u16) -> bool {
         let exhausted = !is_open(self.0.load(Ordering::Relaxed));
         if exhausted {
@@ -51,25 +51,25 @@ impl Pieces {
         exhausted
     }
 
-    /// Whether something is left of offer `number`.
+    /// Returns true if pieces of offer `number` are left.
     pub fn is_open(&self, number: u32) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         number_of(word) == number && is_open(word)
     }
 
-    /// Takes the first piece that is left of offer `number`, if it is less than `most`; only for the owner.
+    /// Takes the first remaining piece of offer `number` if its index is less than `most`; only for the owner.
     pub fn take_front(&self, number: u32, most: u16) -> Option<u16> {
         self.take(number, |word, front, _| {
             (front < most).then_some((word + (1 << 16), front))
         })
     }
 
-    /// Takes the last piece that is left of offer `number`.
+    /// Takes the last remaining piece of offer `number`.
     pub fn take_back(&self, number: u32) -> Option<u16> {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
 
-    /// `choose` answers the next word and the piece, if there is one to take.
+    /// Takes the piece that `choose` selects; `choose` returns the next word and the piece, or `None`.
     fn take(
         &self,
         number: u32,
@@ -93,33 +93,33 @@ impl Pieces {
     }
 }
 
-/// The offers that one owner has open at a time; each number has its place.
+/// The offers that one owner has open at a time; each number has its slot.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Offers([Pieces; OFFERS]);
 
-/// How many offers an owner may have open.
+/// The maximum number of open offers of one owner.
 pub const OFFERS: usize = 8;
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
-    /// The place of offer `number`.
+    /// The slot of offer `number`.
     pub fn at(&self, number: u32) -> &Pieces {
         &self.0[number as usize % OFFERS]
     }
 }
 
-/// Which process a process is helping just now, for the owner that wants its memory back.
+/// Which process this process is helping at present, for an owner that wants to reuse its memory.
 ///
-/// The helper alone writes it, before it takes the first piece and after it is through with the last.
+/// Only the helper writes it, before it takes the first piece and after it has completed the last.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Helping(AtomicU64);
 
-// SAFETY: one atomic.
+// SAFETY: the only field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Helping {}
 
@@ -130,25 +130,25 @@ impl Default for Helping {
 }
 
 impl Helping {
-    /// No piece in work; so is zeroed shared memory.
+    /// Not helping, which is what zeroed shared memory holds.
     pub fn new() -> Helping {
         Helping(AtomicU64::new(0))
     }
 
-    /// From here on pieces of offer `number` of rank `owner` may be in work.
+    /// Marks that this process may be working on pieces of offer `number` of rank `owner` from now on.
     pub fn begin(&self, owner: u32, number: u32) {
-        // Made visible by the taking of a piece, SYNC POINT pieces.taken.
+        // Published by the compare-and-swap that takes a piece, SYNC POINT pieces.taken.
         self.0
             .store(Helping::mark(owner, number), Ordering::Relaxed);
     }
 
-    /// All that was taken is done.
+    /// Marks that all pieces taken are complete.
     pub fn end(&self) {
         // SYNC POINT pieces.done
         self.0.store(0, Ordering::Release);
     }
 
-    /// Whether pieces of offer `number` of rank `owner`, of which nothing is left to take, are still in work.
+    /// Returns true if the helper may still be working on pieces of offer `number` of rank `owner`, which has no pieces left to take.
     pub fn is_with(&self, owner: u32, number: u32) -> bool {
         // SYNC POINT pieces.done
         self.0.load(Ordering::Acquire) == Helping::mark(owner, number)

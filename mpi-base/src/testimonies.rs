@@ -1,43 +1,43 @@
-//! Words by which processes of one node come to the same conclusion although some of them die.
+//! Agreement in shared memory: the processes of one node reach the same decision although some of them may die.
 //!
-//! Each member has a slot for each round, writes it once, and reads those of the others.
-//! Memory outlives the process that has written it. So where every member knows for certain which others have died,
-//! neither messages nor an exchange of words is needed: a round is *settled* for a member when each other member has either written, or is dead and has not written.
+//! Each member has a slot per round, writes it once, and reads those of the others.
+//! Memory outlives the process that wrote it. So if every member knows for certain which others have died,
+//! no messages are needed: a round is *settled* for a member when every other member has either written, or is dead and has not written.
 //!
-//! Promise: all members for which a round is settled read the same.
-//! Why: a slot is written once; and a member that is held for dead is dead, so what its slot says when it is looked at after that, it says for ever.
+//! Guarantee: all members for which a round is settled read the same values.
+//! Reason: a slot is written once; and a member that is considered dead is dead, so its slot, read after that, no longer changes.
 //!
-//! Two sets of slots serve the rounds in turn. No member overwrites what another one has yet to read:
-//! a round is not settled before all living members have written, which they do when the round before is settled for them.
+//! Two sets of slots serve the rounds alternately. No member overwrites a slot that another has yet to read:
+//! a round is settled only after all living members have written, which they do after the previous round is settled for them.
 //!
-//! A member that concludes may leave the conclusion for the others, which then read one line in place of all slots.
-//! All that do so write the same, and none of them is late: as long as it has not returned, no round with the same set can begin.
+//! A member that has decided may publish the decision, so that the others read one line instead of all slots.
+//! All that do so write the same value, and none is late: until it has returned, no round with the same set can begin.
 //!
-//! SYNC POINT `slot.mark`: the mark of a round is stored behind what the slot says.
+//! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words and read (Acquire) before them.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cells::LINE;
 use std::ops::Deref;
 
-/// Rounds whose slots exist side by side.
+/// The number of rounds whose slots exist at the same time.
 const SETS: u64 = 2;
 
-/// Words before what a slot says: the round's mark, and whether the member has left.
+/// Words in front of a slot's data: the round's mark, and whether the member has left.
 const HEAD: usize = 2;
 
 const WORD: usize = size_of::<u64>();
 
-/// Words of one slot, a whole number of lines, so that each line has one writer.
+/// The length of one slot in words, a whole number of lines, so that each line has one writer.
 fn slot(says: usize) -> usize {
     (HEAD + says).next_multiple_of(LINE / WORD)
 }
 
-/// How many words the slots of `members` members take, where a slot holds `says` words of its member; the memory begins as zeros.
+/// The number of words for the slots of `members` members with `says` data words each; the memory is initially zero.
 pub fn words(members: u32, says: usize) -> usize {
     (members as usize * slot(says) + LINE / WORD) * SETS as usize
 }
 
-/// The slots of all members, as one of them uses them.
+/// One member's view of the slots of all members.
 pub struct Testimonies<M> {
     memory: M,
     me: u32,
@@ -46,7 +46,7 @@ pub struct Testimonies<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
-    /// `memory` has the [`words`] that are needed; `None` if it has not, or if there is no such member.
+    /// Returns `None` if `memory` is shorter than [`words`] or there is no member `me`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<Testimonies<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
         fits.then_some(Testimonies {
@@ -57,7 +57,7 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         })
     }
 
-    /// How many members have slots.
+    /// The number of members.
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -69,7 +69,7 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         &self.memory[at..at + len]
     }
 
-    /// Says something in a round, once; the words behind it are zeros.
+    /// Writes this member's slot of a round, once; missing words are zero.
     #[inline]
     pub fn write(&self, round: u64, words: &[u64]) {
         let slot = self.slot(self.me, round);
@@ -80,31 +80,31 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         slot[0].store(round + 1, Ordering::Release);
     }
 
-    /// Whether a member has written in a round.
+    /// Returns true if a member has written its slot of a round.
     #[inline]
     pub fn has_written(&self, member: u32, round: u64) -> bool {
         // SYNC POINT slot.mark
         self.slot(member, round)[0].load(Ordering::Acquire) == round + 1
     }
 
-    /// The members from `from` on, up to one of which it is still open whether it writes; all of them if the round is settled.
+    /// The first member from `from` on that is alive and has not written; the number of members if the round is settled.
     #[inline]
     pub fn settled(&self, round: u64, from: u32, mut is_dead: impl FnMut(u32) -> bool) -> u32 {
         let mut next = from;
-        // That a member is dead ends the waiting; what its slot says is read after that.
+        // A member's death ends the wait for it; its slot is read after that.
         while next < self.members && (self.has_written(next, round) || is_dead(next)) {
             next += 1;
         }
         next
     }
 
-    /// A word of what a member that has written says.
+    /// A data word of a member that has written.
     #[inline]
     pub fn word(&self, member: u32, round: u64, at: usize) -> u64 {
         self.slot(member, round)[HEAD + at].load(Ordering::Relaxed)
     }
 
-    /// The line in which a conclusion is left: the round's mark and a word.
+    /// The line of the published decision: the round's mark and a word.
     #[inline]
     fn conclusion(&self, round: u64) -> &[AtomicU64] {
         let behind = self.members as usize * SETS as usize * slot(self.says);
@@ -112,7 +112,7 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         &self.memory[at..at + LINE / WORD]
     }
 
-    /// Leaves a conclusion for the others.
+    /// Publishes a decision for the other members.
     #[inline]
     pub fn conclude(&self, round: u64, word: u64) {
         let line = self.conclusion(round);
@@ -121,7 +121,7 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         line[0].store(round + 1, Ordering::Release);
     }
 
-    /// What another one has concluded.
+    /// The decision of a round, if a member has published it.
     #[inline]
     pub fn concluded(&self, round: u64) -> Option<u64> {
         let line = self.conclusion(round);
@@ -130,13 +130,13 @@ impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
         is_there.then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// This member does not look at the slots any more.
+    /// Declares that this member does not read the slots any more.
     pub fn leave(&self) {
-        // SYNC POINT slot.left: its last look comes before.
+        // SYNC POINT slot.left: after this member's last read.
         self.slot(self.me, 0)[1].store(1, Ordering::Release);
     }
 
-    /// Whether a member has left.
+    /// Returns true if a member has left.
     pub fn has_left(&self, member: u32) -> bool {
         // SYNC POINT slot.left
         self.slot(member, 0)[1].load(Ordering::Acquire) != 0

@@ -1,17 +1,17 @@
-//! Text of programs, which is bytes without a meaning to MPI: what was set comes back, whatever it is encoded in (sections 7.8 and 10.1).
+//! Lossless conversion between bytes and text: MPI treats a program's strings as bytes and must return what was set, in whatever encoding (sections 7.8 and 10.1).
 //!
-//! Inside it is a `String`, so that it can stand in sentences.
-//! A byte that is no part of UTF-8 becomes a character of its own, from [`ESCAPES`] on, and that a byte again on the way out;
-//! so do the bytes of such characters themselves, or two texts could become one.
+//! Internally such a string is a `String`, so that it can be part of a message.
+//! A byte that is not part of UTF-8 becomes a private-use character, from [`ESCAPES`] on, and becomes that byte again on the way out;
+//! the bytes of such characters themselves are escaped too, because otherwise two strings could become one.
 //!
-//! Such a `String` is no name for the system: the name of a file or a program leaves it by [`to_os`] or [`to_path`].
+//! Such a `String` must not be passed to the system: the name of a file or a program is converted with [`to_os`] or [`to_path`].
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
-/// A range of 256 characters for private use, which no text of people has.
+/// The first of 256 private-use characters, which do not occur in ordinary text.
 const ESCAPES: u32 = 0xF700;
 
 fn escape(byte: u8) -> char {
@@ -23,7 +23,7 @@ fn escaped(c: char) -> Option<u8> {
     u8::try_from(offset).ok()
 }
 
-/// A program's bytes as text.
+/// Converts a program's bytes to text.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -41,7 +41,7 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes that the text was made of.
+/// Converts text to the bytes that it was made from.
 pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     if !text.chars().any(|c| escaped(c).is_some()) {
         return Cow::Borrowed(text.as_bytes());
@@ -56,17 +56,17 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// A name from the system as text.
+/// Converts a name from the system to text.
 pub fn from_os(name: impl AsRef<OsStr>) -> String {
     from_bytes(name.as_ref().as_bytes())
 }
 
-/// The name for the system that the text was made of.
+/// Converts text to the name for the system that it was made from.
 pub fn to_os(text: &str) -> OsString {
     OsString::from_vec(to_bytes(text).into_owned())
 }
 
-/// The same, as the name of a file or a folder.
+/// As [`to_os`], as the path of a file or directory.
 pub fn to_path(text: &str) -> PathBuf {
     to_os(text).into()
 }

@@ -1,26 +1,26 @@
-//! Whether this process runs under valgrind, which sees what this process does and nothing of what others do to its memory.
+//! Detection of valgrind and its client requests. Valgrind observes what this process does, but not what other processes do to its memory.
 //!
-//! A tool that follows each byte takes memory that another process has filled for uninitialised,
-//! so under it no peer is asked to write into this process (`process_vm_writev(2)`); what this process reads itself, it knows.
+//! A tool that tracks every byte considers memory that another process has filled as uninitialised,
+//! so under valgrind no peer is asked to write into this process (`process_vm_writev(2)`); memory that this process reads itself is tracked correctly.
 
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
 
-/// Whether valgrind runs this process; asked once.
+/// Returns true if this process runs under valgrind; the result is cached.
 pub fn is_running() -> bool {
     static RUNNING: OnceLock<bool> = OnceLock::new();
     *RUNNING.get_or_init(|| request_running() != 0)
 }
 
-/// `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h: how many valgrinds run one in another, 0 on the bare machine.
+/// `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h: the nesting depth of valgrinds, 0 without valgrind.
 #[cfg(target_arch = "x86_64")]
 fn request_running() -> u64 {
     const RUNNING_ON_VALGRIND: u64 = 0x1001;
     request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0])
 }
 
-/// A client request and its five arguments; 0 where no tool answers.
+/// Issues a client request with five arguments; returns 0 if no tool handles it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;
@@ -41,13 +41,13 @@ pub(crate) fn request(request: [u64; 6]) -> u64 {
     answer
 }
 
-/// No requests are known for this processor.
+/// Client requests are not implemented for this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn request(_: [u64; 6]) -> u64 {
     0
 }
 
-/// Elsewhere by what valgrind has the dynamic linker load.
+/// Detects valgrind by the library that it adds to `LD_PRELOAD`.
 #[cfg(not(target_arch = "x86_64"))]
 fn request_running() -> u64 {
     let preloaded = crate::environment::text("LD_PRELOAD").unwrap_or_default();

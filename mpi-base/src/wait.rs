@@ -1,15 +1,15 @@
-//! How a process waits: it polls, then yields, then sleeps on its doorbell.
+//! The waiting policy: a process polls, then yields, then sleeps on its doorbell.
 //!
-//! Which of these and how long is data, a [`WaitPolicy`] computed once from the cores and the ranks that share them.
+//! A [`WaitPolicy`], computed once from the number of cores and of ranks on them, determines the steps and their lengths.
 //! Measured with sixty ranks on two cores: pure spinning takes 440 ms for a barrier, a long spin before yielding 3 ms.
-//! Where ranks share cores what is waited for mostly needs this core, so each look in vain is followed by a yield:
-//! ten looks more before it cost a ring of messages a tenth.
+//! On oversubscribed cores the awaited rank mostly needs this core, so each poll without a result is followed by a yield:
+//! ten more polls before each yield slowed a ring of messages by a tenth.
 //! With a core for each rank a wake-up costs about 40 us, so it pays to spin about that long first.
 //!
-//! Beside a process that computes, one yield costs a whole time slice of 3 to 4 ms, because the scheduler gives that process the rest of the yielder's turn.
-//! A rank that sleeps on its doorbell is let in when it is woken, within 10 to 30 us.
+//! On a core shared with a process that computes, one yield costs a whole time slice of 3 to 4 ms, because the scheduler gives that process the rest of the yielder's slice.
+//! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
 //! So a waiter whose yield was long sleeps without another yield ([`Waiter::has_met_load`]),
-//! and the process's next waits begin with the policy [`WaitPolicy::without_yields`].
+//! and the process's next waits start with the policy [`WaitPolicy::without_yields`].
 
 use std::time::{Duration, Instant};
 
@@ -17,23 +17,23 @@ use crate::atomic::spin_loop;
 use crate::doorbell::{Doorbell, NAP};
 use crate::yield_now::yield_meets_load;
 
-/// The steps of waiting.
+/// The number or duration of each step of waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Polls at full speed.
+    /// Polls without a pause.
     pub spins: u32,
-    /// Polls with a pause between, for this long.
+    /// Time of polling with a pause between polls.
     pub pauses: Duration,
-    /// Polls after giving the core to another process.
+    /// Polls after yielding the core.
     pub yields: u32,
-    /// The longest sleep at once.
+    /// The longest single sleep.
     pub nap: Duration,
-    /// A program that looks without waiting (`MPI_Test` in a loop) gives the core away after so many looks in vain.
+    /// A program that polls without waiting (`MPI_Test` in a loop) yields the core after this many polls without a result.
     pub looks: u32,
 }
 
 impl WaitPolicy {
-    /// A core for each rank.
+    /// One core for each rank.
     pub const ROOMY: WaitPolicy = WaitPolicy {
         spins: 200,
         pauses: Duration::from_micros(50),
@@ -42,13 +42,13 @@ impl WaitPolicy {
         looks: 256,
     };
 
-    /// More ranks than cores.
+    /// Oversubscribed: more ranks than cores.
     pub const CROWDED: WaitPolicy = WaitPolicy {
         spins: 0,
         pauses: Duration::ZERO,
         yields: 12,
         nap: NAP,
-        // A rank that looks may have work of its own: with four, the random accesses of hpcc had a third of what they have with so many.
+        // A rank that polls may have work of its own: with 4, the random accesses of hpcc had a third of the rate that they have with 16.
         looks: 16,
     };
 
@@ -61,12 +61,12 @@ impl WaitPolicy {
         }
     }
 
-    /// The same policy for a process that shares its core with one that computes: it sleeps where it would yield.
+    /// The same policy for a process that shares its core with one that computes: it sleeps instead of yielding.
     pub const fn without_yields(self) -> WaitPolicy {
         WaitPolicy { yields: 0, ..self }
     }
 
-    /// How a wait begins.
+    /// The first stage of a wait.
     #[inline]
     fn first(&self) -> Stage {
         match self.spins {
@@ -91,7 +91,7 @@ pub struct Waiter {
     met_load: bool,
 }
 
-/// Where a wait is; each stage lasts as long as the policy says.
+/// The stage of a wait; the policy determines the length of each stage.
 #[derive(Debug)]
 enum Stage {
     Spin { left: u32 },
@@ -100,11 +100,11 @@ enum Stage {
     Sleep,
 }
 
-/// The clock is read once in so many pauses.
+/// The clock is read once in this many pauses.
 const LOOK: u32 = 16;
 
 impl Waiter {
-    /// At the beginning of a wait; a new one for each.
+    /// Begins a wait; each wait has its own waiter.
     pub fn new(policy: WaitPolicy) -> Waiter {
         Waiter {
             policy,
@@ -113,13 +113,13 @@ impl Waiter {
         }
     }
 
-    /// Whether a yield of this wait gave the core to a process that computes.
+    /// Returns true if a yield of this wait gave the core to a process that computes.
     #[inline]
     pub fn has_met_load(&self) -> bool {
         self.met_load
     }
 
-    /// A yield has lasted a time slice: this wait yields no more.
+    /// Records that a yield has lasted a time slice: this wait does not yield again.
     #[cold]
     fn meet_load(&mut self) {
         self.met_load = true;
@@ -127,32 +127,32 @@ impl Waiter {
         self.stage = Stage::Yield { left: 0 };
     }
 
-    /// Starts over, because something came.
+    /// Starts over, because something arrived.
     #[inline]
     pub fn reset(&mut self) {
         self.stage = self.policy.first();
     }
 
-    /// Whether the time for polling is over, so that the next step may sleep.
+    /// Returns true if the time for polling is over, so that the next step may sleep.
     #[inline]
     pub fn is_tired(&self) -> bool {
         matches!(self.stage, Stage::Sleep)
     }
 
-    /// Waits one step; `news` must look at every source that rings `bell`, and is asked right before a sleep.
+    /// Waits one step; `news` must poll every source that rings `bell`, and is called right before a sleep.
     #[inline]
     pub fn pause(&mut self, bell: &Doorbell, news: impl FnOnce() -> bool) {
         self.pause_or(|nap| bell.sleep(nap, news));
     }
 
-    /// Waits one step; `sleep` is called, with the longest time it may take, when the time for polling is over.
+    /// Waits one step; when the time for polling is over, calls `sleep` with the longest time that it may take.
     #[inline]
     pub fn pause_or(&mut self, sleep: impl FnOnce(Duration)) {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
                 *left -= 1;
-                // In line, as the returns behind it are slow ones (`yield_now`).
+                // Inlined, because after a yield the returns of the enclosing calls are mispredicted (`yield_now`).
                 if yield_meets_load() {
                     self.meet_load();
                 }
@@ -186,7 +186,7 @@ impl Waiter {
                             left: self.policy.yields,
                         };
                     } else {
-                        // With a core of its own this costs a short system call; where the system has put both ranks on one core, it saves a time slice, and one of them moves.
+                        // With a core of its own this costs a short system call; if the system has put both ranks on one core, it saves a time slice, and one of them moves.
                         yield_core(now);
                     }
                 }
@@ -200,7 +200,7 @@ impl Waiter {
 #[cfg(not(loom))]
 use crate::shared_core::yield_core;
 
-/// Models have no cores to move between.
+/// loom models have no cores to move between.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
     crate::yield_now::yield_now();
@@ -211,7 +211,7 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Steps a waiter takes before it asks for news the first time, that is, before it would sleep.
+    /// The number of steps that a waiter takes before it first calls `news`, that is, before it would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
         let bell = Doorbell::new();
         let asked = Cell::new(false);

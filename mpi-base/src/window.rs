@@ -1,18 +1,18 @@
-//! The words by which members of a window that share a node synchronise without messages.
+//! Shared-memory synchronisation of RMA windows among members on one node, without messages.
 //!
-//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in the order of their tickets;
-//! shared ones that follow each other enter together. A request that has to wait leaves its member's place in a slot, by ticket,
-//! so that the rank that lets it in can ring its bell.
-//! A lock of all members costs no ticket: the member raises a flag in a line of its own ([`Line`]) and looks whether anybody
-//! has announced an exclusive lock ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
-//! If there is an announcement, the member takes the flag down and draws shared tickets like any other.
+//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in ticket order;
+//! consecutive shared requests enter together. A request that has to wait stores its member's local index in a slot, by ticket,
+//! so that the rank that lets it in can ring its doorbell.
+//! A lock of all members draws no ticket: the member raises a flag in a line of its own ([`Line`]) and checks whether an
+//! exclusive lock is announced ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
+//! If one is announced, the member lowers the flag and draws shared tickets as any other.
 //!
-//! **Post, start, complete, wait.** For each ordered pair two counters that only ever grow ([`Line`]), each in the line that its writer
-//! has at the reader. The reader compares them with what it expects ([`Awaited`]), so that what comes early is counted further and never lost.
+//! **Post, start, complete, wait.** Each ordered pair has two counters that only increase ([`Line`]), in a line
+//! that the writer has at the reader. The reader compares them with the values that it expects ([`Awaited`]), so that an early post or completion is kept and never lost.
 //!
-//! SYNC POINT `window.ticket`: a rank that lets others in stores first and then looks for tickets; a rank that draws a ticket looks afterwards whether it may enter.
-//! SYNC POINT `window.all`: a rank that raises a flag looks for announcements afterwards; a rank that announces looks for flags afterwards.
-//! Both are sequentially consistent: one of the two sees the other.
+//! SYNC POINT `window.ticket`: a rank that lets others in stores first and then polls for tickets; a rank that draws a ticket polls afterwards whether it may enter.
+//! SYNC POINT `window.all`: a rank that raises a flag polls for announcements afterwards; a rank that announces polls the flags afterwards.
+//! Both are sequentially consistent: at least one of the two sees the other.
 
 #![allow(unsafe_code)]
 
@@ -25,16 +25,16 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub use order::AccessOrder;
 pub use pair::{Arrivals, Awaited, has_reached};
 
-/// How a lock is asked for.
+/// The mode of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Together with other shared holders.
+    /// Held together with other shared holders.
     Shared,
-    /// Alone.
+    /// Held alone.
     Exclusive,
 }
 
-/// A place in the queue of one lock.
+/// A position in the queue of one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     number: u32,
@@ -42,12 +42,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// What it was drawn for.
+    /// The mode for which it was drawn.
     pub fn mode(self) -> Mode {
         self.mode
     }
 
-    /// Its number, by which waiters are found.
+    /// Its number, which selects the slot of its waiter.
     pub fn number(self) -> u32 {
         self.number
     }
@@ -59,17 +59,17 @@ impl Ticket {
 pub struct Lock {
     /// The next ticket.
     next: AtomicU32,
-    /// The exclusive holder, as its place on the node plus one; for reports only.
+    /// The exclusive holder's index on the node plus one; for reports only.
     holder: AtomicU32,
     /// Low half: the shared ticket that may enter now. High half: the exclusive one.
     turn: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Lock {}
 
-/// Both halves of a turn, each counted on by itself.
+/// Adds to the two halves of a turn separately, each with wrap-around.
 fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
     let (low, high) = (turn as u32, (turn >> 32) as u32);
     u64::from(low.wrapping_add(shared)) | u64::from(high.wrapping_add(exclusive)) << 32
@@ -81,7 +81,7 @@ impl Lock {
         Lock::default()
     }
 
-    /// Draws a ticket; the caller leaves its place in the slot of the ticket and then asks [`Lock::admits`] until it is let in.
+    /// Draws a ticket; the caller stores its local index in the ticket's slot and then polls [`Lock::admits`] until it is let in.
     #[inline]
     pub fn draw(&self, mode: Mode) -> Ticket {
         // SYNC POINT window.ticket
@@ -90,12 +90,12 @@ impl Lock {
         Ticket { number, mode }
     }
 
-    /// The number of the next ticket that is drawn.
+    /// The number of the next ticket to be drawn.
     pub fn next(&self) -> u32 {
         self.next.load(Ordering::SeqCst)
     }
 
-    /// Whether it is the ticket's turn.
+    /// Returns true if it is the ticket's turn.
     #[inline]
     pub fn admits(&self, ticket: Ticket) -> bool {
         let turn = self.turn.load(Ordering::SeqCst);
@@ -106,7 +106,7 @@ impl Lock {
         number == ticket.number
     }
 
-    /// Enters with a ticket whose turn it is; answers whether [`Lock::waiting`] tickets may have to be told.
+    /// Enters with a ticket whose turn it is; returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
     #[inline]
     pub fn enter(&self, ticket: Ticket, place: u32) -> bool {
         match ticket.mode {
@@ -114,12 +114,12 @@ impl Lock {
                 self.holder.store(place + 1, Ordering::Relaxed);
                 false
             }
-            // The next shared request may come in at once.
+            // The next shared request may enter at once.
             Mode::Shared => self.advance(1, 0),
         }
     }
 
-    /// Leaves; answers as [`Lock::enter`].
+    /// Leaves the lock; returns as [`Lock::enter`].
     #[inline]
     pub fn leave(&self, mode: Mode) -> bool {
         match mode {
@@ -150,41 +150,41 @@ impl Lock {
         }
     }
 
-    /// The tickets that may enter now, if they have been drawn: a shared and an exclusive one.
+    /// The tickets that may enter now, if they have been drawn: the shared and the exclusive one.
     pub fn waiting(&self) -> [u32; 2] {
         let turn = self.turn.load(Ordering::SeqCst);
         [turn as u32, (turn >> 32) as u32]
     }
 
-    /// The exclusive holder's place on the node; by the time the caller looks it may have left.
+    /// The exclusive holder's index on the node; it may have left by the time the caller uses it.
     pub fn holder(&self) -> Option<u32> {
         self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// loom knows no total order of sequentially consistent accesses, only of fences; processors and the language do.
+/// loom models a total order of sequentially consistent fences, but not of accesses; processors and the language have both.
 #[inline(always)]
 fn settle() {
     #[cfg(loom)]
     fence(Ordering::SeqCst);
 }
 
-/// How many exclusive locks of a window are asked for or held on a node; one line, at the first member of the node.
+/// The number of exclusive locks of a window that are requested or held on a node; one line, at the first member of the node.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Announced(AtomicU32);
 
-// SAFETY: atomics only.
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Announced {}
 
 impl Announced {
-    /// With none announced.
+    /// No lock announced.
     pub fn new() -> Announced {
         Announced::default()
     }
 
-    /// An exclusive lock is asked for; the caller looks at all flags before it enters.
+    /// Announces an exclusive lock; the caller polls all flags before it enters.
     #[inline]
     pub fn announce(&self) {
         // SYNC POINT window.all
@@ -192,53 +192,53 @@ impl Announced {
         settle();
     }
 
-    /// It is over.
+    /// Withdraws the announcement.
     #[inline]
     pub fn withdraw(&self) {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// Whether any is announced.
+    /// Returns true if a lock is announced.
     #[inline]
     pub fn any(&self) -> bool {
         self.0.load(Ordering::SeqCst) != 0
     }
 }
 
-/// What one member, the writer, says to another; one cache line, so that no two members write the same.
+/// The words that one member, the writer, publishes to another; one cache line, so that no two members write the same line.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Line {
     posted: AtomicU32,
     completed: AtomicU32,
-    /// Whether the writer has locked all members; only in its line at itself.
+    /// Set while the writer has locked all members; used only in the line from a member to itself.
     all: AtomicU32,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Line {}
 
 impl Line {
-    /// Nothing said yet.
+    /// A line with nothing published yet.
     pub fn new() -> Line {
         Line::default()
     }
 
-    /// The writer has exposed its window to the reader once more (writer only).
+    /// Counts one more exposure of the writer's window to the reader (writer only).
     #[inline]
     pub fn post(&self) {
         let before = self.posted.load(Ordering::Relaxed);
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// How often the writer has posted; what it did before is visible.
+    /// The number of posts of the writer; the writer's earlier stores are visible.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)
     }
 
-    /// The writer's accesses to the reader's window are over once more (writer only).
+    /// Counts one more completed access epoch of the writer at the reader's window (writer only).
     #[inline]
     pub fn complete(&self) {
         let before = self.completed.load(Ordering::Relaxed);
@@ -246,13 +246,13 @@ impl Line {
             .store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// How often the writer has completed; its accesses are visible.
+    /// The number of completions of the writer; its accesses are visible.
     #[inline]
     pub fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
     }
 
-    /// Raises the flag of a lock of all members unless an exclusive lock is announced; whether it is up (writer only).
+    /// Raises the flag of a lock of all members unless an exclusive lock is announced; returns true if the flag is up (writer only).
     #[inline]
     pub fn hold_all(&self, announced: &Announced) -> bool {
         self.all.store(1, Ordering::Relaxed);
@@ -265,7 +265,7 @@ impl Line {
         true
     }
 
-    /// Takes the flag down (writer only); if the answer is yes, the rank that has announced an exclusive lock has to be rung.
+    /// Lowers the flag (writer only); returns true if the rank that has announced an exclusive lock must be rung.
     #[inline]
     pub fn release_all(&self, announced: &Announced) -> bool {
         self.all.store(0, Ordering::Release);
@@ -273,32 +273,32 @@ impl Line {
         announced.any()
     }
 
-    /// Whether the flag is up.
+    /// Returns true if the flag is up.
     #[inline]
     pub fn holds_all(&self) -> bool {
         self.all.load(Ordering::SeqCst) != 0
     }
 }
 
-/// A lock that is held for a moment: around one update of memory that no single instruction can do.
+/// A lock that is held briefly, around one update of memory that no single instruction can do.
 ///
-/// 0, or one more than the place on the node of the process that holds it.
+/// Its value is 0, or the holder's index on the node plus one.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Stripe(AtomicU32);
 
-// SAFETY: atomics only.
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Stripe {}
 
 impl Stripe {
-    /// Free.
+    /// A free lock.
     pub fn new() -> Stripe {
         Stripe::default()
     }
 
-    /// Runs `update` alone, for the process at the place `me` of the node; between two failed attempts it yields, since the holder may need the core.
-    /// A lock whose holder `has_ended` is taken over: what that process was updating stays as it has left it.
+    /// Runs `update` under the lock, for the process with index `me` on the node; between series of failed attempts it yields, because the holder may need the core.
+    /// If the holder `has_ended`, the lock is taken over: what that process was updating stays as it left it.
     #[inline]
     pub fn with<R>(
         &self,
@@ -333,7 +333,7 @@ impl Stripe {
     }
 }
 
-/// A stripe that is held; free again when it goes, also where an update panics.
+/// Releases a stripe on drop, also if an update panics.
 struct Held<'a>(&'a Stripe);
 
 impl Drop for Held<'_> {

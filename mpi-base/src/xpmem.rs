@@ -1,17 +1,17 @@
 //! Mapping another process's memory through the kernel module XPMEM, the device `/dev/xpmem`.
 //!
-//! A process gives its whole address space a name, any process of the same user that knows the name may map pieces of it,
-//! and what is mapped stays the same memory whatever its owner does with it: an address stands for what the owner has there at the time.
+//! A process exports its whole address space under a name, any process of the same user that knows the name may map parts of it,
+//! and the mapping follows the owner's address space: an address denotes what the owner has mapped there at the time of the access.
 //!
-//! Promise: a refusal is an error, and nothing stays behind when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
+//! Guarantee: a refusal is an error, and nothing remains when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
 //!
-//! What the caller has to know of the kernel's side:
-//! * A load or store is a fault (`SIGBUS`) where the owner has nothing that it may write itself, and when the owner has ended.
-//!   [`is_mappable`] tells an owner beforehand whether its range is memory of the kind that never faults.
-//! * What is mapped can be loaded and stored, but the system's own copies between processes refuse it, and so does XPMEM.
-//! * A child made by `fork` does not inherit it. Every page that was touched stays in memory until it is detached.
-//! * The kernel keeps one state for each process, not for each descriptor: when a process closes one descriptor of the device, all that it has mapped goes.
-//!   So a process opens it once, and never closes it.
+//! What the caller must know about the kernel module:
+//! * A load or store faults (`SIGBUS`) where the owner has no memory that it may write itself, and after the owner has ended.
+//!   [`is_mappable`] lets an owner check beforehand that its range is memory of the kind that never faults.
+//! * Mapped memory can be loaded and stored, but the system's own copies between processes refuse it, and so does XPMEM.
+//! * A child made by `fork` does not inherit the mapping. Every page that was accessed stays in memory until it is detached.
+//! * The kernel keeps one state per process, not per descriptor: when a process closes one descriptor of the device, all of its mappings disappear.
+//!   So a process opens the device once, and never closes it.
 
 #![allow(unsafe_code)]
 
@@ -30,17 +30,17 @@ const PATH: &str = "/dev/xpmem";
 /// Why memory cannot be mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XpmemError {
-    /// There is no such device.
+    /// The device does not exist.
     Absent,
     /// This user, or this container, may not open it.
     Forbidden,
-    /// The module is older than the names that it should give out.
+    /// The module is too old to issue names of 64 bits.
     Old,
-    /// The process whose memory it was has ended, or belongs to another user.
+    /// The process that exported the memory has ended, or belongs to another user.
     Gone,
-    /// No address space has such a range.
+    /// No address space contains such a range.
     BadRange,
-    /// The system said something else, by this number.
+    /// Another error of the system, by its number.
     Refused(i32),
 }
 
@@ -67,24 +67,24 @@ impl std::fmt::Display for XpmemError {
 
 impl std::error::Error for XpmemError {}
 
-/// The name of a process's address space, for others on this machine.
+/// The name of a process's exported address space, for other processes on this machine.
 pub type Name = NonZeroU64;
 
-/// The opened device, with a name for this process's address space.
+/// The open device, with the name of this process's address space.
 #[derive(Debug)]
 pub struct Device {
     file: File,
     name: Name,
 }
 
-/// The device of this process, opened by the first call. The system then tells the module of all that this process unmaps.
+/// The device of this process, opened by the first call. From then on the kernel notifies the module of everything that this process unmaps.
 pub fn device() -> Result<&'static Device, XpmemError> {
     static DEVICE: OnceLock<Result<Device, XpmemError>> = OnceLock::new();
     let opened = DEVICE.get_or_init(Device::open);
     opened.as_ref().map_err(|why| *why)
 }
 
-/// From `xpmem.h`: the commands, and what each takes and gives.
+/// From `xpmem.h`: the commands and their arguments.
 mod command {
     use std::ffi::c_int;
 
@@ -95,7 +95,7 @@ mod command {
     pub const ATTACH: u32 = 5;
     pub const DETACH: u32 = 6;
 
-    /// The only kind of permission there is, an octal mode as of a file.
+    /// The only permission type: an octal mode as of a file.
     pub const PERMIT_MODE: c_int = 1;
     pub const READ_WRITE: c_int = 2;
 
@@ -138,7 +138,7 @@ mod command {
     }
 }
 
-/// What the first versions with names of 64 bits call themselves: the major number above 16 bits of the minor one.
+/// The version reported by the first modules with 64-bit names: the major number, shifted by the 16 bits of the minor one.
 const OLDEST: c_int = 2 << 16;
 
 impl Device {
@@ -147,7 +147,7 @@ impl Device {
         let file = file.map_err(|why| match why.kind() {
             ErrorKind::NotFound => XpmemError::Absent,
             ErrorKind::PermissionDenied => XpmemError::Forbidden,
-            // What the module's absence looks like where the device's name was left behind.
+            // The errors if the device file exists but the module is not loaded.
             _ if matches!(why.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
                 XpmemError::Absent
             }
@@ -155,7 +155,7 @@ impl Device {
         })?;
         let mut make = command::Make {
             address: 0,
-            // All there is.
+            // The whole address space.
             size: usize::MAX,
             permit_type: command::PERMIT_MODE,
             mode: 0o600,
@@ -166,19 +166,19 @@ impl Device {
         if version < OLDEST {
             return Err(XpmemError::Old);
         }
-        // SAFETY: the command's argument, of its type; it names memory for others to map, and touches none.
+        // SAFETY: `make` is this command's argument type; the command exports memory for others to map, and accesses none.
         unsafe { ioctl(&file, command::MAKE, &raw mut make) }?;
         let name = u64::try_from(make.name).ok().and_then(Name::new);
         let name = name.ok_or(XpmemError::Refused(libc::EIO))?;
         Ok(Device { file, name })
     }
 
-    /// What others call this process's address space.
+    /// The name of this process's address space.
     pub fn name(&self) -> Name {
         self.name
     }
 
-    /// Leave to map memory of the process with this name, which may be this one.
+    /// Requests permission to map memory of the process with this name, which may be this one.
     pub fn permit(&'static self, name: Name) -> Result<Permit, XpmemError> {
         let mut get = command::Get {
             name: i64::try_from(name.get()).map_err(|_| XpmemError::Gone)?,
@@ -187,7 +187,7 @@ impl Device {
             nothing: 0,
             permit: 0,
         };
-        // SAFETY: the command's argument, of its type.
+        // SAFETY: `get` is this command's argument type, and lives through the call.
         unsafe { ioctl(&self.file, command::GET, &raw mut get) }?;
         Ok(Permit(Rc::new(Leave {
             device: self,
@@ -197,11 +197,11 @@ impl Device {
 }
 
 /// # Safety
-/// `argument` is what the command takes and gives, and what the command does is sound.
+/// `argument` is of the command's argument type, and the effect of the command is sound.
 unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int, XpmemError> {
-    // All commands are `_IO('x', n)`, whatever they take.
+    // All commands are `_IO('x', n)`, whatever their arguments.
     let request = libc::_IO(u32::from(b'x'), command);
-    // SAFETY: the descriptor is open, the rest is the caller's.
+    // SAFETY: the descriptor is open, and by this function's contract the argument and the command's effect are sound.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), request, argument) };
     match answer {
         -1 => Err(match std::io::Error::last_os_error().raw_os_error() {
@@ -213,7 +213,7 @@ unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int,
     }
 }
 
-/// Leave to map memory of one process; given back when it and all that was mapped by it are dropped.
+/// Permission to map memory of one process; released when it and everything mapped with it have been dropped.
 #[derive(Clone, Debug)]
 pub struct Permit(Rc<Leave>);
 
@@ -228,14 +228,14 @@ impl Drop for Leave {
         let mut release = command::Release {
             permit: self.number,
         };
-        // SAFETY: the command's argument, of its type. Nothing is mapped by this permit any more, since what is holds it.
-        // What fails here has been given back already, as in a child of `fork`.
+        // SAFETY: `release` is this command's argument type. Nothing is mapped with this permit any more, because every attachment holds it.
+        // The command fails if the permit has been released already, as in a child of `fork`.
         let _ = unsafe { ioctl(&self.device.file, command::RELEASE, &raw mut release) };
     }
 }
 
 impl Permit {
-    /// Maps the pages that hold `range` of the other process; no memory is touched.
+    /// Maps the pages that contain `range` of the other process; accesses no memory.
     pub fn attach(&self, range: Range<u64>) -> Result<Attachment, XpmemError> {
         let page = PAGE as u64;
         let pages = |range: Range<u64>| {
@@ -251,14 +251,14 @@ impl Permit {
         let (pages, offset, size) = pages(range).ok_or(XpmemError::BadRange)?;
         let mut attach = command::Attach {
             permit: self.0.number,
-            // The other's address space begins at address 0.
+            // The exported address space begins at address 0.
             offset,
             size,
             address: 0,
             descriptor: 0,
             flags: 0,
         };
-        // SAFETY: the command's argument, of its type. Without an address it maps where nothing is.
+        // SAFETY: `attach` is this command's argument type. With address 0 the kernel chooses a free range.
         let attached = unsafe { ioctl(&self.0.device.file, command::ATTACH, &raw mut attach) };
         attached.map_err(|why| match why {
             XpmemError::Refused(libc::EINVAL) => XpmemError::BadRange,
@@ -272,17 +272,17 @@ impl Permit {
     }
 }
 
-/// Pages of another process, mapped here until it is dropped.
+/// Pages of another process, mapped into this one until it is dropped.
 #[derive(Debug)]
 pub struct Attachment {
     start: usize,
-    /// Where they lie at their owner.
+    /// Their addresses in the owner.
     pages: Range<u64>,
     permit: Rc<Leave>,
 }
 
 impl Attachment {
-    /// Where the other's `range` is here, if it is mapped; there to be loaded and stored as long as this is not dropped.
+    /// The address here of the owner's `range`, if it is mapped; valid for loads and stores until this is dropped.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         let inside = range.start <= range.end
             && range.start >= self.pages.start
@@ -297,15 +297,15 @@ impl Drop for Attachment {
         let mut detach = command::Detach {
             address: self.start as u64,
         };
-        // SAFETY: the command's argument, of its type; it takes back what `attach` has mapped, to which no pointer outlives this.
-        // Only the command may do that: the kernel ends a process that unmaps it otherwise.
+        // SAFETY: `detach` is this command's argument type; it removes the mapping that `attach` made, and by the contract of `at` no pointer into it is used any more.
+        // Only this command may remove it: the kernel ends a process that unmaps it otherwise.
         let _ = unsafe { ioctl(&self.permit.device.file, command::DETACH, &raw mut detach) };
     }
 }
 
-/// Whether all of a range of this process is memory that others can map and use without a fault: private and writable, with no device behind it.
+/// Returns true if all of a range of this process is memory that others can map and use without a fault: private and writable, with no device behind it.
 ///
-/// Files and memory that is shared with others are not: a load of a page that is not there would end the process that does it.
+/// Files and memory shared with others are not: a load of a missing page would end the process that executes it.
 pub fn is_mappable(range: Range<u64>) -> bool {
     let Ok(maps) = File::open("/proc/self/maps") else {
         return false;
@@ -314,7 +314,7 @@ pub fn is_mappable(range: Range<u64>) -> bool {
     covers(lines.map_while(Result::ok), range)
 }
 
-/// The same by the lines of such a file, which are sorted by address.
+/// As [`is_mappable`], from the lines of such a maps file, which are sorted by address.
 fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     let mut next = range.start;
     for line in lines {
@@ -335,7 +335,7 @@ fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     range.is_empty()
 }
 
-/// A line: `start-end permissions offset device inode path`.
+/// One line: `start-end permissions offset device inode path`.
 struct Area {
     range: Range<u64>,
     is_plain: bool,
@@ -355,7 +355,7 @@ impl Area {
     }
 }
 
-/// The size that the system calls by, so that a change of the header's types is seen.
+/// The sizes that the kernel header's types have, so that a mismatch is detected.
 const _: () = assert!(size_of::<command::Make>() == 5 * size_of::<c_long>());
 const _: () = assert!(size_of::<command::Attach>() == 5 * size_of::<c_long>());
 
@@ -365,7 +365,7 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// The device for one test at a time, or the sentence why the rest of a test is not run.
+    /// The device, locked for one test at a time; prints the reason and returns `None` if the rest of a test cannot run.
     fn here() -> Option<(&'static Device, MutexGuard<'static, ()>)> {
         static ONE: Mutex<()> = Mutex::new(());
         match device() {

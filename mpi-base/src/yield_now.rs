@@ -1,13 +1,13 @@
-//! Giving the core to the next thread that wants it: `sched_yield(2)` without a call.
+//! Yielding the core: `sched_yield(2)` as an inlined system call instruction.
 //!
-//! A core remembers where its calls return to, and the system empties that memory when it switches from one process to another,
-//! so that none can lead another astray (the kernel's documentation of Spectre, "RSB filling").
-//! Behind a switch each return is guessed wrong therefore, as many of them as there were calls around the yield,
-//! and where ranks share cores every message and every collective ends behind a switch.
-//! So the yield is an instruction here, to be compiled into the loop that waits: a barrier of 16 ranks on two cores takes a fifteenth less than with the C library's function.
+//! A core predicts return addresses from a return stack, which the kernel overwrites at each switch between processes,
+//! so that one process cannot mislead another's speculation (the kernel's documentation of Spectre, "RSB filling").
+//! After a context switch each return is therefore mispredicted, one per call that surrounds the yield,
+//! and on oversubscribed cores every message and every collective completes after a switch.
+//! So the yield is an instruction here, compiled into the loop that waits: a barrier of 16 ranks on two cores takes a fifteenth less than with the C library's function.
 #![allow(unsafe_code)]
 
-/// Gives the core away once; comes back when it is this thread's turn again.
+/// Yields the core once; returns when this thread is scheduled again.
 #[inline(always)]
 pub fn yield_now() {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(loom)))]
@@ -16,7 +16,7 @@ pub fn yield_now() {
         const SCHED_YIELD: usize = 24;
         // SAFETY: this system call has no arguments, touches no memory of the process and cannot fail (sched_yield(2)).
         // The instruction overwrites rax, rcx and r11 (AMD64 ABI, section A.2.1).
-        // Memory is not said to be untouched, so nothing that others may have written meanwhile is kept in registers.
+        // The assembly is not declared `nomem`, so the compiler keeps no memory that others may have written meanwhile in registers.
         unsafe {
             std::arch::asm!(
                 "syscall",
@@ -33,13 +33,13 @@ pub fn yield_now() {
     loom::thread::yield_now();
 }
 
-/// A yield that lasts longer has met a process that computes: the scheduler gave it the rest of this thread's turn, 3 to 4 ms,
+/// A longer yield has met a process that computes: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
 /// while a switch to a waiting rank and back takes microseconds.
 const LONG_NS: u64 = 500_000;
 
-/// Gives the core away once; returns true if a process that computes has kept it, so that the next yield would cost a time slice too.
+/// Yields the core once; returns true if a process that computes has kept it, so that the next yield would cost a time slice too.
 ///
-/// Two readings of the time stamp counter are all that this adds to [`yield_now`]: some ten nanoseconds, where the clock would take fifty.
+/// It adds two readings of the time stamp counter to [`yield_now`]: some ten nanoseconds, where the clock would take fifty.
 #[inline(always)]
 #[must_use]
 pub fn yield_meets_load() -> bool {
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// Two threads on one core take turns, thousands of times within what one time slice lasts, or this would take an hour.
+    /// Two threads on one core alternate thousands of times within one time slice; a yield that kept the core would take an hour.
     #[test]
     fn somebody_else_runs_meanwhile() {
         const TURNS: u32 = 20_000;
@@ -86,7 +86,7 @@ mod tests {
         let play = |mine: u32| {
             let mut one = rustix::thread::CpuSet::new();
             one.set(core);
-            // Where that is not allowed they play on two.
+            // Where the system does not allow that, the threads run on two cores.
             let _ = rustix::thread::sched_setaffinity(None, &one);
             for round in 0..TURNS {
                 while turn.load(Ordering::Acquire) != 2 * round + mine {

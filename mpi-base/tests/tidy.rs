@@ -16,9 +16,9 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn atomics_come_through_their_one_door() {
-    // The door itself, and the state page: relaxed stores of one writer, which no model has anything to say about;
+    // `atomic.rs` itself, and the state page, which are relaxed stores of one writer that no model needs to check;
     // the addresses of a race detector's functions, which are statics and written once.
-    // Tests may coordinate their threads as they like.
+    // Tests may coordinate their threads in any way.
     let allowed = ["atomic.rs", "race_detectors.rs", "tests.rs"];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let state_page = src.join("state");

@@ -1,4 +1,4 @@
-//! Puts this folder's memory map where the linker looks for it.
+//! Adds this directory, which contains the memory map, to the linker's search path.
 
 fn main() {
     let folder = std::env::var("CARGO_MANIFEST_DIR").expect("set by cargo");

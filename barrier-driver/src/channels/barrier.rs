@@ -1,7 +1,7 @@
-//! One node's end of one channel: open, enter, poll or wait, close; a [`ToggleBarrier`] that knows its members.
+//! One node's end of one channel: a [`ToggleBarrier`] with a set of members, to open, enter, poll or wait, and close.
 //!
-//! The protocol is version 1's and is not written again here.
-//! What a channel adds is at its two ends: it is taken when all members rest, and given back when they rest again.
+//! The barrier protocol is version 1's, implemented by [`ToggleBarrier`].
+//! A channel adds two steps: it is taken when all members are at rest, and freed when they are at rest again.
 
 use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer};
 use crate::{EnterError, PinFault, ToggleBarrier, WaitError};
@@ -10,7 +10,7 @@ use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// Which channel, and with which nodes; every member says the same.
+/// A channel and its members; every member passes the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seat {
     /// The channel.
@@ -27,11 +27,11 @@ pub struct ChannelBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
-    /// Brings this node's line to rest, and, for the one member that passes its programmer, takes the channel.
+    /// Brings this node's line to rest and, on the one member that passes its programmer, takes the channel.
     ///
-    /// `fence` is met twice: when all members rest, and when the channel is theirs.
-    /// It is met also by a node that has failed, so that a failure leaves no node in it;
-    /// whether all have succeeded, and the channel is to be used, is for all to agree on.
+    /// `fence` is called twice: when all members are at rest, and when the channel is theirs.
+    /// A node that has failed calls it too, so that no node hangs in it;
+    /// all members have to agree whether all have succeeded and the channel can be used.
     pub fn open<P, Q, D, F>(
         out: O,
         input: I,
@@ -52,7 +52,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         });
         let opened = opened.map_err(ChannelOpenError::Wires);
         if !has_met {
-            // The port has failed before the fence, and this node reports that failure rather than one of the fence.
+            // The port has failed before the fence; this node reports that failure and not one of the fence.
             let _ = fence();
         }
         let taken = match (&opened, programmer) {
@@ -84,7 +84,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.poll()
     }
 
-    /// As [`ToggleBarrier::wait`]; [`missing`](Self::missing) then tells which nodes have not come.
+    /// As [`ToggleBarrier::wait`]; after a timeout, [`missing`](Self::missing) returns the nodes that have not arrived.
     pub fn wait(
         &mut self,
         progress: impl FnMut(),
@@ -117,7 +117,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
             return Ok(0);
         }
         let arrived = programmer.arrived(self.seat.channel)?;
-        // All may have arrived meanwhile: then the hardware has released, and no node has arrived in the next barrier.
+        // All may have arrived meanwhile: then the hardware has released, and the arrivals that were read belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0
@@ -126,9 +126,9 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         })
     }
 
-    /// Goes on without these members, which are late: the barrier that this node waits in releases those that are left.
+    /// Removes these late members: the barrier that this node waits in then releases the remaining ones.
     ///
-    /// Every member that is left calls, one of them with its programmer; the others learn of it by their release.
+    /// Every remaining member calls this, one of them with its programmer; the others are released by the hardware.
     pub fn contain<P, Q, D>(
         &mut self,
         gone: u64,
@@ -146,7 +146,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         Ok(())
     }
 
-    /// Brings the line to rest, meets the other members, and, for the one that passes its programmer, frees the channel.
+    /// Brings the line to rest, synchronises with the other members, and, on the one that passes its programmer, frees the channel.
     pub fn close<P, Q, D, F>(
         self,
         programmer: Option<&mut Programmer<P, Q, D>>,
@@ -173,12 +173,12 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.seat
     }
 
-    /// Whether this node is in the barrier and has not been seen to leave it.
+    /// Returns true if this node has entered the barrier and has not yet polled its release.
     pub const fn is_entered(&self) -> bool {
         self.toggle.is_entered()
     }
 
-    /// The barrier itself, for what works over any toggle barrier; the channel is then given back by a programmer.
+    /// The underlying toggle barrier, for code that works over any toggle barrier; the channel is then freed with a programmer.
     pub fn into_toggle(self) -> ToggleBarrier<O, I> {
         self.toggle
     }

@@ -1,4 +1,4 @@
-//! Errors of version 2; as in version 1 one closed enum for each operation, and each message names the node that is meant.
+//! Errors of version 2: one closed enum per operation; each message names the nodes.
 
 use crate::{CloseError, OpenError, PinFault};
 use core::{error::Error, fmt};
@@ -10,21 +10,21 @@ use fpga_model::channels::frame::Status;
 pub enum ProgramError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The reply line kept one level through the whole frame, each time it was tried.
+    /// The reply line kept one level through the whole frame, in each try.
     NoAnswer {
         /// The level.
         level: PinState,
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
-    /// There was a reply, and its check or what it repeats was wrong, each time it was tried.
+    /// The reply had a wrong check or repeated the request wrongly, in each try.
     Garbled {
-        /// How often it was tried.
+        /// The number of tries.
         tries: u32,
     },
-    /// The hardware has understood and refused; nothing has changed.
+    /// The hardware has refused the request; nothing has changed.
     Refused {
-        /// The channel that was asked for.
+        /// The channel of the request.
         channel: u8,
         /// Why.
         status: Status,
@@ -33,7 +33,7 @@ pub enum ProgramError<E> {
     },
 }
 
-/// Why [`ChannelBarrier::open`](super::ChannelBarrier::open) refuses.
+/// Why [`ChannelBarrier::open`](super::ChannelBarrier::open) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelOpenError<E, F> {
     /// The node's own pair of wires cannot be used.
@@ -42,25 +42,25 @@ pub enum ChannelOpenError<E, F> {
     Program(ProgramError<E>),
     /// The fence after the programming failed.
     Fence(F),
-    /// The release moved between the two fences, while every member rested.
+    /// The release line changed between the two fences, while every member was at rest.
     Moved {
         /// The channel.
         channel: u8,
     },
 }
 
-/// Why [`ChannelBarrier::close`](super::ChannelBarrier::close) could not give everything back.
+/// Why [`ChannelBarrier::close`](super::ChannelBarrier::close) could not release everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChannelCloseError<E, F> {
     /// The wire could not be left idle.
     Wires(CloseError<E>),
-    /// The fence before the channel is given back failed, and it was not.
+    /// The fence before the channel is freed failed; the channel was not freed.
     Fence(F),
-    /// The channel could not be given back.
+    /// The channel could not be freed.
     Program(ProgramError<E>),
 }
 
-/// The nodes of a mask, for a sentence.
+/// Formats the nodes of a mask for a message.
 pub(super) fn nodes(mask: u64) -> String {
     let names: Vec<_> = (0..64)
         .filter(|node| mask >> node & 1 == 1)

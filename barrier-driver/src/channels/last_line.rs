@@ -1,8 +1,8 @@
-//! The status line that carries the release of the fifth channel, or the reply while this node's session is open.
+//! The status line shared by the fifth channel's release and, while this node's session is open, the reply.
 //!
-//! The poller of the channel and the programmer are one node but may be two threads.
-//! The line belongs to one of them at a time: a session holds it from before select rises until after it has fallen,
-//! so no poll ever takes a bit of a reply for a release.
+//! The thread that polls the channel and the one that uses the programmer may differ.
+//! A lock gives the line to one of them at a time: a session holds it from before select rises until after it has fallen,
+//! so no poll reads a bit of a reply as a release.
 
 use crate::InputEvents;
 use core::time::Duration;
@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct LastLine<I>(Arc<Mutex<I>>);
 
 impl<I> LastLine<I> {
-    /// The line behind this pin.
+    /// The line that this pin reads.
     pub fn new(pin: I) -> Self {
         Self(Arc::new(Mutex::new(pin)))
     }
 
-    /// Keeps polls away until the guard is dropped.
+    /// Locks the line, so that polls wait until the guard is dropped.
     pub(super) fn hold(&self) -> MutexGuard<'_, I> {
-        // A pin has no state of its own that a panic could have left half done.
+        // A pin has no state that a panic could have left inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -49,9 +49,9 @@ impl<I: InputPin> InputPin for LastLine<I> {
 /// The release of a channel: a line of its own, or the one that is shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
-    /// Only this channel's.
+    /// A line that only this channel uses.
     Own(I),
-    /// The last channel's.
+    /// The last channel's line.
     Shared(LastLine<I>),
 }
 
@@ -72,7 +72,7 @@ impl<I: InputPin> InputPin for ReleaseLine<I> {
     }
 }
 
-/// The line that is shared with the replies wakes no sleeper, because a sleeper would have to hold it.
+/// The shared line wakes no sleeper, because a sleeper would have to hold its lock.
 impl<I: InputEvents> InputEvents for ReleaseLine<I> {
     fn wakes_sleepers(&mut self) -> bool {
         match self {

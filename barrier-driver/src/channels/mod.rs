@@ -1,12 +1,12 @@
-//! Version 2: several barriers on one port, each among its members; the driver's half of `fpga_model::channels`.
+//! Version 2: several barriers on one port, each with its own members; the driver for `fpga_model::channels`.
 //!
 //! # The parts
 //!
-//! * [`Programmer`] speaks to the hardware over a node's serial lines: which node takes part in which channel, which have arrived,
-//!   which were late. Nothing is programmed by a frame that is torn, noisy or refused.
-//! * [`ChannelBarrier`] is a node's end of one channel, with the shape of [`ToggleBarrier`](crate::ToggleBarrier),
-//!   which it is made of: a channel among its members *is* a toggle barrier.
-//! * [`LastLine`] is the status line that the fifth channel's release shares with the replies.
+//! * [`Programmer`] sends requests to the hardware over a node's serial lines: setting and reading the members of a channel,
+//!   the arrived and the late ones. A frame that is truncated, noisy or refused programs nothing.
+//! * [`ChannelBarrier`] is a node's end of one channel, with the interface of [`ToggleBarrier`](crate::ToggleBarrier),
+//!   which it wraps: for its members, a channel *is* a toggle barrier.
+//! * [`LastLine`] is the status line that carries both the fifth channel's release and the replies.
 //!
 //! # The life of a channel
 //!
@@ -16,19 +16,19 @@
 //! all members:   line to rest, fence          one of them gives it back
 //! ```
 //!
-//! The hardware refuses a channel that others have, and one with a member whose line is not at rest, by the name of the node.
-//! So a line that a dead job has left cannot become an arrival, and two jobs cannot get one channel.
+//! The hardware refuses a channel that other members have, and one with a member whose line is not at rest, and names those nodes.
+//! So a line left over from a dead job cannot become an arrival, and two jobs cannot get one channel.
 //!
-//! # Which code may touch what
+//! # Ownership
 //!
-//! A `Programmer` owns the node's clock, data and select. One process has a port, so it is one for each node;
-//! between nodes the hardware arbitrates, and the driver tries again when another node was being listened to.
+//! A `Programmer` owns the node's clock, data and select. Only one process has the port, so each node has one programmer;
+//! the hardware arbitrates between nodes, and the driver retries if the receiver was granted to another node.
 //!
 //! # What a node that reboots can do
 //!
-//! It cannot program anything and cannot stay in the receiver.
-//! Its arrival line can fall as in version 1: going from high to low that counts as an arrival.
-//! [`ReturningBarrier`](crate::ReturningBarrier) over [`ChannelBarrier::into_toggle`] is the cure, as it is there.
+//! It cannot program anything and cannot keep the receiver.
+//! Its arrival line can fall as in version 1: a transition from high to low counts as an arrival.
+//! [`ReturningBarrier`](crate::ReturningBarrier) over [`ChannelBarrier::into_toggle`] prevents that, as in version 1.
 
 mod barrier;
 mod error;

@@ -1,4 +1,4 @@
-//! The master of a node's serial lines: one request, one reply, see `fpga_model::channels::frame` for the form of both.
+//! The master of a node's serial lines: one request, one reply; `fpga_model::channels::frame` defines their format.
 //!
 //! # A session
 //!
@@ -7,13 +7,13 @@
 //! 3. Each bit of the reply: read it, clock high, clock low.
 //! 4. Select low.
 //!
-//! After each write the lines stay for [`HOLD_NS`], which the hardware's filter needs; a parallel port needs longer anyway.
+//! After each write the lines are held for [`HOLD_NS`], which the hardware's filter needs; a parallel port is slower anyway.
 //!
 //! # Why a request may be repeated
 //!
-//! Reading changes nothing, and setting what is set already succeeds.
-//! So when the reply is lost it does not matter whether the request was carried out: it is sent again.
-//! That is also all the arbitration there is here: while another node is listened to there is no reply.
+//! Reading changes nothing, and setting a value that is set already succeeds.
+//! So when the reply is lost, the request can be sent again, whether or not it was executed.
+//! Arbitration needs nothing more: while another node has the receiver, there is no reply.
 
 use super::{LastLine, ProgramError};
 use crate::PinFault;
@@ -23,13 +23,13 @@ use fpga_model::CLOCK_HZ;
 use fpga_model::channels::SETTLE_EDGES;
 use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 
-/// How long a level has to last: what the hardware needs, and once more for cables and a slow clock.
+/// The time for which a level must be held: twice what the hardware needs, to allow for cables and a slow clock.
 pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
 
-/// How often a request is sent before the driver gives up.
+/// The number of times a request is sent before the driver gives up.
 const TRIES: u32 = 8;
 
-/// The pause before the second try, doubled for each further one: about a session at a parallel port.
+/// The pause before the second try, doubled for each further one: about the length of a session at a parallel port.
 const PAUSE_US: u32 = 500;
 
 const ALL_HIGH: u128 = (1 << FRAME_BITS) - 1;
@@ -45,7 +45,7 @@ pub struct SerialPins<O> {
     pub select: O,
 }
 
-/// Speaks to the hardware for one node.
+/// Sends requests to the hardware for one node.
 #[derive(Debug)]
 pub struct Programmer<O, I, D> {
     pins: SerialPins<O>,
@@ -59,7 +59,7 @@ where
     I: InputPin<Error = O::Error>,
     D: DelayNs,
 {
-    /// Takes the lines and ends whatever session a dead job has left open.
+    /// Takes the lines and ends any session that a dead job has left open.
     pub fn new(
         pins: SerialPins<O>,
         reply: LastLine<I>,
@@ -71,61 +71,61 @@ where
         Ok(programmer)
     }
 
-    /// What the hardware is.
+    /// Reads the identity of the hardware.
     pub fn identify(&mut self) -> Result<Identity, ProgramError<O::Error>> {
         let value = self.request(Operation::Identify, 0, 0)?;
         Ok(Identity::from_value(value))
     }
 
-    /// Makes these nodes, of which this is one, the members of a free channel.
+    /// Makes these nodes, including this one, the members of a free channel.
     ///
-    /// All of them rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and none has entered.
+    /// All of them are at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open and none has entered.
     pub fn take(&mut self, channel: u8, members: u64) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, members).map(drop)
     }
 
-    /// Frees a channel of which this node is a member, when all members rest.
+    /// Frees a channel of which this node is a member, when all members are at rest.
     pub fn give_back(&mut self, channel: u8) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, 0).map(drop)
     }
 
-    /// After how many clock edges in one barrier those that are missing are remembered; 0 for never.
+    /// Sets the number of clock edges after which the missing members of a barrier are latched; 0 for never.
     pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetLimit, channel, u64::from(edges))
             .map(drop)
     }
 
-    /// The members of a channel; none if it is free.
+    /// Reads the members of a channel; none if it is free.
     pub fn members(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadMask, channel, 0)
     }
 
-    /// Which nodes have arrived in the barrier in progress; none if the channel is idle.
+    /// Reads which nodes have arrived in the barrier in progress; none if the channel is idle.
     pub fn arrived(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadArrived, channel, 0)
     }
 
-    /// Which nodes were missing when the time limit first ran out; none if it has not.
+    /// Reads which nodes were missing when the time limit first expired; none if it has not.
     pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadLate, channel, 0)
     }
 
-    /// What the channel has counted since its members were set: limits that ran out, and releases that were early.
+    /// Reads the channel's counters since its members were set: expired limits and early releases.
     pub fn counts(&mut self, channel: u8) -> Result<Counts, ProgramError<O::Error>> {
         let value = self.request(Operation::ReadCounts, channel, 0)?;
         Ok(Counts::from_value(value))
     }
 
-    /// Has members dropped for which all others, this node among them, wait and the channel's limit has run out; the members that are left.
+    /// Drops members that all others, including this node, wait for after the channel's limit has expired; returns the remaining members.
     ///
-    /// At that edge the hardware releases these from the barrier that they are in. It refuses unless `gone` are all that this
-    /// barrier waits for, and fewer than those that wait.
+    /// At that edge the hardware releases the remaining members from the barrier. It refuses unless `gone` are exactly the nodes that this
+    /// barrier waits for, and fewer than those that have arrived.
     pub fn drop_members(&mut self, channel: u8, gone: u64) -> Result<u64, ProgramError<O::Error>> {
         let refused = match self.request(Operation::Drop, channel, gone) {
             Err(refused @ ProgramError::Refused { .. }) => refused,
             answer => return answer,
         };
-        // The reply may have been lost before, or another member has asked for the same: then they are no members any more.
+        // An earlier reply may have been lost, or another member has sent the same request: then they are not members any more.
         let members = self.members(channel)?;
         match members & gone {
             0 if members != 0 => Ok(members),
@@ -133,7 +133,7 @@ where
         }
     }
 
-    /// Sends a request until it is answered, and returns the reply's value.
+    /// Sends a request until it is answered, and returns the value of the reply.
     pub fn request(
         &mut self,
         operation: Operation,
@@ -170,13 +170,13 @@ where
         }
     }
 
-    /// One session; the reply's bits.
+    /// Runs one session; returns the bits of the reply.
     fn session(&mut self, frame: u128) -> Result<u128, ProgramError<O::Error>> {
-        // A clone, so that the line is held while the other pins are written.
+        // A clone, so that the line can be locked while the other pins are written.
         let reply = self.reply.clone();
         let mut line = reply.hold();
         let heard = self.exchange(frame, &mut line);
-        // Select falls whatever has happened, else the hardware would wait for this node until the lease ends.
+        // Select is lowered also after an error; otherwise the hardware would wait for this node until the lease expires.
         let hung_up = self.select(PinState::Low);
         let heard = heard?;
         hung_up?;
@@ -223,17 +223,17 @@ where
     }
 }
 
-/// Why a reply is no success.
+/// Why the received bits are not a successful reply.
 enum Misheard {
     /// The hardware has refused.
     Final(Status, u64),
-    /// It has not spoken.
+    /// There was no reply: the line kept one level.
     Silent(PinState),
-    /// It has spoken and was not understood, or has not understood.
+    /// There was a reply with errors, or the request had errors.
     Noisy,
 }
 
-/// Whether these bits are the reply to that request.
+/// Checks that these bits are the reply to that request; returns its value.
 fn understand(request: Body, heard: u128) -> Result<u64, Misheard> {
     match heard {
         0 => return Err(Misheard::Silent(PinState::Low)),
@@ -246,7 +246,7 @@ fn understand(request: Body, heard: u128) -> Result<u64, Misheard> {
         request.code == Operation::SetMask as u8 || request.code == Operation::SetLimit as u8;
     match status {
         Status::BadCheck => Err(Misheard::Noisy),
-        // A shifted frame with a right check, once in 65,536: what the hardware repeats gives it away.
+        // A shifted frame has a correct check once in 65,536 cases; it is detected because the reply repeats the request's channel.
         _ if reply.channel != request.channel => Err(Misheard::Noisy),
         Status::Done if sets && reply.value != request.value => Err(Misheard::Noisy),
         Status::Done => Ok(reply.value),

@@ -1,4 +1,4 @@
-//! The protocol on a board in the same thread: the release comes before each step in turn, and no sleep may miss it.
+//! Tests of the protocol on a board in the same thread: the release comes before each step in turn, and no sleep may miss it.
 
 use super::*;
 use core::cell::{Cell, RefCell};
@@ -7,7 +7,7 @@ use embedded_hal::digital::ErrorType;
 use fpga_model::ToggleMachine;
 use std::rc::Rc;
 
-/// What a process of node 0 does at its input.
+/// The steps of node 0's process at its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Read,
@@ -15,17 +15,17 @@ enum Step {
     Sleep,
 }
 
-/// A board of two nodes. Node 1 enters before node 0's step of a number that the test chooses.
+/// A board of two nodes. Node 1 enters before the step of node 0 that the test selects.
 struct Board {
     machine: Cell<ToggleMachine>,
     wires: Cell<u64>,
-    /// The steps until node 1 enters; `None` once it has, or if it does not.
+    /// The number of steps until node 1 enters; `None` once it has entered, or if it does not.
     until_entry: Cell<Option<usize>>,
-    /// Whether the level has changed since node 0 armed.
+    /// True if the level has changed since node 0 armed.
     rung: Cell<bool>,
     wakes: bool,
     steps: RefCell<Vec<Step>>,
-    /// A sleep that no change has ended or will end, although the level was there.
+    /// True after a sleep that no change has ended or will end, although the level had been reached.
     lost: Cell<bool>,
 }
 
@@ -109,7 +109,7 @@ impl InputEvents for Pin {
     }
 }
 
-/// Node 0 in the barrier whose release changes the wire `to` this level, before node 1 enters at its `entry`-th step.
+/// Node 0 in the barrier whose release changes the wire to level `to`, before node 1 enters at the step `entry`.
 fn entered(
     to: PinState,
     entry: Option<usize>,

@@ -1,4 +1,4 @@
-//! The pins of whatever port was chosen at run time, behind one type.
+//! Type-erased pins of a port that is chosen at run time.
 
 use super::claimed::Claimed;
 use super::error::Failure;
@@ -20,7 +20,7 @@ pub struct BoxedWires {
     pub out: BoxedOut,
     /// The wire from the barrier.
     pub input: BoxedIn,
-    /// What puts the wire back when there is no time for anything else.
+    /// Restores the wire at the end of a process that does not close it.
     pub resting: Resting,
 }
 
@@ -29,9 +29,9 @@ pub struct BoxedWires {
 pub struct BoxedChannels {
     /// The wire pair of each channel.
     pub channels: [BoxedChannel; MAX_CHANNELS],
-    /// Speaks to the hardware for this node.
+    /// Sends requests to the hardware for this node.
     pub programmer: Programmer<BoxedOut, BoxedIn, Pause>,
-    /// What puts the wires back when there is no time for anything else.
+    /// Restores the wires at the end of a process that does not close them.
     pub resting: Resting,
 }
 
@@ -59,7 +59,7 @@ pub struct BoxedIn {
 }
 
 impl BoxedOut {
-    /// The pin of one outward line.
+    /// The pin of an outgoing line.
     pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
         let port = port.clone();
         Self { port, line }
@@ -74,7 +74,7 @@ impl BoxedOut {
 }
 
 impl BoxedIn {
-    /// The pin of one inward line.
+    /// The pin of an incoming line.
     pub(super) fn of(port: &Arc<dyn Claimed>, line: usize) -> Self {
         let port = port.clone();
         Self { port, line }
@@ -91,7 +91,7 @@ impl BoxedIn {
         }
     }
 
-    /// The pin of a line that channels and replies share.
+    /// The pin of the line that a channel and the replies share.
     pub(super) fn shared(self) -> LastLine<Self> {
         LastLine::new(self)
     }

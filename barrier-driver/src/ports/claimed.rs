@@ -1,4 +1,4 @@
-//! What a kind of port has to bring: lines that it has claimed, read and written by number.
+//! The interface of a kind of port: claimed lines, read and written by index.
 
 use super::error::Failure;
 use super::spec::{LineName, Spec};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lines that a text asks for, in the order in which pins are made of them.
+/// The lines that a text requests, in the order of the pins made from them.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub outs: Vec<LineName<'a>>,
@@ -16,7 +16,7 @@ pub(super) struct Wanted<'a> {
 }
 
 impl<'a> Wanted<'a> {
-    /// One line each way.
+    /// One line in each direction.
     pub fn pair(spec: &Spec<'a>) -> Result<Self, PortError> {
         Ok(Self {
             outs: vec![spec.line("out")?],
@@ -24,7 +24,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// So many lines each way, separated by `+`; without the keys those of `usual`, for ports that have such.
+    /// The requested numbers of lines in each direction, separated by `+`; if the keys are missing, those of `usual`, for ports that have defaults.
     pub fn many(
         spec: &Spec<'a>,
         (outs, ins): (usize, usize),
@@ -36,31 +36,31 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// The inward line at whose level an outward line rests; the others, which carry serial bits, rest low.
+    /// The incoming line whose level is an outgoing line's idle level; the others, which carry serial bits, are low at rest.
     pub fn rests_at(&self, out: usize) -> Option<usize> {
         (out < self.ins.len()).then_some(out)
     }
 }
 
-/// A claimed port, given back by its `Drop`.
+/// A claimed port, released by its `Drop`.
 ///
-/// Lines are numbered as they were wanted, and high is a high wire, whatever the port inverts.
+/// Lines are numbered in the order requested, and `high` means a high wire, whatever the port inverts.
 pub(super) trait Claimed: Send + Sync + 'static {
     fn set(&self, out: usize, high: bool) -> Result<(), Failure>;
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set) where the process ends: it waits for no lock, because its holder may never go on.
+    /// As [`set`](Self::set), when the process ends: it waits for no lock, because the lock's holder may never run again.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }
 
-    /// Whether a change of this inward line wakes a process that sleeps in the kernel.
+    /// Returns true if a change of this incoming line wakes a process that sleeps in the kernel.
     fn wakes_sleepers(&self, _input: usize) -> bool {
         false
     }
 
-    /// Forgets the changes of this line up to now.
+    /// Discards the changes of this line up to now.
     fn arm(&self, _input: usize) -> Result<(), Failure> {
         Ok(())
     }
@@ -76,14 +76,14 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
-/// The lines of version 2 where they belong to no port of this machine, such as a simulator's: high is a high wire.
+/// The lines of version 2 if they belong to no port of this machine, such as a simulator's: high is a high wire.
 ///
-/// Outward they are the arrivals of the five channels, then serial clock, data and select; inward the releases.
+/// The outgoing lines are the arrivals of the five channels, then serial clock, data and select; the incoming lines are the releases.
 pub trait Lines: Send + Sync + 'static {
-    /// Drives an outward line; `None` if the lines are gone.
+    /// Drives an outgoing line; `None` if the lines have been disconnected.
     fn set(&self, out: usize, high: bool) -> Option<()>;
 
-    /// The level of an inward line; `None` if the lines are gone.
+    /// The level of an incoming line; `None` if the lines have been disconnected.
     fn get(&self, input: usize) -> Option<bool>;
 }
 
@@ -111,14 +111,14 @@ impl<L: Lines> Claimed for Elsewhere<L> {
     }
 }
 
-/// Puts a node's wires back to idle without a lock, without memory, and without knowing of the barrier's state:
-/// it may be called by a signal handler, and by a process that has no time left.
+/// Restores a node's wires to idle without a lock, without allocation, and without knowing the barrier's state:
+/// a signal handler may call it, and a process that is about to end.
 ///
 /// Clones are the same wires; they keep the port claimed.
 #[derive(Clone)]
 pub struct Resting {
     port: Arc<dyn Claimed>,
-    /// For each outward line, the inward line whose level is idle.
+    /// For each outgoing line, the incoming line whose level is its idle level.
     outs: Vec<Option<usize>>,
 }
 
@@ -134,7 +134,7 @@ impl Resting {
         }
     }
 
-    /// The lines of version 2.
+    /// All lines of version 2.
     pub(super) fn of_channels(port: &Arc<dyn Claimed>) -> Self {
         let rests_at = |out| (out < MAX_CHANNELS).then_some(out);
         Self {
@@ -143,9 +143,9 @@ impl Resting {
         }
     }
 
-    /// Withdraws every arrival; whether all wires are idle now.
+    /// Withdraws every arrival; returns true if all wires are idle now.
     pub fn rest(&self) -> bool {
-        // A serial session ends first, so that the last status line carries a release again.
+        // Reverse order ends a serial session first, so that the last status line carries a release again.
         let all = self.outs.iter().enumerate().rev();
         all.fold(true, |good, (out, &input)| {
             self.rest_line(out, input) & good

@@ -1,18 +1,18 @@
-//! Why a port cannot be opened, and why an open one refuses an access.
+//! Errors of opening a port and of accessing an open one.
 
 use super::PORTS;
 use core::{error::Error, fmt};
 use rustix::io::Errno;
 
-/// What a port's access fails with; made without memory, for it may be made in a signal handler.
+/// Why an access to a port failed; created without allocation, because it may be created in a signal handler.
 #[derive(Debug)]
 pub(super) enum Failure {
     Kernel(Errno),
     #[cfg(all(target_os = "linux", feature = "gpio"))]
     Gpio(gpiocdev::Error),
-    /// The other end is not there any more.
+    /// The other end of the connection has closed.
     Gone,
-    /// At the end of the process, another access was in progress.
+    /// Another access was in progress when the process ended.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     InUse,
 }
@@ -35,7 +35,7 @@ impl From<Errno> for Failure {
     }
 }
 
-/// Why [`open`](super::open) refuses.
+/// Why [`open`](super::open) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PortError {
     /// No port has this name.
@@ -43,57 +43,57 @@ pub enum PortError {
         /// The name in the text.
         name: String,
     },
-    /// The text does not say what this port needs.
+    /// The text is not valid for this port.
     Text {
         /// The whole text.
         text: String,
         /// What is wrong with it.
         why: String,
-        /// How it should look.
+        /// The expected syntax.
         syntax: &'static str,
     },
     /// This build lacks the port.
     NotBuilt {
         /// The port's name.
         name: &'static str,
-        /// What the build would need.
+        /// What the build requires.
         needs: &'static str,
     },
-    /// The process lacks a right.
+    /// The process lacks a permission.
     Forbidden {
-        /// The port, as people know it.
+        /// The port, as named in messages.
         port: String,
-        /// What gives the right.
+        /// How to get the permission.
         remedy: &'static str,
     },
     /// The kernel has no support for this kind of port.
     Unsupported {
-        /// The port, as people know it.
+        /// The port, as named in messages.
         port: String,
         /// What the kernel would need.
         needs: &'static str,
     },
     /// Another program has claimed the port.
     Busy {
-        /// The port, as people know it.
+        /// The port, as named in messages.
         port: String,
-        /// Which one that may be.
+        /// The probable holder.
         holder: &'static str,
     },
-    /// There is no hardware at this place.
+    /// No hardware was detected at this address.
     Absent {
-        /// The port, as people know it.
+        /// The port, as named in messages.
         port: String,
-        /// How that shows.
+        /// How that was detected.
         sign: &'static str,
     },
-    /// Any other refusal.
+    /// Any other error.
     Refused {
-        /// The port, as people know it.
+        /// The port, as named in messages.
         port: String,
-        /// What was asked for.
+        /// The step that failed.
         step: &'static str,
-        /// What the answer was.
+        /// The error.
         cause: String,
     },
 }
@@ -141,14 +141,14 @@ impl fmt::Display for PortError {
 
 impl Error for PortError {}
 
-/// An open port refused to read or drive a wire.
+/// An open port failed to read or drive a wire.
 ///
-/// `Debug` is the sentence too, since the driver's errors know no more of a pin's error than that.
+/// `Debug` prints the message too, because the driver's errors know only that a pin's error is `Debug`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WireError {
-    /// The wire, as people know it.
+    /// The wire, as named in messages.
     pub wire: String,
-    /// What the port answered.
+    /// The error of the port.
     pub cause: String,
 }
 

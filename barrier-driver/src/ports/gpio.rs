@@ -1,16 +1,16 @@
-//! Any GPIO line that Linux knows, by its character device: no root, and a line has one user at a time.
+//! Any GPIO line that Linux knows, through its character device: without root, and with exclusive use of a line.
 //!
-//! Documentation/userspace-api/gpio/chardev.rst of the kernel; crate `gpiocdev` speaks it.
-//! An output line has to be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
+//! Documentation/userspace-api/gpio/chardev.rst of the kernel describes the interface; crate `gpiocdev` implements it.
+//! An output line must be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
 //! which is the level that [`ToggleBarrier::open`](crate::ToggleBarrier::open) would write anyway.
-//! What happens to the level when the line is given back is the chip's driver's choice; most keep it.
+//! The level after the line is released depends on the chip's driver; most keep it.
 //!
 //! # Sleeping until an edge
 //!
-//! An input becomes one with events of both edges when it is first asked whether it wakes sleepers, and stays one:
+//! An input is reconfigured to report both edges when `wakes_sleepers` is first called for it, and stays so:
 //! each edge then costs an interrupt, which a process that only spins does not pay for.
-//! A chip that has no interrupt for the line refuses, and the line is an input without events as before.
-//! Reading all events arms, and `poll` on the file of the request ends when there is one.
+//! If the chip has no interrupt for the line it refuses, and the line remains an input without events.
+//! Reading all events arms, and `poll` on the file of the request returns when there is one.
 
 use super::PortKind;
 
@@ -52,13 +52,13 @@ mod lines {
     use std::sync::{Arc, OnceLock};
     use std::time::Duration;
 
-    /// The name by which gpioinfo shows which program uses a line.
+    /// The consumer name, by which gpioinfo shows which program uses a line.
     const CONSUMER: &str = "portcullis";
 
-    /// How many events are read at most to arm: a line that makes them faster than they are read needs no sleeper.
+    /// The maximum number of events read to arm: a line that produces them faster than they are read needs no sleeper.
     const MOST_EVENTS: usize = 64;
 
-    /// The lines of one chip, each requested by itself: an access moves one line and no other.
+    /// The lines of one chip, each requested separately: an access changes one line and no other.
     struct Lines {
         chip: String,
         outs: Vec<Line>,
@@ -69,7 +69,7 @@ mod lines {
         request: Request,
         offset: Offset,
         inverted: bool,
-        /// Whether the chip tells of the edges of this input, once it has been asked.
+        /// True if the chip reports the edges of this input; set by the first query.
         has_edges: OnceLock<bool>,
     }
 
@@ -136,7 +136,7 @@ mod lines {
         format!("GPIO line {offset} of {chip}")
     }
 
-    /// Tells a missing right and a missing chip apart before the library hides the kernel's answer in its own.
+    /// Distinguishes a missing permission from a missing chip, before the library hides the kernel's error in its own.
     fn check(chip: &str) -> Result<(), PortError> {
         let port = format!("the GPIO chip {chip}");
         match std::fs::File::options().read(true).write(true).open(chip) {
@@ -157,7 +157,7 @@ mod lines {
         }
     }
 
-    /// Why a line is not ours; the library hides the kernel's EBUSY, and the chip tells whether another program has the line.
+    /// Why a line could not be requested; the library hides the kernel's EBUSY, so this asks the chip whether another program has the line.
     fn refusal(
         chip: &str,
         offset: Offset,
@@ -182,7 +182,7 @@ mod lines {
             Ok((value == Value::Active) != self.inverted)
         }
 
-        /// Has the chip tell of both edges from now on; whether it does.
+        /// Makes the chip report both edges from now on; returns true if it does.
         fn has_edges(&self) -> bool {
             *self.has_edges.get_or_init(|| {
                 let mut config = self.request.config();
@@ -193,7 +193,7 @@ mod lines {
             })
         }
 
-        /// Reads the events up to now.
+        /// Reads and discards the events up to now.
         fn forget_edges(&self) -> Result<(), Failure> {
             for _ in 0..MOST_EVENTS {
                 if !until_readable(&self.request, Duration::ZERO)? {

@@ -1,13 +1,13 @@
-//! What carries a node's two wires, opened by a line of text such as `parport:0x378,out=D0,in=nACK`.
+//! Ports: the hardware that carries a node's two wires, opened from a line of text such as `parport:0x378,out=D0,in=nACK`.
 //!
-//! # The promise
+//! # The guarantee
 //!
-//! [`open`] claims a port for this process alone and hands out two embedded-hal pins, without moving the wire:
-//! the level that a dead job has left is [`ToggleBarrier::open`](crate::ToggleBarrier::open)'s to overwrite,
+//! [`open`] claims a port exclusively for this process and returns two embedded-hal pins, without changing the wire's level:
+//! [`ToggleBarrier::open`](crate::ToggleBarrier::open) overwrites the level that a dead job has left,
 //! because only after reading the barrier's wire is it known which level is idle.
-//! What cannot be claimed is refused with a sentence that says which right or which part of the kernel is missing.
-//! The pins may go to any thread, and dropping all of them gives the port back.
-//! [`BoxedWires::resting`] puts the wire back where a process ends without time to close, see [`last_resort`](crate::last_resort).
+//! If the port cannot be claimed, the error message names the missing right or kernel support.
+//! The pins can be sent to any thread, and dropping all of them releases the port.
+//! [`BoxedWires::resting`] restores the wire when a process ends without time to close, see [`last_resort`](crate::last_resort).
 //!
 //! # The text
 //!
@@ -17,12 +17,12 @@
 //!
 //! For the lines of version 2, `out=` and `in=` name several, as in `out=2+3+4+5+6+7+8+9`: see [`open_channels`].
 //! A `!` before a line inverts it, for wiring with an inverting buffer.
-//! What a port does to its lines by itself is undone by its driver, so that high always means high at the connector.
+//! The driver compensates a port's own inversions, so high always means high at the connector.
 //!
 //! # The registry
 //!
 //! A port is one row of [`PORTS`]: its name, its syntax, a sentence of help, and the function that opens it.
-//! A port that this build lacks keeps its row and says which cargo feature it needs.
+//! A port that this build lacks keeps its row, and its error names the missing cargo feature.
 
 mod boxed;
 mod claimed;
@@ -49,23 +49,23 @@ use std::sync::Arc;
 /// A row of the registry.
 #[derive(Debug, Clone, Copy)]
 pub struct PortKind {
-    /// What the text begins with.
+    /// The first word of the port's text.
     pub name: &'static str,
-    /// How the text goes on.
+    /// The syntax of the text for [`open`].
     pub syntax: &'static str,
-    /// How it goes on for [`open_channels`].
+    /// The syntax of the text for [`open_channels`].
     pub channels_syntax: &'static str,
-    /// What the port is and what it needs.
+    /// What the port is and what it requires.
     pub help: &'static str,
-    /// The lines of version 2 that a text need not name: those to the board, and those from it.
+    /// The default lines of version 2: to the board, and from it.
     usual: Option<(&'static [&'static str], &'static [&'static str])>,
     claim: Claim,
 }
 
-/// Claims the wanted lines and moves none of them.
+/// Claims the requested lines without changing their levels.
 type Claim = fn(&Spec<'_>, &Wanted<'_>) -> Result<Arc<dyn Claimed>, PortError>;
 
-/// Every port, in the order in which help lists them.
+/// All ports, in the order in which help lists them.
 pub const PORTS: &[PortKind] = &[x86::KIND, ppdev::KIND, gpio::KIND, rpi::KIND];
 
 /// Serial clock, data and select follow the arrival lines of all channels.
@@ -89,9 +89,9 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
 ///
 /// `out=` names the arrival lines of the five channels, then serial clock, data and select;
 /// `in=` names the releases of the five channels, of which the last is also the reply.
-/// A parallel port has the usual ones without being told: D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
+/// A parallel port has defaults: D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
 ///
-/// The arrival lines stay where they are. A session that a dead job has left open is ended.
+/// The arrival lines keep their levels. A session that a dead job has left open is ended.
 pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     let kind = kind_of(text)?;
     let spec = Spec::parse(text, kind.channels_syntax)?;
@@ -102,7 +102,7 @@ pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     channels_of(&port, text, Resting::new(&port, &wanted))
 }
 
-/// The same over lines that belong to no port of this machine, which people know as `name`.
+/// As [`open_channels`], over lines that belong to no port of this machine; `name` is used in messages.
 pub fn channels_over(lines: impl Lines, name: &str) -> Result<BoxedChannels, PortError> {
     let port: Arc<dyn Claimed> = Arc::new(Elsewhere {
         lines,

@@ -1,7 +1,7 @@
-//! The parallel port: which line is which bit of which register, and pins over the code that reads and writes the registers.
+//! The parallel port: the assignment of lines to register bits, and pins over any code that accesses the registers.
 //!
 //! IEEE 1284-1994, compatibility mode; the pins are those of the DB25 connector.
-//! The data register drives eight lines, the status register reads five, and BUSY alone is inverted between wire and register.
+//! The data register drives eight lines, the status register reads five, and only BUSY is inverted between wire and register.
 //!
 //! | DB25 | line | register bit | inverted by the port |
 //! |------|--------|----|-----|
@@ -14,17 +14,17 @@
 //!
 //! # The interrupt
 //!
-//! The port raises its interrupt when nACK goes from low to high and control bit 4 is set; no other edge has one.
-//! So of the barrier's two levels one wakes a sleeper, and a sleep for the other ends after a millisecond.
-//! An inverting buffer (`in=!nACK`) turns the two levels round and changes nothing else.
-//! The port's own inversion is BUSY's alone, so there is no way to have both.
+//! The port raises its interrupt when nACK goes from low to high and control bit 4 is set; other edges raise none.
+//! So only one of the barrier's two levels wakes a sleeper, and a sleep for the other ends after a millisecond.
+//! An inverting buffer (`in=!nACK`) exchanges the two levels and changes nothing else.
+//! Only BUSY is inverted by the port, so no wiring gives an interrupt on both edges.
 //!
-//! # Which code may touch what
+//! # Locking
 //!
-//! The data register has eight lines and belongs to all of them: the code that changes a bit holds the lock over the remembered
+//! The data register holds eight lines: code that changes a bit holds the lock over the remembered
 //! register, so that lines of several barriers on one port do not undo each other's changes.
 //! The status register is only read.
-//! Where the process ends, the lock is not waited for and the register itself is read instead.
+//! When the process ends, the code does not wait for the lock and reads the register itself instead.
 
 use super::PortError;
 use super::claimed::{Claimed, Wanted};
@@ -41,9 +41,9 @@ pub struct Line {
     pub name: &'static str,
     /// Its pin at the DB25 connector.
     pub pin: u8,
-    /// Its place in the register.
+    /// Its bit number in the register.
     pub bit: u8,
-    /// Whether a high wire reads as 0.
+    /// True if a high wire reads as 0.
     pub inverted: bool,
 }
 
@@ -88,57 +88,57 @@ impl Line {
     }
 }
 
-/// What reads and writes the registers of one port.
+/// Access to the registers of one port.
 pub(super) trait Registers: Send + Sync + 'static {
     fn data(&self) -> Result<u8, Errno>;
     fn set_data(&self, value: u8) -> Result<(), Errno>;
     fn status(&self) -> Result<u8, Errno>;
 
-    /// Whether the port's interrupt wakes a process that sleeps in the kernel.
+    /// Returns true if the port's interrupt wakes a process that sleeps in the kernel.
     fn has_interrupts(&self) -> bool {
         false
     }
 
-    /// Forgets the interrupts up to now.
+    /// Discards the interrupts up to now.
     fn forget_interrupts(&self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Sleeps until there has been an interrupt since they were forgotten, for at most `limit`.
+    /// Sleeps until an interrupt has occurred since they were discarded, for at most `limit`.
     fn sleep_until_interrupt(&self, _limit: Duration) -> Result<(), Errno> {
         Ok(())
     }
 }
 
-/// The line whose rising edge is the port's interrupt; its falling edge, and all other lines, have none.
+/// The line whose rising edge raises the port's interrupt; its falling edge, and all other lines, raise none.
 const INTERRUPTS: &str = "nACK";
 
-/// How long a sleep lasts at most when the awaited level is the one whose edge has no interrupt.
+/// The limit of a sleep for the level whose edge raises no interrupt.
 const WITHOUT_INTERRUPT: Duration = Duration::from_millis(1);
 
-/// The lines of version 2 where a text names none: the arrivals and the serial lines, the releases.
+/// The default lines of version 2: the arrivals and the serial lines, then the releases.
 pub(super) const USUAL: (&[&str], &[&str]) = (
     &["D0", "D1", "D2", "D3", "D4", "D5", "D6", "D7"],
     &["nERROR", "SELECT", "PE", "nACK", "BUSY"],
 );
 
-/// The lines that a text asks for.
+/// The lines that a text requests.
 #[derive(Debug)]
 pub(super) struct Lines {
     outs: Vec<Chosen>,
     ins: Vec<Chosen>,
 }
 
-/// A line, and what is between it and a high wire.
+/// A requested line.
 #[derive(Debug, Clone, Copy)]
 struct Chosen {
     line: Line,
-    /// Whether wire and register differ: by the port, by the wiring, or by neither or both.
+    /// True if wire and register differ, because exactly one of port and wiring inverts.
     inverted: bool,
 }
 
 impl Lines {
-    /// Finds the lines that are wanted.
+    /// Finds the requested lines.
     pub fn of(spec: &Spec<'_>, wanted: &Wanted<'_>) -> Result<Self, PortError> {
         let find = |names: &[LineName<'_>], key, lines| -> Result<Vec<_>, PortError> {
             let mut found = Vec::new();
@@ -187,16 +187,16 @@ impl Chosen {
     }
 }
 
-/// A claimed port, given back by its registers' `Drop`.
+/// A claimed port, released by its registers' `Drop`.
 struct Port<R> {
     registers: R,
     name: String,
     lines: Lines,
-    /// The data register as it was written last.
+    /// The last value written to the data register.
     data: Mutex<u8>,
 }
 
-/// The port that people know as `name`, over its registers; moves no wire.
+/// The port over its registers; `name` is used in messages. Changes no level.
 pub(super) fn claimed<R: Registers>(
     registers: R,
     name: String,
@@ -228,7 +228,7 @@ impl<R: Registers> Port<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, u8> {
-        // A byte is whole whichever thread panicked while holding it.
+        // A byte is consistent even if a thread panicked while it held the lock.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,25 +1,25 @@
-//! A parallel port by Linux' ppdev, `/dev/parport0` and so on: no root, and no other job can drive the wires.
+//! A parallel port through Linux' ppdev, `/dev/parport0` and so on: without root, and exclusive to one process.
 //!
-//! Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the codes are those of `<linux/ppdev.h>`.
+//! References: Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the codes are those of `<linux/ppdev.h>`.
 //!
 //! # The protocol
 //!
-//! 1. Open, then `PPEXCL`, which is only a wish for the next step and has to come before it.
-//! 2. `PPCLAIM` registers us with the port, exclusively, and waits until it is ours.
-//! 3. `PPDATADIR` 0 makes the data lines outputs; then `PPWDATA` and `PPRSTATUS` are the wires.
-//! 4. `PPRELEASE` and close give the port back, and a process that dies gives it back too.
+//! 1. Open, then `PPEXCL`, which only requests exclusive access in the next step and must precede it.
+//! 2. `PPCLAIM` registers this process with the port, exclusively, and waits until it has the port.
+//! 3. `PPDATADIR` 0 makes the data lines outputs; then `PPWDATA` and `PPRSTATUS` access the wires.
+//! 4. `PPRELEASE` and close release the port; the end of the process releases it too.
 //!
 //! The data register keeps its value through all of that.
 //!
 //! # Sleeping until the interrupt
 //!
-//! `PPCLAIM` sets the port's interrupt enable, and the driver counts the interrupts of each open file.
-//! `PPCLRIRQ` reads that count and takes it away, which arms; `poll` on the file ends when the count is not zero.
-//! `PPWCTLONIRQ` is not used: it is for a handshake that answers an interrupt on the control lines, and no barrier has one.
+//! `PPCLAIM` enables the port's interrupt, and the driver counts the interrupts of each open file.
+//! `PPCLRIRQ` reads and resets that count, which arms; `poll` on the file returns when the count is not zero.
+//! `PPWCTLONIRQ` is not used: it is for a handshake that answers an interrupt on the control lines, and the barrier has none.
 //!
-//! A port without an interrupt (`irq=none`) accepts all of that, and no interrupt ever comes.
-//! `/proc/sys/dev/parport/parportN/irq` is then -1, and the port says that it wakes no sleeper.
-//! Where that file is missing the port is taken to have one, and a sleep without an interrupt ends at its limit.
+//! A port without an interrupt (`irq=none`) accepts all of that, but no interrupt ever occurs.
+//! `/proc/sys/dev/parport/parportN/irq` is then -1, and the port reports that it wakes no sleeper.
+//! If that file is missing the port is assumed to have one, and a sleep without an interrupt ends at its limit.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use super::PortKind;
@@ -94,9 +94,9 @@ mod device {
                 cause: errno.to_string(),
             }
         };
-        // SAFETY: both codes take no argument.
+        // SAFETY: the code takes no argument.
         unsafe { ioctl(&device, NoArg::<PPEXCL>::new()) }.map_err(refused("be asked for alone"))?;
-        // SAFETY: as above.
+        // SAFETY: the code takes no argument.
         unsafe { ioctl(&device, NoArg::<PPCLAIM>::new()) }
             .map_err(|errno| unclaimed(&name, errno))?;
         let mut device = Device {
@@ -110,7 +110,7 @@ mod device {
         parallel::claimed(device, name, lines)
     }
 
-    /// Whether the kernel's file on a port's interrupt names one; it has -1 for none.
+    /// Returns true if the kernel's file about a port's interrupt names one; it contains -1 for none.
     pub(super) fn names_an_interrupt(text: &str) -> bool {
         text.trim().parse::<c_int>().is_ok_and(|irq| irq >= 0)
     }
@@ -141,7 +141,7 @@ mod device {
     fn unclaimed(name: &str, errno: Errno) -> PortError {
         let port = name.into();
         match errno {
-            // The answer of ppdev when the port's drivers do not let it register an exclusive one.
+            // ppdev's errors if the port's drivers do not let it register an exclusive user.
             Errno::NXIO | Errno::BUSY | Errno::AGAIN => PortError::Busy {
                 port,
                 holder: "another driver or process, perhaps the printer's (rmmod lp)",
@@ -161,7 +161,7 @@ mod device {
     }
 
     impl Device {
-        /// Whether interrupts are counted, and there is one as far as the kernel tells.
+        /// Returns true if interrupts are counted and the kernel does not report that the port has none.
         fn may_interrupt(&self) -> bool {
             self.forget_interrupts().is_ok()
                 && self
@@ -169,7 +169,7 @@ mod device {
                     .is_none_or(|said| names_an_interrupt(&said))
         }
 
-        /// The kernel's file on the interrupt of this port, which is known by the minor number of its device.
+        /// The contents of the kernel's file about the interrupt of this port, which the minor number of its device identifies.
         fn what_the_kernel_says(&self) -> Option<String> {
             let about = self.file.metadata().ok()?;
             if !about.file_type().is_char_device() {
@@ -217,12 +217,12 @@ mod device {
 
     impl Drop for Device {
         fn drop(&mut self) {
-            // SAFETY: the code takes no argument. Closing releases too, so nothing is lost if it fails.
+            // SAFETY: the code takes no argument. Close also releases the port, so an error is harmless.
             let _ = unsafe { ioctl(&self.file, NoArg::<PPRELEASE>::new()) };
         }
     }
 
-    /// The codes that the kernel's header gives on the processors of PCs and of Raspberry Pis.
+    /// The codes in the kernel's header for the processors of PCs and of Raspberry Pis.
     #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
     const _: () = assert!(
         PPCLAIM == 0x708b

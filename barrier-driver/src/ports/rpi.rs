@@ -1,12 +1,12 @@
-//! A Raspberry Pi's header pins by its GPIO registers, which crate `rppal` maps: no system call for an access.
+//! A Raspberry Pi's header pins through its GPIO registers, which crate `rppal` maps: an access needs no system call.
 //!
-//! Pins are numbered as the processor numbers them (BCM), not as they stand on the header.
-//! A pin that is an output already keeps its level, and any other becomes an output at the barrier's level, which is read first:
-//! a wire must not move before [`ToggleBarrier::open`](crate::ToggleBarrier::open) moves it.
-//! The output keeps its level when it is given back, so that the wire is at rest until the next job and does not float.
+//! Pins have the processor's numbers (BCM), not their positions on the header.
+//! A pin that is already an output keeps its level, and any other becomes an output at the barrier's level, which is read first:
+//! a wire must not change before [`ToggleBarrier::open`](crate::ToggleBarrier::open) changes it.
+//! The output keeps its level when it is released, so that the wire is at rest until the next job and does not float.
 //!
-//! The registers are device memory and rppal's accesses are only volatile, so a fence keeps the program's memory accesses
-//! on their side of the barrier.
+//! The registers are device memory and rppal's accesses are only volatile, so a fence orders the program's memory accesses
+//! against them.
 
 use super::PortKind;
 
@@ -49,7 +49,7 @@ mod pins {
         ins: Vec<In>,
     }
 
-    /// rppal's pin wants to be alone with its writer; there is never another, until the process ends.
+    /// rppal's pin requires exclusive access to write; the lock is contended only when the process ends.
     struct Out {
         pin: Mutex<rppal::gpio::OutputPin>,
         number: u8,
@@ -131,7 +131,7 @@ mod pins {
 
     impl Out {
         fn write(&self, pin: &mut rppal::gpio::OutputPin, high: bool) {
-            // What the program wrote before it entered comes before the wire moves.
+            // Orders the program's stores before it entered ahead of the change of the wire.
             fence(Ordering::SeqCst);
             pin.write(Level::from(high != self.inverted));
         }
@@ -140,7 +140,7 @@ mod pins {
     impl In {
         fn get(&self) -> bool {
             let high = self.pin.read() == Level::High;
-            // What the program reads after it has left comes after the wire was seen.
+            // Orders the program's loads after it has left behind the read of the wire.
             fence(Ordering::SeqCst);
             high != self.inverted
         }
@@ -167,7 +167,7 @@ mod pins {
                 Err(TryLockError::Poisoned(poisoned)) => {
                     out.write(&mut poisoned.into_inner(), high);
                 }
-                // The interrupted thread is between two instructions of a write.
+                // The interrupted thread is in the middle of a write.
                 Err(TryLockError::WouldBlock) => return Err(Failure::InUse),
             }
             Ok(())

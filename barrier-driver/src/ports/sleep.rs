@@ -1,13 +1,13 @@
-//! Sleeping in the kernel until a port's file has an interrupt to tell of.
+//! Sleeping in the kernel until the file of a port is readable, that is, has an interrupt to report.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Sleeps until `file` can be read, for at most `limit`; whether it can be.
+/// Sleeps until `file` is readable, for at most `limit`; returns true if it is.
 ///
-/// A signal ends the sleep too, so that a program's handler is followed by a look at the wire.
+/// A signal ends the sleep too, so that the caller reads the wire after a handler has run.
 pub(super) fn until_readable(file: impl AsFd, limit: Duration) -> Result<bool, Errno> {
     let mut wanted = [PollFd::new(&file, PollFlags::IN)];
     let limit = Timespec::try_from(limit).map_err(|_| Errno::INVAL)?;

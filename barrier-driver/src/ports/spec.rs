@@ -1,8 +1,8 @@
-//! The text of a port taken apart: `name[:place][,key=value]...`.
+//! The parser of a port's text: `name[:place][,key=value]...`.
 
 use super::PortError;
 
-/// What a port's text says; each port asks for the keys it knows and [`finish`](Self::finish)es.
+/// The parsed text of a port; each port reads the keys that it knows and calls [`finish`](Self::finish).
 #[derive(Debug)]
 pub(super) struct Spec<'a> {
     pub text: &'a str,
@@ -11,11 +11,11 @@ pub(super) struct Spec<'a> {
     options: Vec<(&'a str, &'a str)>,
 }
 
-/// A line of a port as the text names it.
+/// A line of a port as named in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LineName<'a> {
     pub name: &'a str,
-    /// Whether the wiring inverts the line.
+    /// True if the wiring inverts the line.
     pub inverted: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Spec<'a> {
         Ok(spec)
     }
 
-    /// The sentence for whatever is wrong with this text.
+    /// An error about this text.
     pub fn wrong(&self, why: impl Into<String>) -> PortError {
         PortError::Text {
             text: self.text.into(),
@@ -62,13 +62,13 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Where the port is, for ports that are somewhere.
+    /// The port's place, for ports that require one.
     pub fn place(&self, what: &str) -> Result<&'a str, PortError> {
         self.place
             .ok_or_else(|| self.wrong(format!("it does not give {what}")))
     }
 
-    /// For ports of which a machine has only one.
+    /// Rejects a place, for ports of which a machine has only one.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     pub fn no_place(&self) -> Result<(), PortError> {
         self.place.map_or(Ok(()), |place| {
@@ -76,7 +76,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// The one line of a key.
+    /// The single line of a key.
     pub fn line(&self, key: &str) -> Result<LineName<'a>, PortError> {
         let value = self
             .option(key)
@@ -84,7 +84,7 @@ impl<'a> Spec<'a> {
         Ok(LineName::of(value))
     }
 
-    /// So many lines of a key, separated by `+`, or the usual ones where the key is missing.
+    /// The `count` lines of a key, separated by `+`, or the defaults if the key is missing.
     pub fn lines(
         &self,
         key: &str,
@@ -108,7 +108,7 @@ impl<'a> Spec<'a> {
         Ok(lines)
     }
 
-    /// A line that is known by its number.
+    /// A line that is identified by a number.
     #[cfg_attr(not(any(feature = "gpio", feature = "rppal")), allow(dead_code))]
     pub fn number<N: core::str::FromStr>(
         &self,
@@ -122,7 +122,7 @@ impl<'a> Spec<'a> {
         Ok((number, inverted))
     }
 
-    /// Refuses keys that the port does not know, most likely misspelt ones.
+    /// Rejects keys that the port does not know, which are probably misspelt.
     pub fn finish(&self, known: &[&str]) -> Result<(), PortError> {
         match self.options.iter().find(|(key, _)| !known.contains(key)) {
             Some((key, _)) => Err(self.wrong(format!("it has no key \"{key}\""))),

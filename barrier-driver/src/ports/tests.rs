@@ -1,4 +1,4 @@
-//! The text and the refusals that need no hardware; the open ports are tested beside their emulations in crate `sim`.
+//! Tests of the syntax and the errors that need no hardware; the open ports are tested with their emulations in crate `sim`.
 
 use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, claimed as port};
 use super::*;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What `open` says to a text that it refuses.
+/// The message with which `open` refuses a text.
 fn said(text: &str) -> String {
     match open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -108,7 +108,7 @@ fn a_file_that_is_no_port_is_refused() {
     );
 }
 
-/// Two registers that remember.
+/// Two registers that store their last value.
 #[derive(Clone, Default)]
 struct Latches {
     data: Arc<AtomicU8>,

@@ -1,22 +1,22 @@
-//! A parallel port of a PC by its I/O ports: base+0 data, base+1 status, base+2 control.
+//! A PC's parallel port, accessed by port instructions: base+0 data, base+1 status, base+2 control.
 //!
 //! # Rights
 //!
-//! `ioperm(2)` opens the three ports and nothing else; it needs `CAP_SYS_RAWIO`.
-//! The kernel keeps that right for each *thread*, and a thread inherits only what its maker had at that moment.
-//! So each access first looks at a thread-local note and asks for the right where the note is missing:
-//! otherwise the first barrier on a thread made earlier would be a segmentation fault.
+//! `ioperm(2)` grants access to the three ports and nothing else; it needs `CAP_SYS_RAWIO`.
+//! The kernel keeps the permission per *thread*, and a new thread inherits only what its creator had at that moment.
+//! So each access first checks a thread-local flag and requests the permission if the flag is not set:
+//! otherwise the first barrier on a thread created earlier would be a segmentation fault.
 //!
 //! # Claim
 //!
-//! Nothing in the machine keeps two processes from driving one port, so the claim is an abstract socket with the port's name:
-//! it has no file and dies with its process. It is seen inside one network namespace.
+//! Nothing in the machine prevents two processes from driving one port, so the claim is an abstract socket with the port's name:
+//! it has no file and disappears with its process. It is visible only inside one network namespace.
 //!
 //! # Order
 //!
 //! The port instructions are those of crate `x86`, whose `inb` and `outb` are not marked `nomem`: they are compiler fences, so the
-//! program's memory accesses stay on their side of the barrier (crate `x86_64` marks its own so, and would let them move).
-//! `in` and `out` let no load or store of the processor pass them
+//! compiler does not move the program's memory accesses across them (crate `x86_64` marks its instructions `nomem`).
+//! The processor does not reorder loads or stores with `in` and `out`
 //! (Intel SDM volume 3, "Strengthening or Weakening the Memory-Ordering Model").
 #![cfg_attr(
     all(target_os = "linux", any(target_arch = "x86", target_arch = "x86_64")),
@@ -64,7 +64,7 @@ mod instructions {
     const DATA: u16 = 0;
     const STATUS: u16 = 1;
     const CONTROL: u16 = 2;
-    /// How many ports the process asks for.
+    /// The number of I/O ports to which access is requested.
     const COUNT: u16 = 3;
 
     /// Control bit: the data lines are inputs. Bits 6 and 7 are not part of the register.
@@ -73,13 +73,13 @@ mod instructions {
     const INTERRUPT: u8 = 1 << 4;
 
     thread_local! {
-        /// The first of the three ports that this thread has the right to; 0 is none.
+        /// The first of the three ports that this thread may access; 0 is none.
         static PERMITTED: Cell<u16> = const { Cell::new(0) };
     }
 
     struct Ports {
         base: u16,
-        /// Held for its name.
+        /// The claim: the socket's name is taken until it is dropped.
         _claim: UnixListener,
     }
 
@@ -158,10 +158,10 @@ mod instructions {
     }
 
     impl Ports {
-        /// Makes the data lines outputs and silences the interrupt; the answer is the sign that there is no port.
+        /// Makes the data lines outputs and disables the interrupt; returns `Some` with the symptom if there is no port.
         fn prepare(&self) -> Result<Option<&'static str>, Errno> {
             let control = self.read(CONTROL)?;
-            // An address without a device reads as all ones; of a port this would mean that it cannot drive its wires.
+            // An address without a device reads as all ones; a real port that reads so could not drive its wires.
             if control & self.read(DATA)? & self.read(STATUS)? == 0xff {
                 return Ok(Some("all its registers read 0xff"));
             }
@@ -174,13 +174,13 @@ mod instructions {
 
         fn read(&self, register: u16) -> Result<u8, Errno> {
             permit(self.base)?;
-            // SAFETY: the thread has the right to this port, and reading a parallel port's registers changes no memory.
+            // SAFETY: `permit` has granted this thread access to the port, and reading a parallel port's registers changes no memory.
             Ok(unsafe { x86::io::inb(self.base + register) })
         }
 
         fn write(&self, register: u16, value: u8) -> Result<(), Errno> {
             permit(self.base)?;
-            // SAFETY: the thread has the right to this port, whose registers only set levels of wires.
+            // SAFETY: `permit` has granted this thread access to the port, whose registers only set levels of wires.
             unsafe { x86::io::outb(self.base + register, value) };
             Ok(())
         }
@@ -201,17 +201,17 @@ mod instructions {
     }
 
     impl Drop for Ports {
-        /// Gives the right back, as far as this thread has it; the others lose it when they end.
+        /// Revokes the permission of this thread; other threads lose theirs when they end.
         fn drop(&mut self) {
             if PERMITTED.get() == self.base {
                 PERMITTED.set(0);
-                // Keeping a right that no code uses any more does no harm.
+                // A permission that no code uses any more is harmless.
                 let _ = ioperm(self.base, false);
             }
         }
     }
 
-    /// Sees to it that this thread has the right to the three ports.
+    /// Makes sure that this thread has access to the three ports.
     fn permit(base: u16) -> Result<(), Errno> {
         if PERMITTED.get() == base {
             return Ok(());
@@ -222,7 +222,7 @@ mod instructions {
     }
 
     fn ioperm(base: u16, on: bool) -> Result<(), Errno> {
-        // SAFETY: takes no pointers; that the ports may be used is what the user asked for by giving their address.
+        // SAFETY: takes no pointers; the user has requested access to these ports by giving their address.
         let answer = unsafe { libc::ioperm(base.into(), COUNT.into(), on.into()) };
         if answer == 0 {
             return Ok(());

@@ -1,6 +1,6 @@
-//! A version 2 board for the driver: its lines as embedded-hal pins, its machine the model or the RTL.
+//! A version 2 board for tests of the driver: its lines as embedded-hal pins, its machine the model or the RTL.
 //!
-//! Each access to a line lasts [`EDGES_PER_ACCESS`] edges of the board's clock, and the board's clock moves only then.
+//! Each access to a line lasts [`EDGES_PER_ACCESS`] edges of the board's clock, and the clock advances only then.
 
 pub mod rtl;
 
@@ -12,13 +12,13 @@ use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many nodes a board has.
+/// The number of nodes of a board.
 pub const NODES: usize = 10;
 
-/// A port of 0.12 us, far faster than real ones: enough for a release, and the driver's holding has to do the rest.
+/// An access of 0.12 us, far faster than real ports: long enough for a release; for serial bits the driver's delays must suffice.
 const EDGES_PER_ACCESS: u64 = 3;
 
-/// What the nodes can read.
+/// The levels that the nodes can read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Seen {
     /// The releases, bit `c` for channel `c`.
@@ -29,10 +29,10 @@ pub struct Seen {
 
 /// Version 2 hardware with [`NODES`] nodes and five channels.
 pub trait Machine: Send + 'static {
-    /// As after power-on.
+    /// The machine after power-on.
     fn power_on() -> Self;
 
-    /// So many clock edges with these levels; what is seen after them.
+    /// Runs `edges` clock edges with these levels; returns the levels read after them.
     fn run(&mut self, pins: &Pins, edges: u64) -> Seen;
 }
 
@@ -50,16 +50,16 @@ impl Machine for ChannelMachine {
     }
 }
 
-/// What can be wrong with the wires of a board.
+/// A fault of a board's wires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     #[default]
     None,
     /// The reply line of every node is cut, and open inputs read high.
     CutReply,
-    /// Serial data always low.
+    /// Serial data is always low.
     DataStuckLow,
-    /// Of the next so many bits of data, every one is wrong.
+    /// The next `n` data bits are inverted.
     Noise(u32),
 }
 
@@ -69,7 +69,7 @@ pub struct State<M> {
     seen: Seen,
     releases: [u64; MAX_CHANNELS],
     pub fault: Fault,
-    /// What a logic analyser sees, one sample for each access, while there is one.
+    /// The samples of a logic analyser, one per access, while it records.
     samples: Option<Vec<Sample>>,
 }
 
@@ -94,7 +94,7 @@ impl<M: Machine> State<M> {
             _ => {}
         }
         let seen = self.machine.run(&pins, edges);
-        // A channel toggles at most once for each access, for one line changes with each.
+        // A channel toggles at most once per access, because each access changes one line.
         for (channel, count) in self.releases.iter_mut().enumerate() {
             *count += u64::from((seen.release ^ self.seen.release) >> channel & 1);
         }
@@ -128,7 +128,7 @@ impl<M: Machine> Board<M> {
         })))
     }
 
-    /// What a logic analyser sees while `body` runs.
+    /// The samples of a logic analyser while `body` runs.
     pub fn record(&self, body: impl FnOnce()) -> Vec<Sample> {
         self.state().samples = Some(Vec::new());
         body();
@@ -258,13 +258,13 @@ impl<M: Machine> InputPin for Wire<M> {
     }
 }
 
-/// The board's own time.
+/// The board's own clock as a delay.
 pub struct Clock<M>(Board<M>);
 
 impl<M: Machine> DelayNs for Clock<M> {
     fn delay_ns(&mut self, ns: u32) {
         let edges = u64::from(ns) * CLOCK_HZ / 1_000_000_000 + 1;
-        // Nothing on a board takes longer, and a simulator has to reckon every edge of a pause.
+        // No process on a board takes longer, and a simulator has to compute every edge of a pause.
         self.0.state().clock(edges.min(100));
     }
 }

@@ -1,4 +1,4 @@
-//! The RTL as a machine: Icarus Verilog at the other end of a pipe.
+//! The RTL as a machine: Icarus Verilog, connected by a pipe.
 
 use super::{Machine, NODES, Seen};
 use fpga_model::channels::{MAX_CHANNELS, Pins};
@@ -10,10 +10,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// If this is set in the environment, tests fail that would say what they need and be skipped.
+/// If this environment variable is set, tests whose tools are missing fail instead of being skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// Icarus is there, or a line says that these claims were not checked.
+/// Returns true if Icarus is installed; otherwise prints that these tests were skipped.
 pub fn is_there() -> bool {
     match compiled() {
         Ok(_) => true,
@@ -49,7 +49,7 @@ fn compiled() -> &'static Result<PathBuf, ToolError> {
     })
 }
 
-/// A running simulation, ended with its board.
+/// A running simulation, which is killed with its board.
 pub struct Rtl {
     child: Child,
     to: ChildStdin,
@@ -102,7 +102,7 @@ impl Machine for Rtl {
 
 impl Drop for Rtl {
     fn drop(&mut self) {
-        // It may have ended by itself, which is as good.
+        // An error means that the process has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

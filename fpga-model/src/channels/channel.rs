@@ -1,4 +1,4 @@
-//! One channel: a toggle barrier among its members, with a time limit, and two counters of what ought not to happen.
+//! One channel: a toggle barrier among its members, with a time limit, and counters of expired limits and early releases.
 //!
 //! In the RTL: `synchroniser` and `channel_machine`.
 
@@ -7,40 +7,40 @@
 pub struct Channel {
     /// First synchroniser stage.
     pub stage1: u64,
-    /// Second synchroniser stage; what the machine sees.
+    /// Second synchroniser stage: the input of the machine.
     pub stage2: u64,
-    /// Which nodes take part.
+    /// The members.
     pub mask: u64,
     /// The level of the release.
     pub level: bool,
-    /// How many edges a barrier may take; 0 for any number.
+    /// The number of edges that a barrier may take; 0 for no limit.
     pub limit: u32,
-    /// How many edges the barrier in progress has taken, up to the limit.
+    /// The number of edges of the barrier in progress, up to the limit.
     pub count: u32,
-    /// Which nodes were missing when the limit first ran out.
+    /// The members that were missing when the limit first expired.
     pub late: u64,
-    /// How often the limit of a barrier has run out since the members were set, up to [`MOST_COUNTED`].
+    /// The number of barriers whose limit has expired since the members were set, up to [`MOST_COUNTED`].
     pub expired: u8,
-    /// How many releases were early, likewise: a member's line left the level again before its node can have seen the release.
+    /// The number of early releases, likewise: a member's line left the level again before its node can have seen the release.
     pub early: u8,
-    /// Whether the barrier in progress had taken its limit at the last edge.
+    /// True if the limit of the barrier in progress had expired at the previous edge.
     pub overdue: bool,
-    /// Whether the level has toggled at the last edge,
+    /// True if the level toggled at the previous edge.
     pub toggled1: bool,
-    /// and at the last but one.
+    /// True if the level toggled at the edge before that.
     pub toggled2: bool,
-    /// How often the channel has released its members.
+    /// The number of releases of the channel.
     pub releases: u64,
 }
 
-/// A counter that has come so far stays there.
+/// The maximum of a counter, at which it saturates.
 pub const MOST_COUNTED: u8 = u8::MAX;
 
-/// What a request changes in a channel.
+/// A request's change of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     Mask(u64),
-    /// These stay members, in the middle of a barrier.
+    /// Reduces the members to these, in the middle of a barrier.
     Keep(u64),
     Limit(u32),
 }
@@ -57,13 +57,13 @@ impl Channel {
 
     /// Those of `nodes` whose lines are not at the channel's level.
     ///
-    /// The first stage is not asked, for it may be metastable: a line that changes at the very edge at which the mask
-    /// does has changed after it.
+    /// The first stage is not used, because it may be metastable: a line that changes at the same edge as the mask
+    /// counts as changing after it.
     pub const fn restless(&self, nodes: u64) -> u64 {
         (self.stage2 ^ self.level_on_all_lines()) & nodes
     }
 
-    /// Whether the barrier in progress has taken as long as it may.
+    /// Returns true if the limit of the barrier in progress has expired.
     pub const fn is_overdue(&self) -> bool {
         let arrived = self.arrived();
         arrived != 0 && arrived != self.mask && self.limit != 0 && self.count == self.limit
@@ -78,7 +78,7 @@ impl Channel {
         }
     }
 
-    /// What [`step_of_members`](Self::step_of_members) does where no node can have arrived: most channels of most boards.
+    /// The result of [`step_of_members`](Self::step_of_members) if no node can have arrived: most channels of most boards.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;
@@ -93,7 +93,7 @@ impl Channel {
     fn step_of_members(&mut self, pins: u64, change: Option<Change>) {
         let before = *self;
         let arrived = before.arrived();
-        // A channel without members would otherwise be a barrier that every node has reached.
+        // Without this condition a channel without members would be a complete barrier.
         let toggle = before.mask != 0 && arrived == before.mask;
         let waiting = arrived != 0 && !toggle;
 
@@ -113,16 +113,16 @@ impl Channel {
         if before.is_overdue() && !before.overdue {
             self.expired = before.expired.saturating_add(1);
         }
-        // A release that has just left the board comes back as an arrival three edges later at the soonest.
+        // A node's reaction to a release appears as an arrival at least three edges later.
         if arrived != 0 && (before.toggled1 || before.toggled2) {
             self.early = before.early.saturating_add(1);
         }
         self.toggled1 = toggle;
-        // One release is counted once.
+        // Each release is counted at most once.
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
-                // A new set of members starts without what the last one had set.
+                // A new set of members starts without the settings of the previous one.
                 self.mask = mask;
                 self.limit = 0;
                 self.count = 0;
@@ -131,7 +131,7 @@ impl Channel {
                 self.early = 0;
             }
             Some(Change::Keep(mask)) => {
-                // What the others have set stays, and the next that is late is latched again.
+                // The settings of the remaining members are kept, and the next late member is latched again.
                 self.mask = mask;
                 self.count = 0;
                 self.late = 0;

@@ -1,16 +1,16 @@
-//! What the serial lines say: requests and replies, their check bits, and what their numbers mean.
+//! The serial protocol: format of requests and replies, their check bits, operations and status codes.
 //!
 //! ```text
 //! request   operation:4  channel:4  argument:64  check:16     88 bits, the highest bit of each first
 //! reply     status:4     channel:4  value:64     check:16
 //! ```
 //!
-//! The check is CRC-16/IBM-3740: polynomial 0x1021, first value 0xffff, nothing reflected, nothing inverted at the end.
-//! Over 88 bits it finds every one, two or three wrong bits and every burst of up to 16,
-//! and a frame shifted by a lost or doubled clock in all but one of 65,536 cases; the reply then still tells what was understood.
-//! Neither all zeros nor all ones is a right frame, so a wire that is cut, stuck or another's is not an answer.
+//! The check is CRC-16/IBM-3740: polynomial 0x1021, initial value 0xffff, not reflected, no final inversion.
+//! Over 88 bits it detects all errors of one, two or three bits and all bursts of up to 16 bits.
+//! It detects a frame shifted by a lost or doubled clock in all but one of 65,536 cases; the reply then still shows what was received.
+//! Neither all zeros nor all ones is a valid frame, so a wire that is cut, stuck or connected to another signal is not a reply.
 //!
-//! The hardware and the driver both use this description; there is no other.
+//! Hardware model and driver both use this module, so the format is defined only here.
 
 /// Bits of a frame before its check.
 pub const BODY_BITS: u8 = 72;
@@ -18,7 +18,7 @@ pub const BODY_BITS: u8 = 72;
 /// Bits of a frame.
 pub const FRAME_BITS: u8 = BODY_BITS + 16;
 
-/// The check before the first bit.
+/// The initial value of the check.
 pub const CHECK_START: u16 = 0xffff;
 
 const BODY: u128 = (1 << BODY_BITS) - 1;
@@ -29,31 +29,31 @@ pub const fn check_bit(check: u16, bit: bool) -> u16 {
     (check << 1) ^ if feedback { 0x1021 } else { 0 }
 }
 
-/// What a node asks for.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
-    /// The value is version, nodes and channels, see [`Identity`]; the channel is not looked at.
+    /// Returns version, nodes and channels, see [`Identity`]; the channel is ignored.
     Identify = 1,
-    /// Makes the nodes of the argument members of a free channel, or with no nodes returns a channel.
+    /// Makes the nodes of the argument the members of a free channel; without nodes, frees a channel.
     SetMask = 2,
-    /// Sets how many edges a barrier may take before those that are missing are latched; 0 for no limit. Clears the latch.
+    /// Sets the number of edges that a barrier may take before the missing members are latched; 0 for no limit. Clears the latch.
     SetLimit = 3,
-    /// The value is the members.
+    /// Returns the members.
     ReadMask = 4,
-    /// The value is the members that have arrived in the barrier in progress; none if the channel is idle.
+    /// Returns the members that have arrived in the barrier in progress; none if the channel is idle.
     ReadArrived = 5,
-    /// The value is the members that were missing when a time limit first ran out; none if it has not.
+    /// Returns the members that were missing when a time limit first expired; none if it has not.
     ReadLate = 6,
-    /// The nodes of the argument are members no more, in the middle of a barrier, which then releases the others.
-    /// Granted to a member when the barrier has taken its limit, these nodes are those that it waits for, and the others are more.
+    /// Removes the nodes of the argument from the members, in the middle of a barrier, which then releases the others.
+    /// Granted to a member if the barrier's limit has expired, these nodes are exactly those that it waits for, and the others are more.
     Drop = 7,
-    /// The value is how often the limit has run out and how many releases were early, see [`Counts`].
+    /// Returns the number of expired limits and of early releases, see [`Counts`].
     ReadCounts = 8,
 }
 
 impl Operation {
-    /// The operation of that number.
+    /// The operation with this code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Identify,
@@ -69,34 +69,34 @@ impl Operation {
     }
 }
 
-/// How a request ended. Whatever is not [`Done`](Self::Done) has changed nothing.
+/// The result of a request. Only [`Done`](Self::Done) changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// The value is what was asked for, or what is set now.
+    /// Success: the value is what was requested, or what is set now.
     Done = 1,
     /// The check bits of the request were wrong.
     BadCheck = 2,
-    /// There is no operation of this number.
+    /// The operation code is unknown.
     NoSuchOperation = 3,
-    /// There is no channel of this number.
+    /// The channel does not exist.
     NoSuchChannel = 4,
-    /// A mask names nodes that do not exist, or a limit does not fit 32 bits; the value is the bits in question.
+    /// The mask names nodes that do not exist, or the limit does not fit 32 bits; the value is the bits in question.
     BadValue = 5,
-    /// The node is no member of the channel, or would not be one; the value is the members.
+    /// The node is not, or would not be, a member of the channel; the value is the members.
     NotMember = 6,
-    /// The channel has other members already; the value is them.
+    /// The channel already has other members; the value is those.
     Taken = 7,
-    /// Lines of members, old or new, are not at the channel's level; the value is those nodes.
+    /// Lines of old or new members are not at the channel's level; the value is those nodes.
     NotIdle = 8,
-    /// Nodes to be dropped are not all those that a barrier awaits which has taken its limit; the value is those that have arrived.
+    /// The nodes to be dropped are not exactly the missing members of a barrier whose limit has expired; the value is the members that have arrived.
     NotLate = 9,
-    /// The members that have arrived are not more than those to be dropped; the value is them.
+    /// The members that have arrived are not more than those to be dropped; the value is those that have arrived.
     Minority = 10,
 }
 
 impl Status {
-    /// The status of that number.
+    /// The status with this code.
     pub const fn from_code(code: u8) -> Option<Self> {
         Some(match code {
             1 => Self::Done,
@@ -114,7 +114,7 @@ impl Status {
     }
 }
 
-/// What a frame carries besides its check; `code` is an operation or a status.
+/// The contents of a frame without its check; `code` is an operation or a status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
     /// The operation of a request, the status of a reply: 4 bits.
@@ -132,7 +132,7 @@ impl Body {
         head << 64 | self.value as u128
     }
 
-    /// The body of these bits; higher ones are not looked at.
+    /// Decodes a body; higher bits are ignored.
     pub const fn from_bits(bits: u128) -> Self {
         Self {
             code: (bits >> 68) as u8 & 15,
@@ -153,7 +153,7 @@ impl Body {
         bits << 16 | check as u128
     }
 
-    /// The body of a frame whose check is right.
+    /// Decodes a frame; `None` if its check is wrong.
     pub const fn from_frame(frame: u128) -> Option<Self> {
         let body = Self::from_bits(frame >> 16 & BODY);
         if body.frame() == frame {
@@ -164,14 +164,14 @@ impl Body {
     }
 }
 
-/// What the hardware says of itself.
+/// The hardware's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// 2.
+    /// The version: 2.
     pub version: u8,
-    /// How many nodes have lines.
+    /// The number of nodes that have lines.
     pub nodes: u8,
-    /// How many channels there are.
+    /// The number of channels.
     pub channels: u8,
 }
 
@@ -181,7 +181,7 @@ impl Identity {
         (self.version as u64) << 16 | (self.nodes as u64) << 8 | self.channels as u64
     }
 
-    /// The identity that a reply's value tells.
+    /// Decodes the value of a reply.
     pub const fn from_value(value: u64) -> Self {
         Self {
             version: (value >> 16) as u8,
@@ -191,12 +191,12 @@ impl Identity {
     }
 }
 
-/// What a channel has counted since its members were set, each up to [`MOST_COUNTED`](super::MOST_COUNTED).
+/// The counters of a channel since its members were set, each up to [`MOST_COUNTED`](super::MOST_COUNTED).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// How often the time limit of a barrier has run out.
+    /// The number of barriers whose time limit has expired.
     pub expired: u8,
-    /// How many releases were early.
+    /// The number of early releases.
     pub early: u8,
 }
 
@@ -206,7 +206,7 @@ impl Counts {
         (self.early as u64) << 8 | self.expired as u64
     }
 
-    /// The counts that a reply's value tells.
+    /// Decodes the value of a reply.
     pub const fn from_value(value: u64) -> Self {
         Self {
             expired: value as u8,

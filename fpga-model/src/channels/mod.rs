@@ -1,4 +1,4 @@
-//! Version 2: up to five toggle barriers on one parallel port, each with its members, programmed over a serial line.
+//! Version 2: up to five toggle barriers on one parallel port, each with its own members, programmed over a serial line.
 //!
 //! # The lines of a node
 //!
@@ -13,45 +13,45 @@
 //!
 //! # A channel
 //!
-//! Among its members a channel is the machine of version 1 with the same latency, [`LATENCY_EDGES`](crate::LATENCY_EDGES):
-//! its level toggles when every member's line differs from it. Lines of others are not looked at.
+//! For its members a channel is the machine of version 1 with the same latency, [`LATENCY_EDGES`](crate::LATENCY_EDGES):
+//! its level toggles when every member's line differs from it. Lines of other nodes are ignored.
 //! A channel without members never toggles.
-//! After power-on all nodes are members of channel 0 and none is in the others.
+//! After power-on all nodes are members of channel 0, and the other channels have no members.
 //!
 //! # Programming
 //!
 //! A node raises select, shifts a request in and a reply out ([`frame`]), and lowers select.
-//! Data are taken when the clock rises; after the last bit of the request the first bit of the reply is there,
-//! and each further rising clock brings the next.
-//! There is one receiver: of the nodes that ask, the lowest gets it and keeps it until its select falls,
-//! or its clock stands still for as long as the lease.
-//! A line changes when [`FILTER_EDGES`] samples agree, so a node keeps each level for [`SETTLE_EDGES`] edges.
+//! Data are sampled at the rising clock; after the last bit of the request the first bit of the reply is valid,
+//! and each further rising clock shifts out the next.
+//! There is one receiver: of the nodes that request it, the lowest-numbered is granted it and keeps it until its select falls
+//! or its clock has not moved for the lease time.
+//! A line changes when [`FILTER_EDGES`] samples agree, so a node holds each level for [`SETTLE_EDGES`] edges.
 //!
-//! A request changes something only at the one edge after its last bit, and only if its check is right.
-//! The rules are in [`Operation`] and [`Status`]:
+//! A request takes effect only at the one edge after its last bit, and only if its check is right.
+//! [`Operation`] and [`Status`] define the rules:
 //!
 //! * only a free channel can be taken, by a node that will be a member;
-//! * only a member returns it, or sets its limit;
-//! * either needs every old and new member's synchronised line at rest.
+//! * only a member can free it or set its limit;
+//! * for both, the synchronised line of every old and new member must be idle.
 //!
 //! # Time limit
 //!
 //! A barrier is in progress from the first synchronised arrival to the release.
-//! If it has been for more than `limit` edges, those that are missing are latched, once, until the limit or the mask is set again.
-//! Nothing else happens: when the late-comers arrive, the channel releases.
+//! If it lasts more than `limit` edges, the missing members are latched, once, until the limit or the mask is set again.
+//! Nothing else happens: when the late members arrive, the channel releases.
 //!
-//! # Members that are gone
+//! # Failed members
 //!
-//! The time limit is a heartbeat of each barrier. When it has run out for a member and all others wait, and these are the
-//! majority, any of them may have it dropped ([`Operation::Drop`]): it is no member from that edge on, its line is not
-//! looked at any more, and the barrier in progress releases the others.
-//! Two counters ([`Operation::ReadCounts`]) tell how often the limit has run out, and how many releases were early.
+//! The time limit is a heartbeat of each barrier. When it has expired for some members and all others wait, and those are the
+//! majority, any of them may drop the late ones ([`Operation::Drop`]): from that edge on they are not members, their lines are
+//! ignored, and the barrier in progress releases the others.
+//! Two counters ([`Operation::ReadCounts`]) hold the number of expired limits and of early releases.
 //!
-//! # Which code may touch what
+//! # State
 //!
-//! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] show its
-//! flip-flops, which the RTL is compared with, and [`ChannelMachine::load`] puts some in.
-//! [`ChannelGates`] compute an edge in its place.
+//! As in version 1 the machine is a plain value. [`ChannelMachine::channel`] and [`ChannelMachine::serial`] return its
+//! flip-flops, which the RTL is compared with, and [`ChannelMachine::load`] sets them.
+//! [`ChannelGates`] computes an edge as a replacement for the model.
 
 mod channel;
 pub mod frame;
@@ -65,13 +65,13 @@ use channel::Change;
 use core::fmt;
 use frame::{Body, Counts, Identity, Operation, Status};
 
-/// As many as a parallel port has inputs.
+/// The maximum number of channels: the status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
 
-/// Without a movement of its clock for 2 to this power edges, a node loses the receiver: 0.67 s.
+/// A node loses the receiver when its clock has not moved for 2^`LEASE_BITS` edges: 0.67 s.
 pub const LEASE_BITS: u32 = 24;
 
-/// After so many edges with constant lines, a line has been understood and answered:
+/// The number of edges with constant lines after which the hardware has sampled a line and responded:
 /// two stages, the filter, the edge that shifts, and one that executes.
 pub const SETTLE_EDGES: u64 = 2 + FILTER_EDGES as u64 + 2;
 
@@ -89,10 +89,10 @@ pub struct Pins {
 }
 
 impl Pins {
-    /// How many lines lead from each node.
+    /// The number of lines from each node.
     pub const LINES: usize = MAX_CHANNELS + 3;
 
-    /// Drives a line of a node: the arrivals come first, then clock, data and select; a line beyond those is none.
+    /// Drives a line of a node: first the arrivals, then clock, data and select; does nothing for a line beyond those.
     pub fn set(&mut self, node: usize, line: usize, high: bool) {
         let Pins {
             arrive,
@@ -113,12 +113,12 @@ impl Pins {
     }
 }
 
-/// What cannot be built.
+/// Numbers of nodes and channels that no board can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadSize {
-    /// The nodes asked for.
+    /// The number of nodes requested.
     pub nodes: usize,
-    /// The channels asked for.
+    /// The number of channels requested.
     pub channels: usize,
 }
 
@@ -134,11 +134,11 @@ impl fmt::Display for BadSize {
 
 impl core::error::Error for BadSize {}
 
-/// What computes an edge: the RTL under a simulator, in place of [`ChannelMachine::step`].
+/// Computes a clock edge: the RTL in a simulator, as a replacement for [`ChannelMachine::step`].
 ///
-/// A pure function: what the machine remembers from edge to edge is in its flip-flops and nowhere else.
+/// A pure function: all state is in the flip-flops.
 pub trait ChannelGates: Sync {
-    /// The machine after one rising clock edge with these levels at the pins; its counts of releases have gone on.
+    /// The machine after one rising clock edge with these levels at the pins; its counts of releases are updated.
     fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
 }
 
@@ -153,7 +153,7 @@ pub struct ChannelMachine {
 }
 
 impl ChannelMachine {
-    /// The board as it is after power-on.
+    /// The board after power-on.
     pub fn new(nodes: usize, channels: usize) -> Result<Self, BadSize> {
         if !(1..=MAX_NODES).contains(&nodes) || !(1..=MAX_CHANNELS).contains(&channels) {
             return Err(BadSize { nodes, channels });
@@ -169,13 +169,13 @@ impl ChannelMachine {
         Ok(board)
     }
 
-    /// The same with a lease of 2 to the power of `bits` edges (4 to 31), for stimulus that must not take a second.
+    /// The same with a lease of 2^`bits` edges (4 to 31), so that tests need not simulate a second.
     pub fn with_lease_bits(self, bits: u32) -> Self {
         let lease = 1 << bits.clamp(4, 31);
         Self { lease, ..self }
     }
 
-    /// The same board with these flip-flops, and with counts of releases that go on from there.
+    /// The same board with these flip-flops and counts of releases.
     pub const fn load(self, channel: [Channel; MAX_CHANNELS], serial: Serial) -> Self {
         Self {
             channel,
@@ -184,7 +184,7 @@ impl ChannelMachine {
         }
     }
 
-    /// The reset line: every flip-flop to its power-on level; the counts of releases go on.
+    /// The reset line: sets every flip-flop to its power-on level; the counts of releases continue.
     pub fn reset(&mut self) {
         for (number, channel) in self.channel.iter_mut().enumerate() {
             *channel = Channel {
@@ -211,7 +211,7 @@ impl ChannelMachine {
         self.serial.step(select, clock, data, self.lease, reply);
     }
 
-    /// What the request of this edge is answered with, and what it changes.
+    /// The reply to the request of this edge, and the change that it makes.
     fn answer(&self, request: Body, right: bool) -> (Body, Option<(usize, Change)>) {
         let number = usize::from(request.channel);
         let verdict = match Operation::from_code(request.code) {
@@ -273,7 +273,7 @@ impl ChannelMachine {
             },
             Operation::SetMask => {
                 let strangers = argument & !self.wires;
-                // To take a channel one has to be of it then, to return it one has to be of it now.
+                // A node can take a channel only as a future member, and free it only as a present member.
                 let concerned = if argument == 0 { mask } else { argument };
                 let restless = channel.restless(mask | argument);
                 match () {
@@ -288,19 +288,19 @@ impl ChannelMachine {
         }
     }
 
-    /// Exactly `cycles` steps with constant pins, in time that does not grow with them.
+    /// Simulates exactly `cycles` steps with constant pins, in time independent of `cycles`.
     ///
-    /// The number of steps that are taken is bounded by a small multiple of [`SETTLE_EDGES`],
-    /// because constant pins let each counter arrive once.
+    /// The number of steps taken is at most a small multiple of [`SETTLE_EDGES`],
+    /// because with constant pins each counter reaches its end once.
     pub fn fast_forward(&mut self, pins: &Pins, cycles: u64) {
         self.fast_forward_by(cycles, u64::MAX, |machine| machine.step(pins));
     }
 
-    /// The same for another machine's edges, such as those of gates; no more than `patience` of them are taken,
-    /// after which the clock of a machine that never comes to rest stands still.
+    /// As [`ChannelMachine::fast_forward`] for another machine's edges, such as those of gates; takes at most `patience` steps,
+    /// after which the clock of a machine that never becomes stable stops.
     ///
-    /// When a step has changed nothing but counters, further ones only count, until a counter arrives:
-    /// the edges in between are skipped and the arrival is a step again.
+    /// When a step has changed only counters, further steps only count until a counter reaches its end:
+    /// the edges in between are skipped, and the edge at the end is a step again.
     pub fn fast_forward_by(
         &mut self,
         mut cycles: u64,
@@ -321,7 +321,7 @@ impl ChannelMachine {
                     self.count_on(&before, edges as u32);
                     cycles -= edges;
                 }
-                // A counter that has fallen to zero is counting, or still, at the next edge.
+                // A counter that was reset to zero counts, or is constant, from the next edge on.
                 None if *self != before => {}
                 None => return,
             }
@@ -335,7 +335,7 @@ impl ChannelMachine {
         still
     }
 
-    /// After how many edges the first of the counters that have counted since `before` arrives.
+    /// The number of edges until the first of the counters that have counted since `before` reaches its end.
     fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
         // Gates may count further than the model would; then the next edge is a step.
         let lease = counted(self.serial.age, before.serial.age)
@@ -396,12 +396,12 @@ impl ChannelMachine {
         &self.serial
     }
 
-    /// The nodes that exist, as a mask.
+    /// The mask of existing nodes.
     pub const fn wires(&self) -> u64 {
         self.wires
     }
 
-    /// What the board says of itself.
+    /// The board's reply to [`Operation::Identify`].
     pub const fn identity(&self) -> Identity {
         Identity {
             version: 2,
@@ -411,7 +411,7 @@ impl ChannelMachine {
     }
 }
 
-/// Whether a counter has gone on by one; it can also have fallen to zero.
+/// Returns true if a counter has been incremented by one; otherwise it is constant or was reset to zero.
 const fn counted(now: u32, then: u32) -> bool {
     now == then.wrapping_add(1)
 }

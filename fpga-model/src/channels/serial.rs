@@ -1,22 +1,22 @@
-//! The serial side: which node may speak, what a line says when it is noisy, and the frame that is being shifted.
+//! The serial side: arbitration among the nodes, noise filters of the lines, and the frame shift register.
 //!
 //! In the RTL: `channel_arbiter`, `channel_line` and `channel_frame`.
 
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
-/// Equal samples after which a line has changed. They span three periods: a shorter pulse is noise, one of four or more always counts.
+/// The number of equal samples after which a line changes. They span three periods: a shorter pulse is suppressed, one of four or more always passes.
 pub const FILTER_EDGES: u8 = 4;
 
-/// One line of the node that has the receiver: two synchroniser stages, and a level that needs [`FILTER_EDGES`] samples.
+/// One line of the node that has the receiver: two synchroniser stages, and a level that changes after [`FILTER_EDGES`] samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// First synchroniser stage.
     pub stage1: bool,
     /// Second synchroniser stage.
     pub stage2: bool,
-    /// For how many edges the second stage has differed from the level.
+    /// The number of edges for which the second stage has differed from the level.
     pub run: u8,
-    /// The level that counts.
+    /// The filtered level.
     pub level: bool,
 }
 
@@ -36,18 +36,18 @@ impl Line {
     }
 }
 
-/// Where a frame is.
+/// The phase of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Phase {
-    /// Bits come in.
+    /// Shifting request bits in.
     #[default]
     Receive = 0,
-    /// The request is complete: at this edge it is checked, carried out and answered.
+    /// The request is complete: at this edge it is checked, executed and answered.
     Execute = 1,
-    /// Bits go out.
+    /// Shifting reply bits out.
     Reply = 2,
-    /// The reply has gone; select has to fall before anything else happens.
+    /// The reply is complete; select must fall before the next request.
     Over = 3,
 }
 
@@ -56,11 +56,11 @@ pub enum Phase {
 pub struct Serial {
     /// Select of all nodes, first synchroniser stage.
     pub select1: u64,
-    /// Select of all nodes, second synchroniser stage; what the arbiter sees.
+    /// Select of all nodes, second synchroniser stage: the input of the arbiter.
     pub select2: u64,
-    /// The node that has the receiver; no bit or one.
+    /// The node that has the receiver: at most one bit.
     pub grant: u64,
-    /// Nodes that have lost the receiver for being idle, until their select falls.
+    /// Nodes that have lost the receiver because they were idle, until their select falls.
     pub blocked: u64,
     /// Edges since the clock of that node last moved.
     pub age: u32,
@@ -74,13 +74,13 @@ pub struct Serial {
     pub select_was: bool,
     /// The level of `clock` one edge ago.
     pub clock_was: bool,
-    /// Where the frame is.
+    /// The phase of the frame.
     pub phase: Phase,
-    /// Bits of this phase that have passed.
+    /// The number of bits of this phase that have been shifted.
     pub count: u8,
     /// The check so far.
     pub check: u16,
-    /// The frame's body, as far as it has come or as it is to go.
+    /// The frame's body, received so far or still to be sent.
     pub shift: u128,
 }
 
@@ -94,12 +94,12 @@ impl Serial {
         }
     }
 
-    /// Whether a node has the receiver and its select is high for long enough.
+    /// Returns true if a node has the receiver and its filtered select is high.
     pub(super) const fn open(&self) -> bool {
         self.grant != 0 && self.select.level
     }
 
-    /// The request to carry out at this edge, and whether its check is right.
+    /// The request to execute at this edge, and whether its check is right.
     pub(super) const fn request(&self) -> Option<(Body, bool)> {
         match self.phase {
             Phase::Execute if self.open() => Some((Body::from_bits(self.shift), self.check == 0)),
@@ -107,7 +107,7 @@ impl Serial {
         }
     }
 
-    /// The bit that the node with the receiver may read.
+    /// The reply bit for the node that has the receiver.
     pub(super) const fn bit(&self) -> bool {
         match self.phase {
             Phase::Reply if self.count < BODY_BITS => self.shift >> (BODY_BITS - 1) & 1 == 1,
@@ -116,12 +116,12 @@ impl Serial {
         }
     }
 
-    /// Whether no node has the receiver, or asks for it, or will soon.
+    /// Returns true if no node has the receiver, requests it, or will do so at the next edges.
     const fn rests(&self) -> bool {
         self.grant | self.blocked | self.select1 | self.select2 == 0
     }
 
-    /// One clock edge; `reply` answers the [`request`](Self::request) of this edge.
+    /// One clock edge; `reply` is the reply to the [`request`](Self::request) of this edge.
     #[inline]
     pub(super) fn step(&mut self, select: u64, clock: u64, data: u64, lease: u32, reply: Body) {
         if select == 0 && self.rests() {
@@ -131,7 +131,7 @@ impl Serial {
         }
     }
 
-    /// What [`step_awake`](Self::step_awake) does then: most edges of most boards.
+    /// The result of [`step_awake`](Self::step_awake) in that state, which is most edges of most boards.
     #[inline]
     fn step_at_rest(&mut self) {
         (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
@@ -144,12 +144,12 @@ impl Serial {
         self.frame(&before, reply);
         self.arbiter(&before, select, lease);
         if before.grant == 0 {
-            // Whatever the last node left on its lines is forgotten before the next one is listened to.
+            // The previous node's lines are cleared before the next node's are sampled.
             [self.select, self.clock, self.data] = [Line::default(); 3];
             (self.select_was, self.clock_was, self.age) = (false, false, 0);
             return;
         }
-        // All three take the same way, so that they arrive in the order in which the node wrote them.
+        // All three have the same delay, so they arrive in the order in which the node wrote them.
         self.select.step(select & before.grant != 0);
         self.clock.step(clock & before.grant != 0);
         self.data.step(data & before.grant != 0);
@@ -180,7 +180,7 @@ impl Serial {
             (self.phase, self.count, self.check) = (Phase::Receive, 0, CHECK_START);
             return;
         }
-        // A clock that is high when the session opens is no bit.
+        // A clock that is high when the session opens is not a bit.
         let tick = before.select_was && before.clock.level && !before.clock_was;
         let body = before.count < BODY_BITS;
         match before.phase {
@@ -222,7 +222,7 @@ impl Serial {
 mod tests {
     use super::*;
 
-    /// Whether a high pulse of this width counts that begins this long after an edge of the clock; times in hundredths of a period.
+    /// Returns true if a high pulse of this width passes that begins this long after a clock edge; times in hundredths of a period.
     fn counts(width: u32, begin: u32) -> bool {
         let mut line = Line::default();
         (0..20).any(|edge| {
@@ -242,7 +242,7 @@ mod tests {
             assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
             assert!((always..600).all(|width| counts(width, begin)), "{begin}");
         }
-        // Between the two it is the phase that decides: 125 ns are 315 hundredths.
+        // Between the two limits the phase decides: 125 ns are 315 hundredths.
         let passed = (0..100).filter(|&begin| counts(315, begin)).count();
         assert_eq!(passed, 15);
     }

@@ -1,15 +1,15 @@
-//! A board of version 2 on the bench, and a node's part of the serial protocol, write by write.
+//! A board of version 2 under test, and a node's side of the serial protocol, write by write.
 
 use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation, Status};
 use fpga_model::channels::{ChannelMachine, Pins, SETTLE_EDGES};
 
-/// A board and its lines; a write lasts as long as a port needs for it.
+/// A board and its lines; a write takes as many edges as a port access lasts.
 #[derive(Clone)]
 pub struct Board {
     pub machine: ChannelMachine,
     pub pins: Pins,
-    /// Select, clock, data and the node's last status line, once for each write.
+    /// Select, clock, data and the node's last status line, recorded at each write.
     pub seen: Vec<[bool; 4]>,
 }
 
@@ -38,7 +38,7 @@ impl Board {
             .push([select, clock, data, self.machine.reads(node, 4)]);
     }
 
-    /// Shifts the highest `bits` of a frame out, and keeps select.
+    /// Shifts the highest `bits` bits of a frame out, and keeps select high.
     pub fn send(&mut self, node: usize, frame: u128, bits: u8) {
         self.write(node, |p| &mut p.clock, false);
         self.write(node, |p| &mut p.select, true);

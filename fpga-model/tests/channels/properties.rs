@@ -1,4 +1,4 @@
-//! What holds for any masks, any lines and any noise.
+//! Properties that hold for any masks, any lines and any noise.
 
 use super::board::Board;
 use fpga_model::ToggleMachine;

@@ -1,10 +1,10 @@
-//! The bytes of a cell, copied and shown as plain memory.
+//! Copying and borrowing the bytes of a cell as plain memory.
 //!
-//! Between a member's [`super::Cells::has_room`] and its `publish` no other member looks at a cell, and from there until all have finished no member writes it.
-//! So its data need no atomics, which compilers move word by word, and a reader may work on them where they lie.
-//! The model checker knows only atomics, so under it words are words.
+//! Between a member's [`super::Cells::has_room`] and its `publish`, no other member reads the cell; from then until all members have finished, no member writes it.
+//! So its data need no atomics, which compilers move word by word, and a reader can work on them in place.
+//! The model checker tracks only atomics, so under loom the data are accessed as atomic words.
 //!
-//! Data that go beyond a cell are cut: the caller that numbers the operations sees to it that there are none.
+//! Accesses past the end of a cell are truncated; the caller that numbers the operations makes sure that there are none.
 #![allow(unsafe_code)]
 
 use super::FIRST;
@@ -16,7 +16,7 @@ pub use plain::{change, show};
 #[cfg(loom)]
 pub use words::{change, show};
 
-/// Copies `data` to a cell, of which `room` is the beginning: last what travels with the number.
+/// Copies `data` to `room`, the start of a cell's data; the bytes in the number's cache line are written last.
 #[inline(always)]
 pub fn lay(data: &[u8], room: &mut [u8]) {
     let len = data.len().min(room.len());
@@ -53,7 +53,7 @@ pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
 mod plain {
     use super::AtomicU64;
 
-    /// The part of `len` bytes at `at` that there is.
+    /// The start and length of the `len` bytes at `at`, truncated to the words' length.
     #[inline]
     fn part(words: &[AtomicU64], at: usize, len: usize) -> (*mut u8, usize) {
         let all = size_of_val(words);
@@ -62,15 +62,15 @@ mod plain {
         (start.wrapping_add(at), len.min(all - at))
     }
 
-    /// Calls `with` with `len` bytes from byte `at` on, where they lie.
+    /// Calls `with` on the `len` bytes from byte `at` on, in place.
     #[inline]
     pub fn show<T>(words: &[AtomicU64], at: usize, len: usize, with: impl FnOnce(&[u8]) -> T) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: inside of `words`; they have been seen and are not yet finished with, so by the protocol of cells no member writes them.
+        // SAFETY: `part` stays inside of `words`. By the contract of `Cells::inspect` and `Cells::read` the caller has seen the data and not finished the operation, so no member writes them.
         with(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
-    /// Calls `with` with room for `len` bytes from byte `at` on.
+    /// Calls `with` on the `len` bytes from byte `at` on, for writing.
     #[inline]
     pub fn change<T>(
         words: &[AtomicU64],
@@ -79,8 +79,8 @@ mod plain {
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: inside of `words`, which may be written since they are atomics;
-        // there was room and nothing has been published, so by the protocol of cells no other member looks at them.
+        // SAFETY: `part` stays inside of `words`, which may be written since they are atomics.
+        // By the contract of `Cells::fill` and `Cells::compose` the cell has room and is not published, so no other member accesses it.
         with(unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 }

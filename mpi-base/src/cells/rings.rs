@@ -1,21 +1,21 @@
-//! Where an operation's cells lie: rings of cells of several lengths, one behind the other, and an operation's spot in them.
+//! Layout of the cells: rings of several cell lengths, one after the other, and the address of an operation's cells in them.
 //!
-//! All of this follows from numbers that the members know alike; nothing here looks at memory.
+//! Everything follows from numbers that are the same on all members; this module accesses no memory.
 
 use super::{LINE, STEP, WORD};
 
-/// The deepest ring.
+/// The largest depth of a ring.
 pub const DEEPEST: u64 = 512;
 
-/// So deep may those be whose operations end in any order: one word has a bit for each that is under way.
+/// The largest depth of a ring whose operations may finish in any order: one word has a bit for each operation under way.
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
-/// So deep a ring is at first. It grows as operations are made, up to its depth: pages that are looked at for the first time cost
-/// more than what is read and written there, and most communicators make few operations.
-/// 1 KiB from one of four ranks on two cores, the first thousand times: 11 us where a ring has 512 at once.
+/// The initial depth of a ring. It grows with the number of operations, up to its depth: the first access to a page costs
+/// more than the reads and writes on it, and most communicators make few operations.
+/// 1 KiB from one of four ranks on two cores, the first thousand operations: 11 us where a ring has depth 512 at once.
 pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
 
-/// A ring that grows is as deep as the number of operations that have been made divided by this, rounded down to a power of two.
+/// The depth of a growing ring is the number of operations made, divided by this and rounded down to a power of two.
 pub const GROWTH: u64 = 16;
 
 /// Cells of one length.
@@ -23,12 +23,12 @@ pub const GROWTH: u64 = 16;
 pub struct Ring {
     /// Bytes of a cell: a multiple of [`LINE`] and not zero.
     pub cell: usize,
-    /// How many operations may be under way before their cells are used again: a power of two, [`DEEPEST`] at most.
+    /// The number of operations that may be under way before their cells are reused: a power of two, at most [`DEEPEST`].
     pub depth: u64,
 }
 
 impl Ring {
-    /// The words of the cells of one operation: the members', and the result's with its arrivals in front.
+    /// Words of the cells of one operation: the members', then the result's with its arrivals in front.
     fn row(&self, members: u32) -> usize {
         (members as usize + 1) * self.cell / WORD + STEP
     }
@@ -43,12 +43,12 @@ impl Ring {
     }
 }
 
-/// Whose cell.
+/// Selects a cell of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The cell that only the member of this number writes; members are counted from 0.
+    /// The cell that only this member writes; members are numbered from 0.
     Of(u32),
-    /// The cell behind all members', with the arrivals in front; the member that has the result puts it there.
+    /// The cell after all members' cells, with the arrivals in front; the member that has the result writes it.
     Result,
 }
 
@@ -59,41 +59,41 @@ impl From<u32> for Place {
     }
 }
 
-/// The words of a result's cell, where a member's has so many: the arrivals have a line more, of which they need a word.
+/// Words of a result's cell, where a member's has `cell`: the result's row has one more line, of which the arrivals use one word.
 pub(super) const fn of_result(cell: usize) -> usize {
     cell + STEP - 1
 }
 
-/// A ring's place in memory, in words.
+/// The layout of one ring in memory, in words.
 #[derive(Clone, Copy, Debug)]
 pub struct Track {
     first: usize,
-    /// From one operation's cells to the next.
+    /// The distance between the cells of two consecutive operations.
     row: usize,
     cell: usize,
     depth: u64,
-    /// The first operation for which it is so deep.
+    /// The first operation at which the ring has its full depth.
     grown: u64,
 }
 
 impl Track {
-    /// How many bytes a member can show.
+    /// The number of bytes that a member can publish.
     pub fn capacity(&self) -> usize {
         (self.cell - 1) * WORD
     }
 
-    /// How many bytes the result can have: some more.
+    /// The number of bytes of a result, which is more than [`Track::capacity`].
     pub fn capacity_of_result(&self) -> usize {
         (of_result(self.cell) - 1) * WORD
     }
 
-    /// Where the cells of an operation of this number begin, in words.
+    /// The first word of the cells of operation `number`.
     #[inline(always)]
     pub(super) fn cells_of(&self, number: u64) -> usize {
         self.first + (number & (self.depth_at(number) - 1)) as usize * self.row
     }
 
-    /// How deep the ring is for an operation.
+    /// The depth of the ring at operation `number`.
     #[inline(always)]
     fn depth_at(&self, number: u64) -> u64 {
         match number >= self.grown {
@@ -102,9 +102,9 @@ impl Track {
         }
     }
 
-    /// The cells of an operation are free when all members have finished the one so far before.
+    /// The cells of an operation are free when all members have finished the operation this far before it.
     ///
-    /// In the first round after the ring has grown the last operation in the same cells is as far before as it was deep until then.
+    /// In the first round after the ring has grown, the previous operation in the same cells is as far back as the old depth.
     #[inline(always)]
     fn room(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);
@@ -114,13 +114,13 @@ impl Track {
         }
     }
 
-    /// From one member's cell to the next one's, in words.
+    /// The distance between two members' cells, in words.
     #[inline(always)]
     pub(super) fn cell(&self) -> usize {
         self.cell
     }
 
-    /// Where the data of an operation lie that uses this ring.
+    /// The cells of an operation whose data and result use this ring.
     #[inline(always)]
     pub fn spot(&self, number: u64) -> Spot<'_> {
         let first = self.cells_of(number);
@@ -134,33 +134,33 @@ impl Track {
     }
 }
 
-/// Where the data of an operation lie.
+/// The cells of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot<'t> {
     pub(super) number: u64,
     pub(super) track: &'t Track,
     /// The first of the members' cells, in words.
     pub(super) first: usize,
-    /// The same where the result lies.
+    /// The ring and the first cell of the result.
     pub(super) track_of_result: &'t Track,
     pub(super) first_of_result: usize,
 }
 
 impl<'t> Spot<'t> {
-    /// Which operation it is.
+    /// The operation's number.
     #[inline(always)]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The cells are free when all have finished the operation so far before.
+    /// The cells are free when all members have finished the operation this far before.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
         let room = self.track.room(self.number);
         room.min(self.track_of_result.room(self.number))
     }
 
-    /// The same operation, whose result lies in this ring.
+    /// The same operation with its result in another ring.
     #[inline(always)]
     pub fn with_result(self, track: &'t Track) -> Spot<'t> {
         Spot {
@@ -178,7 +178,7 @@ fn depth_before(number: u64) -> u64 {
     (1 << share.ilog2()).max(DEEP_AT_FIRST)
 }
 
-/// Where these rings lie in the memory of so many members' cells.
+/// The layouts of these rings in the memory of `members` members' cells.
 pub fn tracks(members: u32, rings: &[Ring]) -> Vec<Track> {
     let mut end = before_rings(members);
     let track = |ring: &Ring| {
@@ -198,7 +198,7 @@ pub fn tracks(members: u32, rings: &[Ring]) -> Vec<Track> {
     rings.iter().map(track).collect()
 }
 
-/// The words that these rings need for so many members.
+/// The number of words that these rings need for `members` members.
 pub fn words(members: u32, rings: &[Ring]) -> usize {
     let of_rings: usize = rings.iter().map(|ring| ring.words(members)).sum();
     before_rings(members) + of_rings

@@ -1,4 +1,4 @@
-//! Cells among members that are values of one process.
+//! Tests of cells among members that are values of one process.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_one_shows_others_read_from_any_byte_on() {
     }
 }
 
-/// Whether they fit what travels with the number or not, and nothing behind them is touched.
+/// Data that fit the number's line and data that do not; bytes after them are untouched.
 #[test]
 fn data_of_every_length_are_shown_as_they_were() {
     let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
@@ -85,9 +85,9 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
         let has_room = |number| a.has_room(track.spot(number));
         assert!(has_room(depth) && !has_room(depth + 1));
     }
-    // A result that is longer than what the members show has less room.
+    // A result that is longer than the members' data has less room.
     assert!(!a.has_room(tracks[0].spot(LONG.depth + 1).with_result(&tracks[1])));
-    // Out of turn: what began first is finished last.
+    // Out of order: the first operation is finished last.
     for number in [3, 2, 1] {
         assert!(!a.has_room(tracks[1].spot(LONG.depth + number)));
         a.finish(number);
@@ -100,7 +100,7 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
     assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
 }
 
-/// As many as may be under way, in each ring and at each place, have cells of their own, of which all bytes can be written.
+/// All operations that may be under way, in each ring and each cell, have cells of their own, of which all bytes can be written.
 #[test]
 fn no_two_cells_overlap() {
     for members in 1..4 {
@@ -152,7 +152,7 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     }
 }
 
-/// An operation that is as far ahead as the deepest ring allows may be finished before the first one.
+/// An operation as far ahead as the deepest ring allows may be finished before the first one.
 #[test]
 fn whatever_may_be_under_way_may_end_in_any_order() {
     let deep = Ring {
@@ -169,7 +169,7 @@ fn whatever_may_be_under_way_may_end_in_any_order() {
     assert!(cells.has_finished(0, DEEPEST_UNORDERED));
 }
 
-/// Offers of several operations are claimed one by one, and a new one where an old one was.
+/// Offers of several operations are claimed one by one, and a slot can be reused for a new offer.
 #[test]
 fn an_offer_is_claimed_once() {
     let memory = board(2, &[SHORT]);

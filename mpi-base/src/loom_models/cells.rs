@@ -1,4 +1,4 @@
-//! Models of cells: nothing is overwritten that is still read, and what is offered is taken up once.
+//! Models of cells: no cell is overwritten while a member still reads it, and each offer is claimed once.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -7,7 +7,7 @@ use super::check;
 use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::cells::{self, Cells, Place, Ring, Spot};
 
-/// Two rings, of which one has room for two operations and one for one.
+/// Two rings, one with room for two operations and one for one.
 const RINGS: [Ring; 2] = [
     Ring {
         cell: cells::LINE,
@@ -41,7 +41,7 @@ fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: 
     u64::from_ne_bytes(word)
 }
 
-/// SYNC POINT cells.shown, cells.finished: each shows a number, the other reads that of the same operation.
+/// SYNC POINT cells.shown, cells.finished: each member publishes a number, the other reads that of the same operation.
 #[test]
 fn a_cell_holds_its_data_until_all_have_read_them() {
     check(|| {
@@ -68,12 +68,12 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
     });
 }
 
-/// The same where one gives and goes on, in cells that are used again before others are.
+/// The same with one producer that continues without waiting, in cells that are reused before others are.
 #[test]
 fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
     check(|| {
         let memory = cells();
-        // The third shares its cell with the first, and what lies between is in the other ring.
+        // The third operation shares its cell with the first; the second is in the other ring.
         let track = |number: u64| cells::tracks(2, &RINGS)[usize::from(number == 2)];
         let giver = {
             let memory = memory.clone();
@@ -100,7 +100,7 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
     });
 }
 
-/// SYNC POINT cells.offered: the second goes on from what the first shows, or the first does it for the second, and not both.
+/// SYNC POINT cells.offered: either the second member continues from the first one's data, or the first does it for the second, and not both.
 #[test]
 fn an_offer_is_taken_up_by_one_of_two() {
     check(|| {
@@ -148,7 +148,7 @@ fn an_offer_is_taken_up_by_one_of_two() {
     });
 }
 
-/// SYNC POINT cells.arrivals: the last to come works for both, and the count serves the next operation too.
+/// SYNC POINT cells.arrivals: the last to arrive computes for both, and the count serves the next operation too.
 #[test]
 fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
     check(|| {

@@ -9,7 +9,7 @@ use crate::doorbell::{Doorbell, NAP};
 use crate::inbox::Inbox;
 use crate::ring::Polled;
 
-/// Another thread brings news and rings; `sleep` is how this one waits for them.
+/// Another thread publishes news and rings; `sleep` is how this one waits for it.
 fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static) {
     check(move || {
         let shared = Arc::new((Doorbell::new(), AtomicU64::new(0)));
@@ -29,13 +29,13 @@ fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static)
     });
 }
 
-/// SYNC POINT bell.sleep: under loom a sleep has no limit, so a lost wake-up never ends.
+/// SYNC POINT bell.sleep: under loom a sleep has no timeout, so a lost wake-up never ends.
 #[test]
 fn no_wake_up_is_lost() {
     news_end_every(|bell, news| bell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
 }
 
-/// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring that goes to where the owner said.
+/// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring of the socket that the owner published.
 #[test]
 fn no_wake_up_of_a_poller_is_lost() {
     news_end_every(|bell, news| {

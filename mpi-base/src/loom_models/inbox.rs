@@ -1,4 +1,4 @@
-//! Models of the inbox: no sender that announced itself, marked its ring or found no room is forgotten.
+//! Models of the inbox: no sender that announced itself, marked its ring or found no space is missed.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -28,7 +28,7 @@ fn a_marked_ring_is_never_forgotten() {
         let (inbox, news) = &*shared;
         let mut seen = 0;
         while seen < 2 {
-            // The value is looked at only after a mark, as a ring is.
+            // The value is read only after a mark, as a ring is.
             for _ in ones(inbox.take_news(0)) {
                 seen = news.load(Ordering::Acquire);
             }
@@ -40,7 +40,7 @@ fn a_marked_ring_is_never_forgotten() {
     });
 }
 
-/// The change from looking at all rings to marks: what was sent before the wish was seen is found by one more look.
+/// The change from polling all rings to marks: what was sent before the sender saw the request is found by one more poll.
 #[test]
 fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     check(|| {
@@ -67,7 +67,7 @@ fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     });
 }
 
-/// SYNC POINT inbox.calls: an announced sender is found by an owner that looks only at the count.
+/// SYNC POINT inbox.calls: an announced sender is found by an owner that polls only the count.
 #[test]
 fn an_announced_sender_is_found() {
     check(|| {
@@ -87,7 +87,7 @@ fn an_announced_sender_is_found() {
     });
 }
 
-/// A sender that found no room is rung when there is some, whether the sender or the receiver looks first.
+/// A sender that found no space is rung when there is some, whether the sender or the receiver polls first.
 #[test]
 fn a_starving_sender_is_rung_or_sees_the_room() {
     check(|| {

@@ -1,4 +1,4 @@
-//! Models of a window's lock: an exclusive holder is alone, and no rank that is let in is left asleep.
+//! Models of a window's lock: an exclusive holder is alone, and no rank that is let in stays asleep.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -8,7 +8,7 @@ use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::doorbell::{Doorbell, NAP};
 use crate::window::{Announced, Line, Lock, Mode};
 
-/// Takes a window's lock as a member does, without a bell: it looks until it is let in.
+/// Takes a window's lock as a member does, without a doorbell: it polls until it is let in.
 fn enter(lock: &Lock, mode: Mode) {
     let ticket = lock.draw(mode);
     while !lock.admits(ticket) {
@@ -17,7 +17,7 @@ fn enter(lock: &Lock, mode: Mode) {
     lock.enter(ticket, 0);
 }
 
-/// SYNC POINT window.ticket: what a holder wrote is seen by the next one, and no exclusive holder meets another holder.
+/// SYNC POINT window.ticket: the next holder sees what a holder wrote, and an exclusive holder is alone.
 #[test]
 fn an_exclusive_lock_excludes_all_others() {
     for mode in [Mode::Exclusive, Mode::Shared] {
@@ -51,7 +51,7 @@ fn an_exclusive_lock_excludes_all_others() {
     }
 }
 
-/// SYNC POINT window.ticket: a rank that lets others in rings each one that has gone to sleep before.
+/// SYNC POINT window.ticket: a rank that lets others in rings each one that went to sleep before.
 #[test]
 fn nobody_who_waits_for_a_lock_is_left_asleep() {
     check(|| {
@@ -80,7 +80,7 @@ fn nobody_who_waits_for_a_lock_is_left_asleep() {
     });
 }
 
-/// SYNC POINT window.all: a flag and an announcement never pass each other unseen.
+/// SYNC POINT window.all: of a flag and an announcement at least one is seen.
 #[test]
 fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
     check(|| {

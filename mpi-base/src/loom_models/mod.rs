@@ -1,7 +1,7 @@
-//! Models of the protocols in this crate, checked over all interleavings and memory orders by loom.
+//! Models of this crate's protocols, checked by loom over all interleavings and memory orders.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
-//! Each model names the SYNC POINT it holds up; weaken one of its orderings and the model fails.
+//! Each model names the SYNC POINT that it checks; if one of its orderings is weakened, the model fails.
 #![allow(unsafe_code)]
 
 mod bitmap;
@@ -25,6 +25,6 @@ pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
 
 fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
-    // SAFETY: the only two ends of this memory.
+    // SAFETY: these are the only producer and the only consumer of this memory.
     unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
 }

@@ -1,4 +1,4 @@
-//! Models of rings: messages arrive whole and in order.
+//! Models of rings: messages arrive complete and in order.
 
 use loom::thread;
 
@@ -39,7 +39,7 @@ fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
     });
 }
 
-/// Sends `count` messages of `len` bytes through a ring of four cells and `bytes` bytes; each is the number of its message throughout.
+/// Sends `count` messages of `len` bytes through a ring of four cells and `bytes` bytes; every byte of a message is its number.
 fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
     check(move || {
         let (mut tx, mut rx) = ring(4, bytes);
@@ -64,13 +64,13 @@ fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
     });
 }
 
-/// SYNC POINT ring.cell, ring.consumed for the byte ring, whose lines loom watches for concurrent use.
+/// SYNC POINT ring.cell, ring.consumed for the byte ring, whose lines loom checks for concurrent access.
 #[test]
 fn bytes_are_never_written_while_they_are_read() {
     each_arrives_whole(1024, 256, 5);
 }
 
-/// SYNC POINT ring.cell, ring.consumed for a message that goes on in the next cell: the first cell speaks for both.
+/// SYNC POINT ring.cell, ring.consumed for a message that continues in the next cell: the first cell publishes both.
 #[test]
 fn a_spread_message_is_seen_whole_or_not_at_all() {
     each_arrives_whole(0, 96, 3);

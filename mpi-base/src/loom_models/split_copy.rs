@@ -1,4 +1,4 @@
-//! A model of a copy of which two threads take pieces.
+//! A model of a copy whose pieces are taken by two threads.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -36,9 +36,9 @@ fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
         while helping.is_with(0, first) {
             thread::yield_now();
         }
-        // Whatever the helper took it has done by now.
+        // All pieces that the helper took are complete by now.
         assert_eq!(mine + work.load(Ordering::Relaxed), 2);
-        // A second offer, of which the late helper must take nothing.
+        // A second offer: the late helper of the first one must take nothing from it.
         pieces.offer(2, 1);
         assert_eq!(pieces.take_front(2, 1), Some(0));
         assert_eq!(mine + helper.join().unwrap(), 2);

@@ -1,4 +1,4 @@
-//! A model of members that come to the same conclusion although one of them may die.
+//! A model of members that reach the same decision although one of them may die.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -9,7 +9,7 @@ use crate::testimonies::{Testimonies, words};
 
 const MEMBERS: u32 = 3;
 
-/// What one member has read: of each member the word, or that it has not written.
+/// What one member has read: each member's word, or `None` if it has not written.
 type Seen = Vec<Option<u64>>;
 
 fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
@@ -31,12 +31,12 @@ fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
         .collect()
 }
 
-/// SYNC POINT slot.mark: whether the member that dies has written or not, and wherever the others look meanwhile, they read the same.
+/// SYNC POINT slot.mark: whether or not the dying member has written, and whenever the others poll meanwhile, they read the same.
 fn all_conclude_alike(the_dead_writes: bool) {
     check(move || {
         let memory: Vec<_> = (0..words(MEMBERS, 1)).map(|_| AtomicU64::new(0)).collect();
         let shared = Arc::new((memory, AtomicU64::new(0)));
-        // The two that live have written; so they wait for the third one alone.
+        // The two living members have written, so they wait for the third one only.
         for me in 0..2 {
             let slots = Testimonies::new(&shared.0[..], me, MEMBERS, 1).unwrap();
             slots.write(0, &[u64::from(me) + 10]);
@@ -48,11 +48,11 @@ fn all_conclude_alike(the_dead_writes: bool) {
                 if the_dead_writes {
                     slots.write(0, &[12]);
                 }
-                // The system tells of a death after all that the process has stored.
+                // The system reports a death after all of the process's stores.
                 shared.1.store(3, Ordering::Release);
             })
         };
-        // What one member reads while it happens is what another one reads when all is over.
+        // What one member reads during the death equals what another reads after it.
         let meanwhile = conclude(&shared, 0);
         dies.join().unwrap();
         assert_eq!(meanwhile, conclude(&shared, 1));

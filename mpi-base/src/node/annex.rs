@@ -1,24 +1,24 @@
-//! The annex: room for large blocks behind everything else in the node's file, mapped when the first of them is made or found.
+//! The annex: the region for large blocks at the end of the node's file, mapped when a rank first allocates or resolves one.
 //!
-//! All ranks map all arenas from the start, so arenas are only as large as small blocks need.
-//! Behind them the file has [`LEN`] bytes more for each rank, which cost neither memory nor addresses until a block is allocated there;
-//! whether there are any follows from the length of the file.
-//! A process maps all of it by extending its mapping of the segment, for which it needs no descriptor.
-//! Where the system or a limit does not allow that, there are no large blocks.
+//! All ranks map all arenas from the start, so arenas are sized for small blocks.
+//! After them the file has [`LEN`] more bytes per rank, which cost neither memory nor addresses until a block is allocated there;
+//! the length of the file determines whether they exist.
+//! A process maps all of the annex by extending its mapping of the segment, for which it needs no descriptor.
+//! If the system or a limit does not allow that, there are no large blocks.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::arena::Arena;
 use crate::mem::{PAGE, Segment};
 
-/// Bytes for each rank.
+/// Bytes per rank.
 pub(super) const LEN: usize = 16 << 30;
 
 /// The annex as one rank sees it.
 pub(super) struct Annex {
-    /// Where it begins in the file.
+    /// Its offset in the file.
     at: usize,
-    /// Bytes of each rank; 0 if there is none.
+    /// Bytes per rank; 0 if there is no annex.
     len: usize,
     ranks: usize,
     rank: usize,
@@ -27,7 +27,7 @@ pub(super) struct Annex {
 }
 
 impl Annex {
-    /// That of a file of `file` bytes whose other parts end at `at`.
+    /// The annex of a file of `file` bytes whose other parts end at `at`.
     pub fn new(at: usize, file: usize, ranks: u32, rank: u32) -> Annex {
         let ranks = ranks as usize;
         let len = file.saturating_sub(at) / ranks.max(1) / PAGE * PAGE;
@@ -49,10 +49,10 @@ impl Annex {
         self.mapped.get_or_init(map).as_ref()
     }
 
-    /// The part of the mapping that holds `len` bytes at place `at` of the file, and where in it they begin.
+    /// The mapping that holds the `len` bytes at file offset `at`, and their offset in the mapping.
     pub fn find(&self, segment: &Segment, at: usize, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let into = at.checked_sub(self.at)?;
-        // No block lies in two ranks' parts.
+        // A block never spans the parts of two ranks.
         let in_part = into.checked_rem(self.len)?;
         let inside = into / self.len < self.ranks && in_part.checked_add(len)? <= self.len;
         let mapped = inside.then(|| self.mapped(segment))??;
@@ -60,16 +60,16 @@ impl Annex {
         Some((mapped, PAGE + into))
     }
 
-    /// The place of memory that is known by its address, if all of it is in some rank's part.
+    /// The file offset of the memory at `address`, if all of it is inside some rank's part.
     pub fn place_of(&self, segment: &Segment, address: usize, len: usize) -> Option<usize> {
-        // What has not been mapped has no addresses.
+        // An annex that is not mapped has no addresses.
         let mapped = self.mapped.get()?.as_ref()?;
         let base = mapped.range(PAGE, 0)?.addr().get();
         let at = self.at.checked_add(address.checked_sub(base)?)?;
         self.find(segment, at, len).map(|_| at)
     }
 
-    /// Takes a block of our own; its place in the file.
+    /// Allocates a block in this rank's part and returns its file offset.
     pub fn take(&self, segment: &Segment, len: usize, align: usize) -> Option<usize> {
         let mapped = self.mapped(segment)?;
         let part = self.rank * self.len;
@@ -79,7 +79,7 @@ impl Annex {
         Some(self.at + part + at)
     }
 
-    /// Gives a block back by its place.
+    /// Frees the block at file offset `at`.
     pub fn give(&self, at: usize) {
         let part = self.at + self.rank * self.len;
         let mut arena = self.arena.lock().unwrap_or_else(PoisonError::into_inner);

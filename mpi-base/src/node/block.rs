@@ -1,4 +1,4 @@
-//! Blocks of shared memory: taken from one rank's arena, named by their place, used by all.
+//! Blocks of shared memory: allocated from one rank's arena, named by their file offset, used by all ranks.
 #![allow(unsafe_code)]
 
 use std::ptr::NonNull;
@@ -8,17 +8,17 @@ use super::Node;
 use crate::arena::Arena;
 use crate::mem::{Held, PAGE, Segment, Shared};
 
-/// A block of shared memory as others are told of it: its place in the segment.
+/// The name of a block of shared memory for other processes: its offset in the node's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShmOffset(pub u64);
 
 impl Node {
-    /// Takes zeroed memory from our arena for others to see, aligned in our address space; `None` if there is none of that length.
+    /// Allocates zeroed memory from this rank's arena for use by others, aligned in this process's address space; `None` if no block of that length is free.
     pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if !align.is_power_of_two() {
             return None;
         }
-        // Mappings begin at pages, so that a block may be aligned to more at its owner only.
+        // Mappings are page-aligned, so an alignment larger than a page holds only in the owner's address space.
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
@@ -32,7 +32,7 @@ impl Node {
         })
     }
 
-    /// The same for blocks that may be longer than an arena, or more than it has room for.
+    /// As [`Node::alloc`], for blocks that may be longer than the arena or than its free space; they are allocated in the annex.
     pub fn alloc_large(&self, len: usize, align: usize) -> Option<ShmBlock> {
         if let Some(block) = self.alloc(len, align) {
             return Some(block);
@@ -51,7 +51,7 @@ impl Node {
         })
     }
 
-    /// The mapping that holds `len` bytes at a place that another rank has named, and where in it they begin; `None` outside all arenas.
+    /// The mapping that holds the `len` bytes at an offset named by another rank, and their offset in it; `None` outside all arenas and the annex.
     fn block_at(&self, place: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(place.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -60,7 +60,7 @@ impl Node {
         }
     }
 
-    /// The address of `len` bytes of a block of our own.
+    /// The address of `len` bytes of a block of this rank.
     fn range(&self, at: usize, len: usize) -> Option<NonNull<u8>> {
         match self.0.segment.range(at, len) {
             None => {
@@ -71,18 +71,18 @@ impl Node {
         }
     }
 
-    /// How long a block our arena could give now.
+    /// The longest block that this rank's arena can allocate now.
     pub fn longest_free(&self) -> usize {
         self.arena().longest_free()
     }
 
-    /// The address here of a block that its owner named by its place, if it is inside some rank's arena.
+    /// The address in this process of a block that its owner named by its offset, if it is inside some rank's arena or part of the annex.
     pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(place, len)?;
         Some(segment.range(at, len)?.as_ptr())
     }
 
-    /// The place of memory that this process knows by its address, if all of it is inside one rank's arena.
+    /// The offset of the memory at `address` in this process, if all of it is inside one rank's arena or part of the annex.
     pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
         let base = self.0.segment.range(0, 0)?.addr().get();
         let in_arena = address.checked_sub(base).filter(|at| {
@@ -94,21 +94,21 @@ impl Node {
         Some(ShmOffset(at as u64))
     }
 
-    /// `count` shared values in a block that its owner named by its place, if they are inside some rank's arena.
+    /// `count` shared values in a block that its owner named by its offset, if they are inside some rank's arena or part of the annex.
     ///
-    /// A caller that uses a block this way must not use the same bytes through [`Node::resolve`] at the same time.
+    /// A caller that uses a block this way must not access the same bytes through [`Node::resolve`] at the same time.
     pub fn shared<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<&[T]> {
         let (segment, at) = self.block_at(place, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
     }
 
-    /// Like [`Node::shared`] for one value, kept together with the node's memory.
+    /// Like [`Node::shared`] for one value, together with a reference to the node's memory.
     pub fn hold<T: Shared>(&self, place: ShmOffset) -> Option<Held<T>> {
         let (segment, at) = self.block_at(place, size_of::<T>())?;
         Held::new(segment, at)
     }
 
-    /// Like [`Node::shared`], kept together with the node's memory.
+    /// Like [`Node::shared`], together with a reference to the node's memory.
     pub fn hold_all<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<Held<[T]>> {
         let len = size_of::<T>().checked_mul(count)?;
         let (segment, at) = self.block_at(place, len)?;
@@ -120,55 +120,55 @@ impl Node {
     }
 }
 
-/// A block of our arena; returned when dropped, its memory zeroed or given back to the system.
+/// A block of this rank's arena or annex; freed on drop, when its memory is zeroed or returned to the system.
 ///
-/// The owner sees to it that no process uses the block any more when it drops it.
+/// The owner drops it only when no process uses the block any more.
 #[derive(Debug)]
 pub struct ShmBlock {
     node: Node,
-    /// Its place in the node's file.
+    /// Its offset in the node's file.
     at: usize,
-    /// Whether it lies in the annex.
+    /// True if it is in the annex.
     large: bool,
     len: usize,
-    /// Bytes from the beginning, behind which no process has written.
+    /// No process has written after this many bytes from the start.
     used: usize,
-    /// Others may use it for as long as the node's memory exists.
+    /// Other ranks may use it for as long as the node's memory exists; drop does nothing.
     kept: bool,
 }
 
-/// From this length on, the used memory of a returned block goes back to the system.
+/// From this length on, the used memory of a freed block is returned to the system.
 const PUNCH: usize = 64 << 10;
 
 impl ShmBlock {
-    /// The block's name for others.
+    /// The block's name for other processes.
     pub fn place(&self) -> ShmOffset {
         ShmOffset(self.at as u64)
     }
 
-    /// In bytes, as it was asked for.
+    /// The requested length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether no bytes were asked for.
+    /// Returns true if the requested length was 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The block's address here.
+    /// The block's address in this process.
     pub fn as_ptr(&self) -> *mut u8 {
         self.node
             .range(self.at, self.len)
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
-    /// Says that no process has written behind the first `used` bytes, so that only those are cleaned when the block is returned.
+    /// Declares that no process has written after the first `used` bytes, so that only those are zeroed when the block is freed.
     pub fn is_clean_behind(&mut self, used: usize) {
         self.used = used.min(self.len);
     }
 
-    /// Leaves the block as it is for as long as the node's memory exists, for an owner that goes before its users.
+    /// Leaves the block allocated for as long as the node's memory exists, for an owner that ends before its users.
     pub fn abandon(mut self) {
         self.kept = true;
     }
@@ -187,12 +187,12 @@ impl Drop for ShmBlock {
         let (segment, at) = match large {
             None => (node.0.segment.clone(), self.at),
             Some(Some(found)) => found,
-            // It was mapped when the block was made.
+            // Unreachable: the annex was mapped when the block was allocated.
             Some(None) => return,
         };
         let (from, to) = (at, at + self.used);
         let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
-        // SAFETY: the block is ours and out of use by the owner's promise; it becomes free only below.
+        // SAFETY: the block belongs to this rank, and by the contract of `ShmBlock` no process uses it when it is dropped; it is allocatable again only below.
         let punched = self.used >= PUNCH
             && unsafe { segment.punch_hole(first_page, last_page - first_page) }.is_ok();
         let dirty = if punched {
@@ -202,7 +202,7 @@ impl Drop for ShmBlock {
         };
         for (from, to) in dirty {
             if let Some(p) = segment.range(from, to - from) {
-                // SAFETY: inside the block, which no process uses any more.
+                // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
                 unsafe { p.as_ptr().write_bytes(0, to - from) };
             }
         }

@@ -1,16 +1,16 @@
-//! What time it is on a tape: the processor's counter where the kernel keeps its own time by it, else CLOCK_MONOTONIC in nanoseconds.
+//! The clock of a tape: the time stamp counter if the kernel's clock source is that counter, else CLOCK_MONOTONIC in nanoseconds.
 //!
-//! Reading the counter takes half of what asking the kernel's page takes, and a message is stamped several times.
-//! The kernel's watchdog has found out whether the counter runs evenly, through sleep states and alike on all processors;
-//! where it has not chosen the counter, neither do we.
+//! Reading the counter takes half the time of `clock_gettime` through the vDSO, and a message is stamped several times.
+//! The kernel's watchdog has checked that the counter runs evenly, through sleep states and alike on all processors;
+//! if the kernel has not chosen the counter, this module does not either.
 //!
-//! A [`Moment`] is read on both clocks at once. Between a moment at the beginning of a tape and one at its playing the [`Line`] is straight;
-//! all tapes of a node are read by the same line, so that no two events change places.
+//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] interpolates linearly between a moment when a tape began and one when it is played;
+//! all tapes of a node use the same line, so their events keep their order.
 #![allow(unsafe_code)]
 
 use std::path::Path;
 
-/// Where the kernel names what it keeps time by (`Documentation/ABI/testing/sysfs-devices-system-clocksource`).
+/// The file in which the kernel names its clock source (`Documentation/ABI/testing/sysfs-devices-system-clocksource`).
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
 /// The clock of a tape.
@@ -21,7 +21,7 @@ pub(super) enum Clock {
 }
 
 impl Clock {
-    /// The quicker of those that can be relied on here.
+    /// The faster clock that is reliable on this machine.
     pub fn choose() -> Clock {
         Clock::of(Path::new(CLOCKSOURCE))
     }
@@ -53,7 +53,7 @@ fn kernel_ns() -> u64 {
 #[cfg(target_arch = "x86_64")]
 fn counter() -> u64 {
     // SAFETY: every x86-64 processor has the instruction; where a process is forbidden to use it (prctl(2), PR_SET_TSC),
-    // the kernel's own page uses it too and would have ended the process long before.
+    // the kernel's vDSO uses it too and would have ended the process long before.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
@@ -62,14 +62,14 @@ fn counter() -> u64 {
     kernel_ns()
 }
 
-/// One moment on both clocks; of zeroes, none.
+/// A simultaneous reading of both clocks; all zeroes is no reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub ticks: u64,
     pub ns: u64,
 }
 
-/// So often a moment is read; the reading during which the counter went the least is kept.
+/// The number of readings for a moment; the one during which the counter advanced the least is kept.
 const READINGS: usize = 8;
 
 impl Moment {
@@ -87,7 +87,7 @@ impl Moment {
     }
 }
 
-/// What a counter's ticks are in nanoseconds.
+/// The linear mapping from a counter's ticks to nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     from: Moment,
@@ -99,7 +99,7 @@ impl Line {
         Line { from, to }
     }
 
-    /// Never less for a later tick.
+    /// The time of a tick in nanoseconds, monotonic in `ticks`.
     pub fn ns(&self, ticks: u64) -> u64 {
         let wide = i128::from;
         let whole = wide(self.to.ticks) - wide(self.from.ticks);
@@ -159,7 +159,7 @@ mod tests {
         }
         let (before, ticks, after) = (kernel_ns(), counter(), kernel_ns());
         let ns = Line::between(from, Moment::now()).ns(ticks);
-        // Moments are wrong by less than a reading takes, unless this thread was interrupted in each of eight.
+        // A moment's error is less than the time of one reading, unless this thread was interrupted in each of the eight.
         const READING: u64 = 1_000_000;
         assert!(
             (before - READING..=after + READING).contains(&ns),

@@ -1,4 +1,4 @@
-//! A rank's control page: its inbox, its presence, its state page, and the copies it has a part in.
+//! A rank's control page: its inbox, its presence, its state page, and the shared copies that it takes part in.
 #![allow(unsafe_code)]
 
 use super::event_ring_head::EventRingHead;
@@ -8,7 +8,7 @@ use crate::mem::{PAGE, Shared};
 use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
 
-/// The part of the segment that tells others about one rank.
+/// The part of the segment that describes one rank to the others.
 #[repr(C)]
 pub(super) struct Control {
     pub inbox: Inbox,
@@ -16,27 +16,27 @@ pub(super) struct Control {
     pub state: StatePage,
     /// The copies that this rank shares with senders.
     pub offers: Offers,
-    /// The copy of another rank that this one has a part in.
+    /// The copy of another rank that this rank helps with.
     pub helping: Helping,
-    /// Where the rank's tape is, if it has one.
+    /// The location of the rank's tape, if it has one.
     pub tape: EventRingHead,
 }
 
-// SAFETY: atomics only, apart from padding that no code writes.
+// SAFETY: its fields are atomics, apart from padding that no code writes.
 unsafe impl Shared for Control {}
-// SAFETY: atomics only, apart from padding that no code writes.
+// SAFETY: its fields are atomics, apart from padding that no code writes.
 unsafe impl Shared for StatePage {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
 
-/// Which process a rank is, written by the rank when it attaches.
+/// The process of a rank, written by the rank when it claims and attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
-    /// Zero until a process has claimed the rank, then its number.
+    /// Zero until a process has claimed the rank, then its process number.
     pub pid: AtomicU32,
     /// Set after the fields below.
     pub ready: AtomicU32,
-    /// Where the rank's memory holds `word`; see [`crate::cma`].
+    /// The address of `word` in the rank's memory; see [`crate::cma`].
     pub address: AtomicU64,
     pub word: AtomicU64,
 }

@@ -1,4 +1,4 @@
-//! Why a node's memory could not be made, joined or used, in sentences.
+//! Errors of creating, joining or using a node's memory, with their messages.
 
 use std::fmt;
 
@@ -6,61 +6,61 @@ use rustix::io::Errno;
 
 use super::layout::MAX_LOCAL;
 
-/// Why a node could not be made or joined.
+/// Why a node could not be created or joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
-    /// The number of ranks, or the sizes given with it, have no layout; the process that makes the memory finds this, and again each process that joins it.
+    /// The number of ranks, or the sizes given with it, have no layout; detected by the process that creates the memory and again by each process that joins.
     Sizes {
-        /// The ranks wanted on this node; 0 and more than [`MAX_LOCAL`] are never possible.
+        /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] are never possible.
         nlocal: u32,
     },
-    /// The system gave no memory file: descriptors are used up, or a limit on file sizes is lower.
+    /// The system refused to create the memory file: descriptors are used up, or a limit on file sizes is lower.
     Create {
-        /// Of addresses; memory itself is taken only when it is touched.
+        /// Bytes of addresses; memory is allocated only on access.
         bytes: usize,
-        /// What `memfd_create` or `ftruncate` answered.
+        /// The error of `memfd_create` or `ftruncate`.
         error: Errno,
     },
-    /// The file does not fit into this process's addresses (`ulimit -v`), or is shorter than its head says.
+    /// The file does not fit into this process's address space (`ulimit -v`), or is shorter than its header claims.
     Map {
-        /// How much was to be mapped.
+        /// The number of bytes to be mapped.
         bytes: usize,
-        /// What `mmap` answered; `EINVAL` for a file that is too short.
+        /// The error of `mmap`; `EINVAL` for a file that is too short.
         error: Errno,
     },
-    /// The descriptor is something else, or a file without a node's head at its start.
+    /// The descriptor is not a memory file, or the file does not begin with a node's header.
     NotANode,
-    /// Launcher and library are of different builds; nothing but the number was read.
+    /// Launcher and library are of different builds; only the version number was read.
     Version {
-        /// The version in the memory's head.
+        /// The version in the memory's header.
         found: u32,
         /// That of this library.
         ours: u32,
     },
-    /// A local rank was asked for that this node has not.
+    /// The requested local rank does not exist on this node.
     NoSuchRank {
         /// The rank asked for, counted from 0.
         rank: u32,
-        /// How many ranks the memory was made for.
+        /// The number of ranks that the memory was created for.
         nlocal: u32,
     },
-    /// A process has joined under this rank before and its place is not given again, even if it has ended.
+    /// Another process has claimed this rank; a rank is never reassigned, even if that process has ended.
     Claimed {
-        /// The local rank both want.
+        /// The local rank that both processes requested.
         rank: u32,
-        /// The process that came first.
+        /// The process that claimed it first.
         pid: u32,
     },
-    /// An end of a ring is handed out once, and has been.
+    /// This end of a ring has already been handed out, which happens once.
     Taken {
-        /// Which end it is, as the subject of "… is in use already".
+        /// Which end, as the subject of "… is in use already".
         what: &'static str,
         /// The local rank that writes the ring.
         from: u32,
         /// The local rank that reads the ring.
         to: u32,
     },
-    /// A rank's pool of fragments is handed out once, and has been.
+    /// The rank's pool of fragments has already been handed out, which happens once.
     PoolTaken {
         /// The local rank whose pool it is.
         rank: u32,

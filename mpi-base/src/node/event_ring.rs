@@ -1,13 +1,13 @@
-//! A rank's tape: what it did and when, in a ring of the node's memory that outlives it.
+//! A rank's tape: a ring of timestamped events in the node's memory, which outlives the rank.
 //!
-//! Which side touches what: the owner takes the ring from its own arena, tells its place, length and clock in its control page once,
-//! and writes one cell for each event, then the count; no other process writes.
-//! A call that ends while the latest cell is a message of its own is written into that cell: most messages of most programs are alone in their call.
-//! The launcher plays the tape when the rank has ended, however it ended; the ring keeps the latest cells and the count tells how many were lost.
+//! Ownership: the owner allocates the ring in its own arena, publishes its offset, length and clock in its control page once,
+//! and writes one cell per event, then the count; no other process writes.
+//! If a call ends while the latest cell is a message of that call, the call is merged into that cell: in most programs most calls have one message.
+//! The launcher plays the tape after the rank has ended, in whatever way; the ring keeps the latest cells, and the count shows how many were lost.
 //!
-//! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are whole.
+//! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are complete.
 //! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays tapes of ranks that have ended.
-//! A cell that a call joins is whole before and after: the word that says so is stored last.
+//! A cell is complete before and after a call is merged into it: the word that marks the merge is stored last.
 #![allow(unsafe_code)]
 
 use std::cell::Cell as Plain;
@@ -29,10 +29,10 @@ struct Cell([AtomicU64; WORDS]);
 
 const WORDS: usize = 8;
 
-// SAFETY: atomics only.
+// SAFETY: the words are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl Shared for Cell {}
 
-/// What kind of thing happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum EventKind {
@@ -40,36 +40,36 @@ pub enum EventKind {
     Call = 1,
     /// A message of this process was handed to the transport, or announced.
     Sent = 2,
-    /// A message has met its receive.
+    /// A message was matched with its receive.
     Received = 3,
     /// A collective operation began.
     Round = 4,
-    /// The wire of the hardware barrier was driven, or was seen to have changed.
+    /// The wire of the hardware barrier was driven, or was seen to change.
     Wire = 5,
     /// A system call on a file, from `at` until `until`: `call` is its number, `number` the file's, `extra` the offset.
     File = 6,
-    /// Three words of the name of file `number`, the `tag`-th: in `comm`, `bytes` and `extra`.
+    /// Piece `tag` of the name of file `number`, of three words: in `comm`, `bytes` and `extra`.
     FileName = 7,
-    /// Three counters of file `number`, from the one with number `tag` on: in `comm`, `bytes` and `extra`.
+    /// Three counters of file `number`, starting at counter `tag`: in `comm`, `bytes` and `extra`.
     FileTotals = 8,
-    /// A call on a window is about a member: `peer` is its rank, `comm` the window, `extra` the displacement, `bytes` the length.
+    /// The target of a call on a window: `peer` is its rank, `comm` the window, `extra` the displacement, `bytes` the length.
     Access = 9,
     /// Three words of the name of window `comm`: in `bytes`, `number` (five bytes only) and `extra`.
     WindowName = 10,
 }
 
-/// An event; which fields mean something follows from the kind.
+/// An event; the kind determines which fields are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What happened, and so which of the other fields say something.
+    /// The kind, which determines the other fields.
     pub kind: EventKind,
-    /// On the tape, the tape's clock; played, CLOCK_MONOTONIC nanoseconds.
+    /// On the tape, the tape's clock; after playing, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
     /// The end of a call; else 0.
     pub until: u64,
-    /// A call's number in the function table from 1, or a collective operation's.
+    /// A call's number in the function table, counted from 1, or a collective operation's number.
     pub call: u16,
-    /// Tells the process's threads apart.
+    /// Identifies the thread within the process.
     pub thread: u32,
     /// The other side of a message as a rank in the job for [`EventKind::Sent`], its source's rank in the communicator for [`EventKind::Received`]; one more than the root of a collective operation, 0 if it has none; the number of a wire.
     pub peer: i32,
@@ -77,16 +77,16 @@ pub struct Event {
     pub tag: i32,
     /// The context of a message, the communicator of a collective operation.
     pub comm: u64,
-    /// Of a message's payload; for [`EventKind::Round`] one more than the bytes that all members have to give alike, 0 if they may differ.
+    /// Length of a message's payload; for [`EventKind::Round`] one more than the length that all members must pass alike, 0 if lengths may differ.
     pub bytes: u64,
-    /// Counted from 1 among its like; 0 if it was not counted.
+    /// The index of the event among those of its kind, counted from 1; 0 if it was not counted.
     pub number: u64,
-    /// For [`EventKind::Sent`] the sender's rank in the communicator, for [`EventKind::Round`] the operation, for [`EventKind::Wire`] how many barriers have been released; else 0.
+    /// For [`EventKind::Sent`] the sender's rank in the communicator, for [`EventKind::Round`] the operation, for [`EventKind::Wire`] the number of barriers released; else 0.
     pub extra: u64,
 }
 
 impl Event {
-    /// An event at `at` (see [`Event::at`]) of which nothing else is known.
+    /// An event at `at` (see [`Event::at`]) with all other fields 0.
     pub fn new(kind: EventKind, at: u64) -> Event {
         Event {
             kind,
@@ -103,9 +103,9 @@ impl Event {
         }
     }
 
-    /// The event as it is written, and as launchers of different hosts tell it each other.
+    /// Encodes the event, for the tape and for launchers of other hosts.
     pub fn words(&self) -> [u64; WORDS] {
-        // A number that would not fit is one of more than a million years of events; it is cut.
+        // A larger number would need more than a million years of events; it is truncated.
         let number = self.number & ((1 << 40) - 1);
         [
             self.at,
@@ -119,7 +119,7 @@ impl Event {
         ]
     }
 
-    /// What [`Event::words`] said; `None` if that is no event.
+    /// Decodes the result of [`Event::words`]; `None` if the kind is unknown.
     pub fn of([at, until, what, whom, comm, bytes, number, extra]: [u64; WORDS]) -> Option<Event> {
         let kind = match what as u8 {
             1 => EventKind::Call,
@@ -150,13 +150,13 @@ impl Event {
     }
 }
 
-/// Places in a cell, as [`Event::words`] has them.
+/// Indices of words in a cell, as in [`Event::words`].
 const AT: usize = 0;
 const UNTIL: usize = 1;
 const WHAT: usize = 2;
 const EXTRA: usize = 7;
 
-/// What a cell says: an event, or a message and then the call that it was in, which ended next.
+/// Decodes a cell: an event, or a message followed by the call that was merged into its cell.
 fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     let Some(event) = Event::of(words) else {
         return [None, None];
@@ -165,7 +165,7 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     if !is_message || event.call == 0 {
         return [Some(event), None];
     }
-    // A send has its source in the last word and the time of its call; a receive has the time of its call there.
+    // A send's last word is its source, and its call began at the send's time; a receive's last word is the time at which its call began.
     let began = match event.kind {
         EventKind::Received => std::mem::take(&mut words[EXTRA]),
         _ => event.at,
@@ -189,13 +189,13 @@ pub struct EventRing {
     place: usize,
     cells: u64,
     written: Plain<u64>,
-    /// Which cell is next.
+    /// The index of the next cell.
     next: Plain<u64>,
     clock: Clock,
 }
 
 impl EventRing {
-    /// Has the kernel give the ring its pages now, so that the first events do not wait for them in the middle of the program's work.
+    /// Populates the ring's pages now, so that the first events do not cause page faults while the program runs.
     fn touch(&self) {
         const CELLS: usize = PAGE / size_of::<Cell>();
         for number in (0..self.cells).step_by(CELLS) {
@@ -205,7 +205,7 @@ impl EventRing {
         }
     }
 
-    /// What time it is on this tape.
+    /// The current time on the tape's clock.
     #[inline]
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -217,7 +217,7 @@ impl EventRing {
         self.segment.at::<Cell>(at)
     }
 
-    /// Appends an event; a full tape forgets its oldest.
+    /// Appends an event; a full tape overwrites its oldest.
     #[inline]
     pub fn write(&self, event: &Event) {
         let next = self.next.get();
@@ -235,7 +235,7 @@ impl EventRing {
         self.head.set_written(written);
     }
 
-    /// Appends a call that has ended, to the latest cell if that is a message of this call.
+    /// Appends a call that has ended; merges it into the latest cell if that is a message of this call.
     #[inline]
     pub fn write_call(&self, call: u16, began: u64, until: u64, thread: u32) {
         if !self.join(call, began, until, thread) {
@@ -252,13 +252,13 @@ impl EventRing {
     fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
         const SENT: u64 = EventKind::Sent as u64;
         const RECEIVED: u64 = EventKind::Received as u64;
-        // A new tape's last cell is empty, which is no message.
+        // The last cell of a new tape is empty, which does not decode as a message.
         let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
         let Some(Cell(words)) = self.cell(latest) else {
             return false;
         };
         let at = words[AT].load(Ordering::Relaxed);
-        // A message that a call has joined already has the call's number beside the kind.
+        // In a message that already has a call merged into it, the word also holds the call's number, so it matches neither arm.
         match words[WHAT].load(Ordering::Relaxed) {
             SENT if at == began => {}
             RECEIVED if at >= began => words[EXTRA].store(began, Ordering::Relaxed),
@@ -272,17 +272,17 @@ impl EventRing {
     }
 }
 
-/// What a tape holds.
+/// The decoded contents of a tape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// In the order in which they were written.
     pub events: Vec<Event>,
-    /// How many older ones the ring has forgotten, a message and its call that shared a cell counted once.
+    /// The number of older events that were overwritten; a message and its call in one cell count once.
     pub lost: u64,
 }
 
 impl Node {
-    /// This rank's tape of at most so many events, told to the launcher; `None` if there is one already or no memory for it.
+    /// Creates this rank's tape of at most `events` events and publishes it to the launcher; `None` if there is one already or no memory for it.
     pub fn tape(&self, events: u32) -> Option<EventRing> {
         let head: Held<EventRingHead> = self
             .held(self.rank(), std::mem::offset_of!(Control, tape))
@@ -293,7 +293,7 @@ impl Node {
         let len = (events as usize).checked_mul(size_of::<Cell>())?;
         let block = self.alloc(len, align_of::<Cell>())?;
         let place = block.place().0;
-        // It is read after this process has ended.
+        // The launcher reads it after this process has ended.
         block.abandon();
         let clock = Clock::choose();
         head.tell(
@@ -320,12 +320,12 @@ impl Node {
 pub struct Player {
     segment: Arc<Segment>,
     layout: Layout,
-    /// What the ticks of ranks that counted mean.
+    /// Converts the ticks of ranks whose clock is the counter.
     line: Option<Line>,
 }
 
 impl Player {
-    /// For the node's memory; `None` if it is none.
+    /// A player for the node's memory; `None` if `fd` is not a node's memory.
     pub fn new(fd: impl AsFd) -> Option<Player> {
         let layout = read_head(&fd).ok()?;
         let segment = map(&fd, layout.total()).ok()?;
@@ -347,7 +347,7 @@ impl Player {
         Some(&control.tape)
     }
 
-    /// Plays the tape of a local rank; `None` if it has none.
+    /// Decodes the tape of a local rank; `None` if it has none.
     pub fn play(&self, rank: u32) -> Option<Played> {
         let head = self.head(rank)?;
         let (place, cells) = head.place();
@@ -355,7 +355,7 @@ impl Player {
         let len = usize::try_from(cells)
             .ok()?
             .checked_mul(size_of::<Cell>())?;
-        // What a rank wrote is checked before it is used, as everywhere.
+        // Values that a rank wrote are checked before use, as everywhere.
         if cells == 0 || self.layout.owner(place, len) != Some(rank) {
             return None;
         }

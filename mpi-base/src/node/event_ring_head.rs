@@ -1,6 +1,6 @@
-//! Where a rank's tape is: the part of its control page that tells of it.
+//! The descriptor of a rank's tape, in its control page.
 //!
-//! The owner tells of its tape once, and then only how many cells it has written; zeroes are a rank that has no tape.
+//! The owner publishes its tape's location once, and afterwards only the number of cells written; all zeroes is a rank that has no tape.
 #![allow(unsafe_code)]
 
 use super::clock::Moment;
@@ -12,12 +12,12 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// A moment on the tape's clock and on the kernel's; zeroes if that is one clock.
+    /// A moment on the tape's clock and on the kernel's; zeroes if both are the same clock.
     ticks: AtomicU64,
     ns: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl Shared for EventRingHead {}
 
 impl std::fmt::Debug for EventRingHead {
@@ -27,12 +27,12 @@ impl std::fmt::Debug for EventRingHead {
 }
 
 impl EventRingHead {
-    /// Whether the rank has a tape.
+    /// Returns true if the rank has a tape.
     pub(super) fn is_told(&self) -> bool {
         self.cells.load(Ordering::Relaxed) != 0
     }
 
-    /// The tape is at this place and has so many cells; its times are ticks if there is a moment on both clocks.
+    /// Publishes the tape's offset and number of cells; `moment` is `Some` if its times are ticks.
     pub(super) fn tell(&self, place: u64, cells: u64, moment: Option<Moment>) {
         self.place.store(place, Ordering::Relaxed);
         if let Some(moment) = moment {
@@ -42,26 +42,26 @@ impl EventRingHead {
         self.cells.store(cells, Ordering::Release);
     }
 
-    /// The tape's place and how many cells it has.
+    /// The tape's offset and number of cells.
     pub(super) fn place(&self) -> (u64, u64) {
         let cells = self.cells.load(Ordering::Acquire);
         (self.place.load(Ordering::Relaxed), cells)
     }
 
-    /// So many cells have been written, and are whole.
+    /// Publishes the number of cells written, all of which are complete.
     #[inline]
     pub(super) fn set_written(&self, written: u64) {
         // SYNC POINT tape.written
         self.written.store(written, Ordering::Release);
     }
 
-    /// How many cells have been written; those are whole.
+    /// The number of cells written, all of which are complete.
     pub(super) fn written(&self) -> u64 {
         // SYNC POINT tape.written
         self.written.load(Ordering::Acquire)
     }
 
-    /// When the tape began, if its times are ticks.
+    /// The moment at which the tape began, if its times are ticks.
     pub(super) fn moment(&self) -> Option<Moment> {
         let ticks = self.ticks.load(Ordering::Acquire);
         let ns = self.ns.load(Ordering::Relaxed);

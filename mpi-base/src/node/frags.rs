@@ -1,11 +1,11 @@
 //! Pooled fragments: payloads too long for a ring's byte part, in the sender's private area.
 //!
-//! Which side touches what: a fragment's state word says [`FREE`] or [`OUT`].
-//! The owner sets `OUT`, fills the fragment and names it in a ring cell; the receiver reads it and sets `FREE`; then it is the owner's again.
-//! The owner finds fragments that came back by looking at the oldest one out, so it needs no queue shared with any process.
+//! Ownership: a fragment's state word is [`FREE`] or [`OUT`].
+//! The owner sets `OUT`, fills the fragment and sends its token in a ring cell; the receiver reads it and sets `FREE`; then the owner may reuse it.
+//! The owner finds returned fragments by polling the oldest outstanding one, so it needs no queue shared with other processes.
 //!
 //! SYNC POINT `frags.back`: the receiver's store of `FREE` (Release) is read by the owner (Acquire) before it fills the fragment again.
-//! The way there is SYNC POINT `ring.cell`.
+//! The fragment is handed to the receiver by SYNC POINT `ring.cell`.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -24,9 +24,9 @@ pub struct FragPool {
     segment: Arc<Segment>,
     layout: Layout,
     rank: u32,
-    /// Never used yet or known to be back; the last one in is the warmest.
+    /// Never used or known to be returned; the last one pushed is most likely cached.
     free: Vec<u32>,
-    /// Out, oldest first, and to which rank.
+    /// Outstanding fragments, oldest first, and the rank each was sent to.
     out: VecDeque<(u32, u32)>,
 }
 
@@ -42,14 +42,14 @@ impl FragPool {
         }
     }
 
-    /// The longest payload of a fragment.
+    /// The length of a fragment in bytes.
     pub fn frag_len(&self) -> usize {
         self.layout.sizes.frag_len as usize
     }
 
-    /// Has `fill` write `len` bytes into a fragment meant for rank `to`; the answer is the token for the ring cell.
+    /// Calls `fill` to write `len` bytes into a fragment for rank `to`; returns the token for the ring cell.
     ///
-    /// `None` if all fragments are out or `len` is longer than a fragment.
+    /// `None` if all fragments are outstanding or `len` exceeds the fragment length.
     pub fn fill(&mut self, to: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
         if len > self.frag_len() {
             return None;
@@ -58,12 +58,12 @@ impl FragPool {
         let at = self.segment.range(self.layout.frag(self.rank, frag), len)?;
         self.state(frag)?.store(OUT, Ordering::Relaxed);
         self.out.push_back((frag, to));
-        // SAFETY: in the segment; the state word says that the fragment is ours, and SYNC POINT frags.back that its reader is through.
+        // SAFETY: inside the segment; `next_free` returned the fragment as unused or as returned by its reader (SYNC POINT frags.back), so no other process accesses it.
         fill(unsafe { std::slice::from_raw_parts_mut(at.as_ptr(), len) });
         Some(frag.into())
     }
 
-    /// Whether a fragment could be had now.
+    /// Returns true if a fragment is available now.
     pub fn has_free(&mut self) -> bool {
         match self.next_free() {
             Some(frag) => {
@@ -74,13 +74,13 @@ impl FragPool {
         }
     }
 
-    /// Which rank holds the fragment that has been out longest.
+    /// The rank that holds the oldest outstanding fragment.
     pub fn slowest(&self) -> Option<u32> {
         self.out.front().map(|&(_, to)| to)
     }
 
     fn next_free(&mut self) -> Option<u32> {
-        // The oldest that is back is better than a fresh one: few fragments in turn stay in the cache.
+        // A returned oldest fragment is better than a fresh one: reusing few fragments in turn keeps them in the cache.
         if let Some(&(frag, _)) = self.out.front()
             && self.is_back(frag)
         {
@@ -88,7 +88,7 @@ impl FragPool {
             return Some(frag);
         }
         self.free.pop().or_else(|| {
-            // One slow receiver must not hold up the fragments of the others.
+            // A slow receiver must not block the fragments held by the others.
             let at = self.out.iter().position(|&(frag, _)| self.is_back(frag))?;
             self.out.remove(at).map(|(frag, _)| frag)
         })
@@ -105,9 +105,9 @@ impl FragPool {
     }
 }
 
-/// Shows `len` bytes of the fragment that rank `owner` named by `token` to `f`, then gives the fragment back.
+/// Calls `f` on the `len` bytes of the fragment that rank `owner` named by `token`, then returns the fragment.
 ///
-/// `None`, and nothing touched, if the pair names no fragment that is out.
+/// Returns `None` and touches nothing if the pair names no outstanding fragment.
 pub(super) fn read<R>(
     segment: &Segment,
     layout: &Layout,
@@ -126,7 +126,7 @@ pub(super) fn read<R>(
     if state.load(Ordering::Relaxed) != OUT {
         return None;
     }
-    // SAFETY: in the segment; the cell that carried the token made the fragment ours until the store below.
+    // SAFETY: inside the segment; the cell that carried the token gave this process the fragment until the store below (SYNC POINT ring.cell).
     let result = f(unsafe { std::slice::from_raw_parts(at.as_ptr(), len) });
     // SYNC POINT frags.back
     state.store(FREE, Ordering::Release);

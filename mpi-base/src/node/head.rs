@@ -1,6 +1,6 @@
 //! The header of a node's segment: the numbers from which every process computes the same [`Layout`].
 //!
-//! Written once by the maker of the segment, before any other process has its descriptor; read by each that maps it.
+//! Written once by the creator of the segment, before any other process has its descriptor; read by each process that maps it.
 #![allow(unsafe_code)]
 
 use std::os::fd::AsFd;
@@ -14,7 +14,7 @@ use crate::mem::{PAGE, Segment, Shared};
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTCULL");
 pub(super) const VERSION: u32 = 3;
 
-/// What an attaching process needs to know about the segment.
+/// The fields that an attaching process reads.
 #[repr(C)]
 pub(super) struct Head {
     magic: AtomicU64,
@@ -27,12 +27,12 @@ pub(super) struct Head {
     arena_len: AtomicU64,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl Shared for Head {}
 
 const _: () = assert!(size_of::<Head>() <= PAGE);
 
-/// Fills the header of a fresh segment.
+/// Fills the header of a new segment.
 pub(super) fn write_head(fd: impl AsFd, nlocal: u32, sizes: Sizes) -> Result<(), NodeError> {
     let segment = map(fd, PAGE)?;
     let head = segment.at::<Head>(0).ok_or(NodeError::NotANode)?;
@@ -53,7 +53,7 @@ pub(super) fn map(fd: impl AsFd, bytes: usize) -> Result<Arc<Segment>, NodeError
         .map_err(|error| NodeError::Map { bytes, error })
 }
 
-/// The layout of a segment that another process made.
+/// Reads and checks the layout of a segment that another process created.
 pub(super) fn read_head(fd: impl AsFd) -> Result<Layout, NodeError> {
     let segment = Segment::map(fd, PAGE).map_err(|_| NodeError::NotANode)?;
     let head = segment.at::<Head>(0).ok_or(NodeError::NotANode)?;

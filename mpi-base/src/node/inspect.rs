@@ -1,4 +1,4 @@
-//! The public part of a node's memory, for tools outside the job: header and control pages.
+//! The public part of a node's memory, header and control pages, for tools outside the job.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
 use crate::state::StatePage;
 
-/// A node's public part as a tool outside the job sees it: which ranks are there and what each is doing.
+/// A read view of a node's public part: which ranks have attached and what each is doing.
 #[derive(Debug)]
 pub struct Inspection {
     segment: Arc<Segment>,
@@ -18,7 +18,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Maps header and control pages only.
+    /// Maps only the header and the control pages.
     pub fn open(fd: impl AsFd) -> Result<Inspection, NodeError> {
         let layout = read_head(&fd)?;
         let segment = map(&fd, layout.public_len())?;
@@ -28,12 +28,12 @@ impl Inspection {
         })
     }
 
-    /// How many ranks the node was laid out for, whether they have come or not.
+    /// The number of ranks that the node was laid out for, attached or not.
     pub fn nlocal(&self) -> u32 {
         self.nlocal
     }
 
-    /// The process number of a rank, once it has attached.
+    /// The process number of a rank, once it has claimed its rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)

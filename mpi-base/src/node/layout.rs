@@ -1,18 +1,18 @@
-//! Where everything lies in a node's segment.
+//! The layout of a node's segment.
 //!
 //! ```text
 //! header | control page of each rank | ring of each ordered pair | private area of each rank
 //!                                                                  [ fragment states | fragments | arena ]
 //! ```
 //!
-//! Every address follows from the five numbers of [`Sizes`] and the number of ranks; the segment holds those and no pointers.
-//! Rings to the same receiver lie side by side.
-//! Nothing costs memory before its first touch, so rings between ranks that never talk are free.
+//! Every offset follows from the five numbers of [`Sizes`] and the number of ranks; the segment stores those and no pointers.
+//! Rings to the same receiver are adjacent.
+//! Memory is allocated only on first access, so rings between ranks that never communicate are free.
 
 use crate::mem::PAGE;
 use crate::ring::Shape;
 
-/// The generous sizes of a node's parts.
+/// The sizes of a node's parts; generous, because unused parts cost only addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Cells in each ring.
@@ -28,13 +28,13 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// What suits `nlocal` ranks: few ranks get deep rings; many get shallow ones, because all pairs may talk.
+    /// The sizes for `nlocal` ranks: few ranks get deep rings; many ranks get shallow ones, because all pairs may communicate.
     ///
-    /// Of the ring between two of few ranks usually a part is used, and all of it where that is found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
-    /// what is not used costs addresses and no memory.
+    /// With few ranks a pair normally uses part of its ring, and all of it where that was found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
+    /// the unused part costs addresses and no memory.
     ///
-    /// If all pairs talk, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
-    /// A window of 64 messages of three cells fits into 256: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with these.
+    /// If all pairs communicate, rings cost 5 MiB for 4 ranks, 13 if long data between all of them use whole rings, 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
+    /// A window of 64 messages of three cells fits into 256 cells: streams of 128 bytes made 2.4 GB/s with 128 cells and 3.4 with 256.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
             0..=4 => (256, 1 << 20),
@@ -56,17 +56,17 @@ impl Sizes {
 /// The largest number of ranks on one node.
 pub const MAX_LOCAL: u32 = crate::bitmap::BITS as u32;
 
-/// The bytes between two fragment state words: a pair of cache lines, as they have different readers.
+/// The distance between two fragment state words: a pair of cache lines, because they have different readers.
 pub(super) const FRAG_STATE: usize = 128;
 
 /// The checked layout of one segment; every offset it computes is inside `total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// How many ranks share the segment, from 1 to [`MAX_LOCAL`].
+    /// The number of ranks that share the segment, from 1 to [`MAX_LOCAL`].
     pub nlocal: u32,
-    /// The sizes of the parts, as the segment's head keeps them.
+    /// The sizes of the parts, as stored in the segment's header.
     pub sizes: Sizes,
-    /// The cells and bytes of every ring, checked: of [`Sizes::ring_cells`] and [`Sizes::ring_bytes`].
+    /// The cells and bytes of every ring: [`Sizes::ring_cells`] and [`Sizes::ring_bytes`], checked.
     pub ring_shape: Shape,
     ring_stride: usize,
     rings_at: usize,
@@ -78,7 +78,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout, unless a number is out of its range or the whole beyond an address space.
+    /// Computes the layout; `None` if a number is out of its range or the total exceeds an address space.
     pub fn new(nlocal: u32, sizes: Sizes) -> Option<Layout> {
         if nlocal == 0 || nlocal > MAX_LOCAL {
             return None;
@@ -102,7 +102,7 @@ impl Layout {
         let arena_at = page(frags_at + sizes.frags as usize * sizes.frag_len as usize)?;
         let area_len = page(arena_at.checked_add(usize::try_from(sizes.arena_len).ok()?)?)?;
         let total = area_len.checked_mul(n)?.checked_add(areas_at)?;
-        // Linux gives a process 47 bits of addresses; half of them is far beyond any use of ours.
+        // Linux gives a process 47 bits of addresses; half of them is far beyond any use of this library.
         (total < 1 << 46).then_some(Layout {
             nlocal,
             sizes,
@@ -117,12 +117,12 @@ impl Layout {
         })
     }
 
-    /// The length of the node's file in bytes; most of it is never touched.
+    /// The length of the node's file without the annex, in bytes; most of it is never touched.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// The part that tools outside the job need: header and control pages.
+    /// The length of the part for tools outside the job: header and control pages.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }
@@ -155,7 +155,7 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// The rank whose arena holds all of the `len` bytes at `offset`, if any does.
+    /// The rank whose arena contains all of the `len` bytes at `offset`, if any.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;

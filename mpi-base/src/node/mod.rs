@@ -1,14 +1,14 @@
-//! The memory that the processes of one job share on one node.
+//! The shared memory segment of one job on one node.
 //!
-//! One sparse memfd holds everything (see `layout`): a header, a control page for each rank, a ring for each ordered pair,
-//! and a private area for each rank with its pooled fragments and its arena.
-//! The launcher or the first process makes it with [`Node::create`]; each rank comes with [`Node::attach`],
-//! whether it is a process or one of several threads of a process. A process that must know first that no other process has
-//! its place takes it with [`Node::claim`] and joins later.
+//! One sparse memfd holds everything (see `layout`): a header, a control page per rank, a ring per ordered pair of ranks,
+//! and a private area per rank with its pooled fragments and its arena.
+//! The launcher or the first process creates it with [`Node::create`]; each rank joins with [`Node::attach`],
+//! whether it is a process or one of several threads of a process. A process that must first know that no other process has
+//! the same local rank takes it with [`Node::claim`] and joins later.
 //!
-//! Which rank touches what: a rank claims its control page once and for all, in one compare-and-swap, and by that becomes
-//! the only producer of the rings from it, the only consumer of the rings to it, and the only one that hands out its arena.
-//! Nothing in the segment is a pointer; every index read from it is checked against the layout before use.
+//! Ownership: a rank claims its control page permanently, with one compare-and-swap, and thereby becomes
+//! the only producer of the rings from it, the only consumer of the rings to it, and the only allocator in its arena.
+//! The segment holds no pointers; every index read from it is checked against the layout before use.
 #![allow(unsafe_code)]
 
 mod annex;
@@ -51,7 +51,7 @@ use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
 
-/// A node's memory as one of its ranks sees it; a value that may be cloned, all clones being the same rank.
+/// A node's memory from the point of view of one of its ranks; all clones are the same rank.
 #[derive(Clone)]
 pub struct Node(Arc<Attached>);
 
@@ -62,11 +62,11 @@ struct Attached {
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
     annex: Annex,
-    /// Which ends of which rings are handed out, one bit for each peer: producers, consumers; then the pool.
+    /// The ring ends that have been handed out, by peer: producers and consumers; and whether the pool has been.
     taken: Mutex<Taken>,
-    /// By rank, whose memory has been found readable, and their process numbers.
+    /// The process number of each rank whose memory has been found readable.
     readable: Box<[OnceLock<u32>]>,
-    /// The word that peers read to see whether they may read this process's memory; its address is published.
+    /// The word that peers probe to find out whether they can read this process's memory; its address is published.
     _word: Box<AtomicU64>,
 }
 
@@ -77,11 +77,11 @@ struct Taken {
     frags: bool,
 }
 
-/// A local rank that is this process's and that its neighbours do not see yet.
+/// A local rank that belongs to this process and is not yet visible to its neighbours.
 pub struct Claim {
     segment: Arc<Segment>,
     layout: Layout,
-    /// How long the memory's file is.
+    /// The length of the memory file in bytes.
     file: usize,
     rank: u32,
 }
@@ -98,7 +98,7 @@ impl Claim {
         self.rank
     }
 
-    /// Joins the node.
+    /// Joins the node: publishes this rank as ready.
     pub fn join(self) -> Result<Node, NodeError> {
         let Claim {
             segment,
@@ -141,16 +141,16 @@ impl Claim {
 }
 
 impl Node {
-    /// Makes the shared memory of `nlocal` ranks, with sizes that suit the number.
+    /// Creates the shared memory of `nlocal` ranks, with sizes chosen for that number.
     pub fn create(nlocal: u32) -> Result<OwnedFd, NodeError> {
         let mut sizes = Sizes::for_ranks(nlocal);
-        // Where addresses are limited (ulimit -v), arenas shrink until all of it is a quarter of the limit.
+        // If the address space is limited (ulimit -v), arenas shrink until all of them take a quarter of the limit.
         let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
         let share = limit.map_or(u64::MAX, |limit| limit / 4);
         while sizes.arena_len > 1 << 20 && sizes.arena_len.saturating_mul(nlocal.into()) > share {
             sizes.arena_len /= 2;
         }
-        // Where files are limited (ulimit -f), as the memory's file is, arenas and pools shrink until it fits.
+        // If file sizes are limited (ulimit -f), which includes memory files, arenas and pools shrink until the file fits.
         let fits = |sizes| match Layout::new(nlocal, sizes) {
             Some(layout) => fits_file_limit(layout.total() as u64).is_ok(),
             None => true,
@@ -165,11 +165,11 @@ impl Node {
         Node::create_with(nlocal, sizes)
     }
 
-    /// Makes the shared memory of `nlocal` ranks with sizes of the caller's.
+    /// Creates the shared memory of `nlocal` ranks with the given sizes.
     pub fn create_with(nlocal: u32, sizes: Sizes) -> Result<OwnedFd, NodeError> {
         let layout = Layout::new(nlocal, sizes).ok_or(NodeError::Sizes { nlocal })?;
         let bytes = layout.total();
-        // Large blocks have room behind everything else, unless the length of files is limited.
+        // The annex for large blocks follows the rest of the file, unless file sizes are limited.
         let all = bytes as u64 + u64::from(nlocal) * annex::LEN as u64;
         let all = match fits_file_limit(all) {
             Ok(()) => all,
@@ -181,12 +181,12 @@ impl Node {
         Ok(fd)
     }
 
-    /// Joins as local rank `rank`; the mapping stays when the descriptor is closed.
+    /// Joins as local rank `rank`; the mapping remains valid when the descriptor is closed.
     pub fn attach(fd: impl AsFd, rank: u32) -> Result<Node, NodeError> {
         Node::claim(fd, rank)?.join()
     }
 
-    /// Takes local rank `rank` for this process, to the end of the memory; the mapping stays when the descriptor is closed.
+    /// Claims local rank `rank` for this process, for the lifetime of the memory; the mapping remains valid when the descriptor is closed.
     pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
         let nlocal = layout.nlocal;
@@ -210,12 +210,12 @@ impl Node {
         })
     }
 
-    /// Our own rank on this node.
+    /// This process's rank on the node.
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// How many ranks the node has, attached or not.
+    /// The number of ranks of the node, attached or not.
     pub fn nlocal(&self) -> u32 {
         self.0.layout.nlocal
     }
@@ -230,34 +230,34 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, inbox))
     }
 
-    /// Our own inbox, with the bell we sleep on.
+    /// This rank's own inbox, with the doorbell that it sleeps on.
     pub fn my_inbox(&self) -> &Held<Inbox> {
         &self.0.inbox
     }
 
-    /// The state page of a rank; ours to write, others' to read.
+    /// The state page of a rank; written by that rank, read by others.
     pub fn state(&self, rank: u32) -> Result<Held<StatePage>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, state))
     }
 
-    /// What a rank offers to a rank that sends to it.
+    /// The copies that a rank offers to share with the ranks that send to it.
     pub fn offers(&self, rank: u32) -> Result<Held<Offers>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, offers))
     }
 
-    /// Which rank a rank is helping; ours to write, others' to read.
+    /// Which rank's copy a rank is helping with; written by that rank, read by others.
     pub fn helping(&self, rank: u32) -> Result<Held<Helping>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
 
-    /// The process number of a rank as this process knows it, once it has attached.
+    /// The process number that a rank has published, from its own process namespace, once it has claimed its rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)
     }
 
-    /// The process number of a rank if its memory can really be read from here: tried until it could be read once,
-    /// for the system does not take that back, and communicators ask again and again.
+    /// The process number of a rank if its memory can be read from this process. The probe is repeated until it succeeds once and then cached,
+    /// because the system does not revoke the permission and every new communicator asks.
     pub fn readable_pid(&self, rank: u32) -> Option<u32> {
         let known = self.0.readable.get(rank as usize)?;
         if let Some(pid) = known.get() {
@@ -267,8 +267,8 @@ impl Node {
         Some(*known.get_or_init(|| pid))
     }
 
-    /// Whether the process of a rank has certainly ended. Asked only of those whose memory could be read by their process number,
-    /// since elsewhere that number may be another process's, or none here.
+    /// Returns true if the process of a rank has certainly ended. Tests only ranks whose memory has been read under their process number,
+    /// because otherwise that number may denote another process, or none, in this namespace.
     pub fn has_ended(&self, rank: u32) -> bool {
         let known = self.0.readable.get(rank as usize).and_then(OnceLock::get);
         let pid = known.and_then(|pid| i32::try_from(*pid).ok());
@@ -278,16 +278,16 @@ impl Node {
         })
     }
 
-    /// Whether a rank has attached, so that it can be read from here if the system allows it.
+    /// Returns true if a rank has attached, so that it can be read from here if the system allows it.
     fn is_attached(&self, rank: u32) -> bool {
         // SYNC POINT node.ready
         let ready = |c: &Control| c.presence.ready.load(Ordering::Acquire) != 0;
         self.control(rank).is_some_and(ready)
     }
 
-    /// Waits until a rank has attached, which it does without help from others; false if that is not so before the time.
+    /// Waits until a rank has attached, which it does without help from others; returns false if it has not by the time `before`.
     pub fn await_attached(&self, rank: u32, before: Instant) -> bool {
-        /// No process rings for it; a rank is on its way for some milliseconds.
+        /// No process rings on attach; attaching takes some milliseconds.
         const NAP: Duration = Duration::from_micros(50);
         while !self.is_attached(rank) {
             if Instant::now() >= before {
@@ -309,23 +309,23 @@ impl Node {
         cma::probe(pid, address, word).then_some(pid)
     }
 
-    /// The writing end of the ring to `to`; handed out once.
+    /// The writing end of the ring to rank `to`; handed out once.
     pub fn producer(&self, to: u32) -> Result<Producer, NodeError> {
         self.end(self.rank(), to, "writing end", |taken| &mut taken.producers)
-            // SAFETY: our claim on the rank and the mark in `taken` make it the only one.
+            // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only producer.
             .map(|memory| unsafe { Producer::new(memory) })
     }
 
-    /// The reading end of the ring from `from`; handed out once.
+    /// The reading end of the ring from rank `from`; handed out once.
     pub fn consumer(&self, from: u32) -> Result<Consumer, NodeError> {
         self.end(from, self.rank(), "reading end", |taken| {
             &mut taken.consumers
         })
-        // SAFETY: our claim on the rank and the mark in `taken` make it the only one.
+        // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only consumer.
         .map(|memory| unsafe { Consumer::new(memory) })
     }
 
-    /// Our pool of fragments; handed out once.
+    /// This rank's pool of fragments; handed out once.
     pub fn frags(&self) -> Result<FragPool, NodeError> {
         let rank = self.rank();
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -339,7 +339,7 @@ impl Node {
         ))
     }
 
-    /// Shows a fragment of `owner`'s pool to `f` and gives it back; `None` if `token` and `len` name none.
+    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment; `None` if `token` and `len` name none.
     #[inline]
     pub fn read_frag<R>(
         &self,
@@ -391,7 +391,7 @@ impl Node {
             .segment
             .range(self.0.layout.ring(from, to), shape.footprint())
             .ok_or(no_such)?;
-        // SAFETY: page-aligned, inside the segment that the Arc keeps, and the layout gives it to nothing else.
+        // SAFETY: page-aligned, inside the segment that the Arc keeps mapped, and `Layout` assigns this range to no other part.
         Ok(unsafe { RingMemory::at(base, shape, Arc::clone(&self.0.segment) as _) })
     }
 }
@@ -411,13 +411,13 @@ impl Drop for Attached {
     }
 }
 
-/// How long a file is.
+/// The length of a file in bytes.
 fn file_len(fd: impl AsFd) -> Option<usize> {
     let size = rustix::fs::fstat(fd).ok()?.st_size;
     usize::try_from(size).ok()
 }
 
-/// A word that is unlikely to lie at the same address of another process.
+/// A word that is unlikely to be stored at the same address in another process.
 fn random_word(rank: u32) -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((std::process::id(), rank))

@@ -1,4 +1,4 @@
-//! Claims about a node's memory, with ranks that are threads or plain values of one process.
+//! Tests of a node's memory, with ranks that are threads or plain values of one process.
 #![allow(unsafe_code)]
 
 use super::head::Head;
@@ -65,7 +65,7 @@ fn what_is_not_a_node_is_refused() {
     let head = Segment::map(&file, PAGE).unwrap();
     let nlocal = &head.at::<Head>(0).unwrap().nlocal;
     nlocal.store(60, Ordering::Relaxed);
-    // The file is too short for sixty ranks, so nothing of it is believed.
+    // The file is too short for sixty ranks, so the header is rejected.
     assert!(matches!(Node::attach(&file, 0), Err(NodeError::Map { .. })));
     nlocal.store(u32::MAX, Ordering::Relaxed);
     assert!(matches!(
@@ -96,7 +96,7 @@ fn a_message_and_a_fragment_cross_the_node() {
         Body::Here(_) => None,
     });
     assert_eq!(seen, Polled::Got(Some(true)));
-    // It is back now, so it is not handed out by us a second time.
+    // The fragment has been returned, so the reader must not return it a second time.
     assert_eq!(nodes[1].read_frag(0, token, 1, |_| ()), None);
 }
 
@@ -168,13 +168,13 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
         let bytes = nodes[1].resolve(block.place(), len).unwrap();
         // SAFETY: only this test knows the block.
         unsafe { std::slice::from_raw_parts_mut(bytes, len) }.fill(0xff);
-        // SAFETY: as above.
+        // SAFETY: only this test knows the block.
         assert_eq!(unsafe { block.as_ptr().add(len - 1).read() }, 0xff);
         let place = block.place();
         drop(block);
         let again = nodes[0].alloc(len, 64).unwrap();
         assert_eq!(again.place(), place);
-        // SAFETY: as above.
+        // SAFETY: only this test knows the block.
         let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
         assert!(bytes.iter().all(|&b| b == 0));
         let words = nodes[1].shared::<AtomicU64>(again.place(), 1).unwrap();
@@ -195,7 +195,7 @@ fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
         drop(block);
         let again = nodes[0].alloc(len, 64).unwrap();
         assert_eq!(again.place(), place);
-        // SAFETY: as above.
+        // SAFETY: only this test knows the block.
         let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
         assert!(bytes.iter().all(|&b| b == 0), "{used}");
     }

@@ -1,9 +1,9 @@
-//! Listings for `mpi-info`, in the two shapes that users of `ompi_info` and its scripts know.
+//! Listings for `mpi-info`, in the two formats of `ompi_info`, which users and scripts know.
 
 use super::{About, Kind, Params};
 use std::fmt::Write;
 
-/// How a listing looks.
+/// The format of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Labels right-aligned in 24 columns, help on the next line.
@@ -12,7 +12,7 @@ pub enum Style {
     Parsable,
 }
 
-/// One parameter with its value, source, level, type and help, each line ended by a newline.
+/// Lists one parameter with its value, source, level, type and help, each line ended by a newline.
 pub fn list(about: &About, params: &Params, style: Style) -> String {
     match style {
         Style::Readable => readable(about, params),
@@ -20,7 +20,7 @@ pub fn list(about: &About, params: &Params, style: Style) -> String {
     }
 }
 
-/// A framework's own parameters stand under the component name "base", as in Open MPI.
+/// A framework's own parameters are listed under the component name "base", as in Open MPI.
 fn component(about: &About) -> &str {
     if about.component.is_empty() {
         "base"

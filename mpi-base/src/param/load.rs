@@ -1,4 +1,4 @@
-//! Where values come from: the environment and the two files, merged once into a [`Params`].
+//! Loading of parameter values: the environment and the two files, merged once into a [`Params`].
 
 use super::value::Value;
 use super::{About, Param, ParamError};
@@ -8,16 +8,16 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The environment variable of a parameter is this and its name.
+/// The prefix of a parameter's environment variable.
 pub const PREFIX: &str = "PORTCULLIS_MCA_";
 
-/// Names, separated by commas, of the parameters in the environment that `mpirun --mca` put there.
+/// Environment variable that lists the parameters set by `mpirun --mca`, separated by commas.
 pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 
-/// Where a value came from; the greater one wins.
+/// The source of a value; the greater one takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
-    /// No source has set it; the value is the one in the declaration.
+    /// No source has set it; the value is the declared default.
     Default,
     /// `<prefix>/etc/portcullis-mca-params.conf`.
     SystemFile(String),
@@ -42,17 +42,17 @@ impl fmt::Display for Source {
     }
 }
 
-/// The parameter files; one that does not exist says nothing.
+/// The parameter files; one that does not exist sets nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     /// `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// `<prefix>/etc/portcullis-mca-params.conf`; weaker than the user's, `None` if the installation is unknown.
+    /// `<prefix>/etc/portcullis-mca-params.conf`; the user's file takes precedence; `None` if the installation is unknown.
     pub system: Option<PathBuf>,
 }
 
 impl Files {
-    /// The usual places below a home directory and an installation prefix.
+    /// The usual files below a home directory and an installation prefix.
     pub fn standard(home: Option<&Path>, prefix: Option<&Path>) -> Files {
         Files {
             user: home.map(|home| home.join(".portcullis/mca-params.conf")),
@@ -67,7 +67,7 @@ struct Setting {
     source: Source,
 }
 
-/// What the user has set, merged.
+/// The user's settings, merged.
 #[derive(Clone, Debug, Default)]
 pub struct Params {
     settings: BTreeMap<String, Setting>,
@@ -77,7 +77,7 @@ pub struct Params {
 impl Params {
     /// Merges the environment and the files.
     ///
-    /// Nothing in them can make this fail: what could not be understood is kept in [`Params::complaints`].
+    /// It cannot fail: lines and files that could not be parsed or read are collected in [`Params::complaints`].
     pub fn load(env: impl IntoIterator<Item = (OsString, OsString)>, files: &Files) -> Params {
         let mut params = Params::default();
         let mut from_mpirun = BTreeSet::new();
@@ -109,8 +109,8 @@ impl Params {
 
     /// Merges this process's environment and the usual files; `prefix` is the installation, if it is known.
     ///
-    /// A program that has more rights than its user ([`environment`]) takes nothing of its user's: only the
-    /// installation's file counts, or a user could have it load a plugin of his own.
+    /// A program that has more rights than its user ([`environment`]) ignores the user's settings: only the
+    /// installation's file counts, because otherwise a user could make it load a plugin of his own.
     pub fn from_process(prefix: Option<&Path>) -> Params {
         let home = environment::var("HOME").filter(|home| !home.is_empty());
         Params::load(
@@ -119,7 +119,7 @@ impl Params {
         )
     }
 
-    /// Sets a value unless a stronger source has already done so; of equal sources the later wins.
+    /// Sets a value unless a stronger source has already set it; of equal sources the later takes precedence.
     pub fn set(&mut self, name: &str, value: &str, source: Source) {
         match self.settings.get(name) {
             Some(present) if present.source > source => {}
@@ -137,7 +137,7 @@ impl Params {
         T::parse(self.text(about)).map_err(|expected| self.malformed(about, expected))
     }
 
-    /// Whether the value of a parameter is of its kind.
+    /// Checks that the value of a parameter is of its kind.
     pub fn check(&self, about: &About) -> Result<(), ParamError> {
         let checked = about.kind.check(self.text(about));
         checked.map_err(|expected| self.malformed(about, expected))
@@ -152,33 +152,33 @@ impl Params {
         }
     }
 
-    /// The value of a parameter as it is written.
+    /// The value of a parameter as text.
     pub fn text<'a>(&'a self, about: &'a About) -> &'a str {
         self.setting(about)
             .map_or(about.default, |setting| &setting.value)
     }
 
-    /// Where the value of a parameter comes from.
+    /// The source of a parameter's value.
     pub fn source(&self, about: &About) -> Source {
         self.setting(about)
             .map_or(Source::Default, |setting| setting.source.clone())
     }
 
-    /// Users set few, so looking at each costs less than making a key.
+    /// Users set few parameters, so a linear search costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))
             .map(|(_, setting)| setting)
     }
 
-    /// Everything that is set anywhere, by name: `(name, value, source)`.
+    /// All settings, by name: `(name, value, source)`.
     pub fn settings(&self) -> impl Iterator<Item = (&str, &str, &Source)> {
         self.settings
             .iter()
             .map(|(name, setting)| (name.as_str(), setting.value.as_str(), &setting.source))
     }
 
-    /// What could not be understood in the files.
+    /// Lines that could not be parsed and files that could not be read.
     pub fn complaints(&self) -> &[ParamError] {
         &self.complaints
     }
@@ -187,7 +187,7 @@ impl Params {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
             Ok(bytes) => text::from_bytes(&bytes),
-            // A home that may not be looked into is as good as one without a file.
+            // An inaccessible home directory counts as one without a file.
             Err(error)
                 if matches!(
                     error.kind(),

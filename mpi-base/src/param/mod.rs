@@ -1,19 +1,19 @@
-//! Parameters: every knob of the library is a value with its name, type, default, help and level in one place.
+//! Parameters: each setting of the library declares its name, type, default, help and level in one place.
 //!
-//! A component declares its knobs as `static`s of [`Param<T>`]; the type `T` says how a text becomes a value.
-//! What the user has set is a [`Params`], loaded once from the environment and two files and then handed about as a value,
+//! A component declares its parameters as `static`s of [`Param<T>`]; the type `T` defines how text is parsed.
+//! The user's settings are a [`Params`], loaded once from the environment and two files and then passed around as a value,
 //! so that four ranks in one test process can have four different settings.
 //!
-//! Sources, strongest first (the order users know from Open MPI):
-//! 1. `mpirun --mca name value`, which reaches a rank as environment plus a marker ([`MARKER`]) that tells it from 2;
+//! Sources, strongest first (in Open MPI's order):
+//! 1. `mpirun --mca name value`, which reaches a rank as an environment variable plus a marker ([`MARKER`]) that distinguishes it from 2;
 //! 2. the environment, `PORTCULLIS_MCA_name`;
 //! 3. `~/.portcullis/mca-params.conf`;
 //! 4. `<prefix>/etc/portcullis-mca-params.conf`;
 //! 5. the default in the declaration.
 //!
-//! Promise: a malformed value never stops a program by itself.
-//! The getter answers with a [`ParamError`] whose sentence names the parameter, the value, where it came from and what was expected;
-//! what to do about it is the caller's choice.
+//! Guarantee: a malformed value never ends a program by itself.
+//! The getter returns a [`ParamError`] whose message names the parameter, the value, its source and what was expected;
+//! the caller decides how to handle it.
 
 mod list;
 mod load;
@@ -28,18 +28,18 @@ pub use value::{Kind, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The readers that a parameter is for, 1 to 9: user, tuner, developer, each basic, detail and all.
+/// The audience of a parameter, 1 to 9: user, tuner, developer, each basic, detail and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(pub u8);
 
 impl Level {
-    /// The parameter is for users who run programs.
+    /// For users who run programs.
     pub const USER: Level = Level(1);
-    /// The parameter is for users who make programs faster on a machine.
+    /// For users who tune programs on a machine.
     pub const TUNER: Level = Level(4);
-    /// The parameter is for people who work on this library.
+    /// For developers of this library.
     pub const DEVELOPER: Level = Level(7);
-    /// Everything.
+    /// All parameters.
     pub const ALL: Level = Level(9);
 }
 
@@ -52,32 +52,32 @@ impl fmt::Display for Level {
     }
 }
 
-/// A parameter without its Rust type: what a listing needs, so that parameters of all types stand in one table.
+/// The untyped part of a parameter: what listings need, so that parameters of all types fit into one table.
 #[derive(Debug)]
 pub struct About {
-    /// The framework that reads it, `btl` or `coll`; the first part of its name.
+    /// The framework that reads it, such as `btl` or `coll`; the first part of its name.
     pub framework: &'static str,
-    /// Empty for what belongs to the framework itself, such as the selection `btl`.
+    /// Empty for a parameter of the framework itself, such as the selection `btl`.
     pub component: &'static str,
     /// Empty for the selection of a framework's components.
     pub name: &'static str,
     /// The default, written as a user would write it.
     pub default: &'static str,
-    /// What it does, for readers of the list of `mpi-info`.
+    /// What it does, for readers of `mpi-info`.
     pub help: &'static str,
-    /// Listings of a lower level leave it out.
+    /// Listings of a lower level omit it.
     pub level: Level,
-    /// What its values are; follows from the `T` of [`Param`].
+    /// The kind of its values, which follows from the `T` of [`Param`].
     pub kind: Kind,
 }
 
 impl About {
-    /// `<framework>_<component>_<name>`, without the parts that are empty.
+    /// `<framework>_<component>_<name>`, without empty parts.
     pub fn full_name(&self) -> String {
         self.parts().collect::<Vec<_>>().join("_")
     }
 
-    /// Whether this is its full name; asked for every parameter whenever a communicator is made, so nothing is put together.
+    /// Returns true if this is its full name; called for every parameter whenever a communicator is created, so it does not build the name.
     pub fn is_called(&self, name: &str) -> bool {
         let mut rest = Some(name);
         for (i, part) in self.parts().enumerate() {
@@ -96,14 +96,14 @@ impl About {
     }
 }
 
-/// A parameter whose values are read as `T`.
+/// A parameter whose values are parsed as `T`.
 pub struct Param<T> {
     about: About,
     value: PhantomData<fn() -> T>,
 }
 
 impl<T: Value> Param<T> {
-    /// Declares a parameter; meant for a `static`.
+    /// Declares a parameter; intended for a `static`.
     pub const fn new(
         framework: &'static str,
         component: &'static str,
@@ -148,13 +148,13 @@ impl<T> Param<T> {
 pub enum ParamError {
     /// A value that is not of the parameter's type.
     Malformed {
-        /// The parameter's full name, as [`About::full_name`] has it.
+        /// The parameter's full name, as [`About::full_name`] returns it.
         name: String,
         /// What the user wrote, unchanged.
         value: String,
-        /// Where they wrote it, so that they find it.
+        /// The value's source.
         source: Source,
-        /// What it could have been, as the subject of "… is expected".
+        /// The expected form, as the subject of "… is expected".
         expected: String,
     },
     /// A line of a parameter file that is not `name = value`.
@@ -170,7 +170,7 @@ pub enum ParamError {
     Unreadable {
         /// The file's path as it was opened.
         file: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
 }

@@ -1,11 +1,11 @@
-//! The selection of components as users write it: `self,sm,tcp` takes these, `^hwbarr` takes all but these.
+//! The selection of components in the users' syntax: `self,sm,tcp` selects these, `^hwbarr` all but these.
 
 use std::fmt;
 
-/// Which components of a framework may run.
+/// The components of a framework that may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Nothing was said.
+    /// No selection was given.
     #[default]
     All,
     /// Only these, in the order in which they were named.
@@ -14,10 +14,10 @@ pub enum Selection {
     Except(Vec<String>),
 }
 
-/// Why a selection is not one.
+/// Why a selection is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectionError {
-    /// `a,^b`: either all names are taken or all are left out.
+    /// `a,^b`: either all names are selected or all are excluded.
     CaretInside {
         /// The whole selection.
         text: String,
@@ -27,13 +27,13 @@ pub enum SelectionError {
         /// The whole selection.
         text: String,
     },
-    /// `only` names something that does not exist.
+    /// `Only` names a component that does not exist.
     Unknown {
-        /// The framework that was to choose.
+        /// The framework whose components were selected.
         framework: String,
-        /// The name that none of its components has.
+        /// The unknown name.
         name: String,
-        /// The names that would have done.
+        /// The existing components.
         known: Vec<String>,
     },
 }
@@ -70,7 +70,7 @@ impl fmt::Display for SelectionError {
 impl std::error::Error for SelectionError {}
 
 impl Selection {
-    /// Reads `a,b` or `^a,b`; an empty text selects everything.
+    /// Parses `a,b` or `^a,b`; an empty text selects everything.
     pub fn parse(text: &str) -> Result<Selection, SelectionError> {
         let (list, except) = match text.strip_prefix('^') {
             Some(rest) => (rest, true),
@@ -96,7 +96,7 @@ impl Selection {
         })
     }
 
-    /// Whether the component may run.
+    /// Returns true if the component may run.
     pub fn allows(&self, component: &str) -> bool {
         match self {
             Selection::All => true,
@@ -105,8 +105,8 @@ impl Selection {
         }
     }
 
-    /// A component that is asked for and does not exist is an error; one that is left out and does not exist is not,
-    /// because a setting made for one installation should serve another.
+    /// Returns an error for a selected component that does not exist. An excluded component that does not exist is accepted,
+    /// so that a setting made for one installation works with another.
     pub fn check(&self, framework: &str, known: &[&str]) -> Result<(), SelectionError> {
         let Selection::Only(names) = self else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Parameters: which source counts, what each kind of value may look like, and what is said of one that does not.
+//! Tests of parameters: the precedence of sources, the syntax of each kind of value, and the messages about malformed ones.
 
 use super::*;
 use std::ffi::OsString;

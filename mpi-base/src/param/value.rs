@@ -1,4 +1,4 @@
-//! How a text becomes a value: one implementation of [`Value`] for each type a parameter can have.
+//! Parsing of parameter values: one implementation of [`Value`] for each type of parameter.
 
 use super::{Selection, SelectionError};
 use crate::text;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The type of a parameter as a listing names it.
+/// The type of a parameter in listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// True or false, also 1 and 0, yes and no, on and off, enabled and disabled.
@@ -15,7 +15,7 @@ pub enum Kind {
     Int,
     /// A whole number from 0.
     Unsigned,
-    /// Bytes, with a unit if the user likes.
+    /// Bytes, with an optional unit.
     Size,
     /// A number with a fraction.
     Double,
@@ -30,7 +30,7 @@ pub enum Kind {
 }
 
 impl fmt::Display for Kind {
-    /// The names are those of `ompi_info`, where it has one.
+    /// Uses the names of `ompi_info`, where it has one.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Bool => "bool",
@@ -47,7 +47,7 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// Whether a text is a value of this kind; the error says what was expected, as [`Value::parse`] does.
+    /// Checks that a text is a value of this kind; the error names what was expected, as [`Value::parse`] does.
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Kind::Bool => bool::parse(text).map(drop),
@@ -66,10 +66,10 @@ impl Kind {
 
 /// A type that a parameter can have.
 pub trait Value: Sized {
-    /// What `mpi-info` calls the type.
+    /// The kind of the type, for `mpi-info`.
     const KIND: Kind;
 
-    /// Reads a value; the error says what was expected, as the object of "but … is expected".
+    /// Parses a value; the error names what was expected, as the object of "but … is expected".
     fn parse(text: &str) -> Result<Self, String>;
 }
 
@@ -168,7 +168,7 @@ impl Value for String {
     }
 }
 
-/// The name of a file, to the byte.
+/// The name of a file, byte for byte.
 impl Value for PathBuf {
     const KIND: Kind = Kind::Text;
 

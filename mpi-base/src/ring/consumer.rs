@@ -8,45 +8,45 @@ use super::{
 use crate::atomic::Ordering;
 use std::mem::MaybeUninit;
 
-/// A message as the consumer shows it; it ends with the call that shows it.
+/// A message as passed to the closure of [`Consumer::pop`]; valid only during that call.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// Which active message: the number under which the receiver has registered what to do, never looked at by the ring.
+    /// The active-message id: the receiver's handler is registered under it; the ring does not interpret it.
     pub am: u8,
-    /// Two words that travel in the message's first cell, in front of the payload; the ring does not know what they mean.
+    /// Two header words from the message's first cell; the ring does not interpret them.
     pub header: [u64; 2],
-    /// The rest; at most [`MAX_LEN`](super::MAX_LEN) bytes long.
+    /// The payload; at most [`MAX_LEN`](super::MAX_LEN) bytes long.
     pub body: Body<'a>,
 }
 
 /// A message's payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// The bytes themselves: copied out of the cells, or, if they are long, still in the ring, where the producer must not be trusted to leave them alone.
+    /// The bytes themselves: copied out of the cells or, if they are long, in place in the ring, where a faulty producer might still change them.
     Here(&'a [u8]),
-    /// `len` bytes in the place the sender's `token` names; both are the sender's word and to be checked.
+    /// `len` bytes at the location that the sender's `token` names; both values come from the sender and must be checked.
     Elsewhere {
-        /// Names the place, usually a pooled fragment of the sender's; see [`Node::read_frag`](crate::node::Node::read_frag).
+        /// Names the location, usually a pooled fragment of the sender; see [`Node::read_frag`](crate::node::Node::read_frag).
         token: u64,
         /// In bytes.
         len: usize,
     },
 }
 
-/// What a look into the ring found.
+/// The result of polling the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled<R> {
-    /// The next cell is not written yet, or the ring is dead.
+    /// The next cell has not been written yet, or the ring is dead.
     Empty,
-    /// One message was shown; this is what the one that saw it returned.
+    /// One message was passed to the closure, which returned this.
     Got(R),
-    /// A cell that no producer of ours can have written; the ring is dead from here on.
+    /// The cell holds a value that no correct producer writes; the ring is dead from now on.
     Broken,
 }
 
-/// How far behind the next cell the one lies that [`Consumer::await_more`] asks for.
+/// The distance from the next cell to the one that [`Consumer::await_more`] prefetches.
 ///
-/// In a stream it has been written by then; the next cell itself would come too late, and one further on may still be the producer's.
+/// In a stream that cell has been written by then; a prefetch of the next cell would be too late, and a cell further on may still belong to the producer.
 const AHEAD: u32 = 2;
 
 /// The only reader of a ring.
@@ -55,24 +55,24 @@ pub struct Consumer {
     memory: RingMemory,
     /// The number of the cell expected next.
     pub(super) next: u32,
-    /// Units of the byte ring that were read since the beginning, and where the next block lies if it lies behind the last.
+    /// Units of the byte ring read since the beginning; below, the offset of the next block if it follows the last.
     units: u32,
     at: u32,
-    /// What the producer knows to be given back.
+    /// The cells and units that have been published as released.
     pub(super) published: u32,
     units_published: u32,
-    /// With so many consumed the producer is told, whatever else there is to do.
+    /// From these numbers of unpublished cells or units on, `pop` publishes at once.
     many_cells: u32,
     many_units: u32,
-    /// Up to which unit the byte ring was given memory by a wish for that much.
+    /// The unit up to which a requested span has been populated.
     populated: u32,
     broken: bool,
-    /// How many cells followed the last message's first one.
+    /// The number of cells that followed the first cell of the last message.
     more: u32,
 }
 
 impl Consumer {
-    /// The consumer of a fresh ring.
+    /// The consumer of a new ring.
     ///
     /// # Safety
     /// It must be the only consumer this memory ever has.
@@ -93,16 +93,16 @@ impl Consumer {
         }
     }
 
-    /// Whether a message is there.
+    /// Returns true if a message has arrived.
     #[inline(always)]
     pub fn is_ready(&self) -> bool {
         let word = self.memory.cell(self.next).words[0].load(Ordering::Relaxed);
         word as u32 == self.next && !self.broken
     }
 
-    /// Whether the next cell holds what no producer of ours leaves there: neither the next message nor what was there a lap ago.
+    /// Returns true if the next cell holds a value that no correct producer writes: neither the next message nor the previous lap's.
     ///
-    /// Such a cell would be waited for without end, so a process asks before it sleeps.
+    /// The consumer would wait for such a cell indefinitely, so a process checks this before it sleeps.
     pub fn is_odd(&self) -> bool {
         let seq = self.memory.cell(self.next).words[0].load(Ordering::Relaxed) as u32;
         let before = self.next.wrapping_sub(self.memory.shape().cells());
@@ -111,7 +111,7 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Whether a message is there; if not, the cells of one like the last are asked for at once, so that they come in one trip.
+    /// Returns true if a message has arrived; if not, prefetches the further cells of a message like the last, so that they arrive in one transfer.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();
@@ -122,29 +122,29 @@ impl Consumer {
         ready
     }
 
-    /// Asks for a cell further on, for a consumer that finds one message after another;
-    /// in a dialogue it would take the cell away from the producer, which is about to fill it.
+    /// Prefetches a cell further on, for a consumer that receives a stream of messages;
+    /// in a ping-pong it would take the cell away from the producer, which is about to fill it.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
     }
 
-    /// Never reads from this ring again, because what came through it made no sense.
+    /// Stops reading from this ring permanently, because a message from it was invalid.
     pub fn condemn(&mut self) {
         self.broken = true;
     }
 
-    /// Whether the ring was found to hold what no producer of ours writes.
+    /// Returns true if the ring held a value that no correct producer writes, or was condemned.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// The ring's cells and bytes.
+    /// The ring's size.
     pub fn shape(&self) -> Shape {
         self.memory.shape()
     }
 
-    /// Has the producer use no more than the first `bytes` of the byte ring, from when it looks next.
+    /// Requests that the producer use only the first `bytes` of the byte ring, from its next poll on.
     pub fn wish_span(&mut self, bytes: usize) {
         let units = units_of(bytes.min(self.shape().bytes()));
         if units > self.populated {
@@ -152,14 +152,14 @@ impl Consumer {
             self.populated = units;
         }
         let units = u64::from(units);
-        // An order by itself: whatever the producer uses, we are told where each lap begins.
+        // Relaxed is enough: whatever part the producer uses, a control word marks the start of each lap.
         self.memory
             .given_back()
             .span
             .store(units, Ordering::Relaxed);
     }
 
-    /// Shows the next message to `f` and gives its place back, sooner or later.
+    /// Calls `f` on the next message and releases its cells and bytes, at once or in a later batch.
     #[inline]
     pub fn pop<R>(&mut self, f: impl FnOnce(Message<'_>) -> R) -> Polled<R> {
         let words = &self.memory.cell(self.next).words;
@@ -182,7 +182,7 @@ impl Consumer {
         let mut more = 0;
         let result = match control.kind {
             Kind::Inline if len <= INLINE => {
-                // The words are copied out before the sink sees them, so it works on memory that is its own.
+                // The words are copied out before `f` sees them, so it works on private memory.
                 let payload: [u64; INLINE_WORDS] =
                     std::array::from_fn(|i| words[3 + i].load(Ordering::Relaxed));
                 // SAFETY: len <= INLINE, the size of `payload`, all of it initialised.
@@ -204,7 +204,7 @@ impl Consumer {
                     self.broken = true;
                     return Polled::Broken;
                 };
-                // SAFETY: `block` keeps it inside the ring; the cell that named it handed it to us until we give it back.
+                // SAFETY: `block` keeps it inside the ring; the cell that named it passed ownership to this consumer until `give_back`.
                 unsafe {
                     self.memory
                         .read(start, len, |bytes| show(Body::Here(bytes)))
@@ -228,7 +228,7 @@ impl Consumer {
         Polled::Got(result)
     }
 
-    /// Where a block begins, in bytes; `None` if it does not lie in the ring.
+    /// The offset of a block in bytes; `None` if it is not inside the ring.
     #[inline(always)]
     fn block(&mut self, kind: Kind, len: usize) -> Option<usize> {
         let start = match kind {
@@ -246,7 +246,7 @@ impl Consumer {
         Some(start as usize * UNIT)
     }
 
-    /// Copies out the payload words of the next message, which goes on in `more` cells.
+    /// Copies out the payload words of the next message, which continues in `more` further cells.
     #[inline(always)]
     fn gather(&self, more: u32, payload: &mut [MaybeUninit<u64>; SPREAD_WORDS]) {
         let (here, rest) = payload.split_at_mut(INLINE_WORDS);
@@ -261,7 +261,7 @@ impl Consumer {
         }
     }
 
-    /// Tells the producer about everything consumed; called when there is nothing better to do.
+    /// Publishes everything consumed to the producer; called when there is nothing else to do.
     #[inline]
     pub fn give_back(&mut self) {
         if self.unpublished() == (0, 0) {
@@ -277,7 +277,7 @@ impl Consumer {
             .store(back, Ordering::Release);
     }
 
-    /// Cells and units consumed of which the producer has not been told.
+    /// Cells and units that have been consumed and not yet published.
     #[inline(always)]
     fn unpublished(&self) -> (u32, u32) {
         (

@@ -1,4 +1,4 @@
-//! The memory of one ring, wherever it lies.
+//! The memory of one ring, in a shared segment or on the heap.
 #![allow(unsafe_code)]
 
 use std::any::Any;
@@ -10,39 +10,39 @@ use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
 #[cfg(not(loom))]
 use crate::mem::PAGE;
 
-/// Models have no other memory than the heap.
+/// loom models use only heap memory.
 #[cfg(loom)]
 const PAGE: usize = 4096;
 
-/// The longest block that is fetched ahead; a longer one is copied in a way that does not want the old lines,
-/// and fetching them made the message after it a third slower (8 KiB: 0.60 for 0.40 microseconds).
+/// The longest block that is prefetched for writing. Longer blocks are copied in a way that does not fetch the old lines,
+/// and prefetching them made the message after it a third slower (8 KiB: 0.60 instead of 0.40 microseconds).
 const AHEAD: usize = crate::copy::LONG - 1;
 
-/// From so many units on, 128 KiB, the bytes of a ring begin in the middle of a page.
+/// From this many units on, 128 KiB, the byte part of a ring begins in the middle of a page.
 ///
-/// Long data of programs nearly always begin at the beginning of one, and a copy to where the last twelve bits of the address are about the same is slower.
-/// A program that copies 32 KiB at a time through 384 KiB, between two processors that share their nearest caches, made 52.5, 54.5 and 54.2 GB/s with bytes that began 128, 1,024 and 2,048 bytes behind a page's beginning,
+/// Long buffers of programs nearly always begin at a page boundary, and a copy between addresses whose lowest twelve bits are nearly equal is slower.
+/// A program that copies 32 KiB at a time through 384 KiB, between two processors that share their nearest caches, made 52.5, 54.5 and 54.2 GB/s with bytes that began 128, 1,024 and 2,048 bytes after the start of a page,
 /// and 53, 56 and 56.5 with 64 KiB at a time through 512 KiB.
 const PAGES: u32 = (128 << 10) / UNIT as u32;
 
-/// One message's place: control word, two header words, five payload words.
+/// One cell: control word, two header words, five payload words.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct Cell {
     pub words: [AtomicU64; 8],
 }
 
-/// What the consumer tells.
+/// The words that the consumer publishes.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
-    /// What it has given back: cells in the low half, units of the byte ring in the high half.
+    /// What it has released: cells in the low half, units of the byte ring in the high half.
     pub consumed: AtomicU64,
-    /// How much of the byte ring is to be used, in units; 0 as long as it has no wish.
+    /// The part of the byte ring to be used, in units; 0 while the consumer has not requested any.
     pub span: AtomicU64,
 }
 
-/// How large a ring is.
+/// The size of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     cells: u32,
@@ -60,7 +60,7 @@ impl Shape {
         })
     }
 
-    /// How many messages fit, a power of two.
+    /// The number of cells, a power of two.
     pub fn cells(self) -> u32 {
         self.cells
     }
@@ -69,27 +69,27 @@ impl Shape {
         self.units
     }
 
-    /// How many units are written before the producer tries to begin again at the start.
+    /// The number of units after which the producer tries to restart at the beginning.
     pub(super) fn lap(self) -> u32 {
         super::LAP.min(self.units / 2)
     }
 
-    /// How many bytes there are beside the cells.
+    /// The size of the byte ring.
     pub fn bytes(self) -> usize {
         self.units as usize * UNIT
     }
 
-    /// The longest payload that goes through the byte ring: a quarter of it, so that it always fits in the end and several are on their way.
+    /// The longest payload for the byte ring: a quarter of it, so that it always fits eventually and several can be in flight.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
 
-    /// The size of the memory of such a ring in bytes.
+    /// The size of such a ring's memory in bytes.
     pub const fn footprint(self) -> usize {
         self.bytes_at() + self.units as usize * UNIT
     }
 
-    /// Where the bytes begin, behind the consumer's line and the cells.
+    /// The offset of the byte ring, after the consumer's line and the cells.
     const fn bytes_at(self) -> usize {
         let end = size_of::<GivenBack>() + self.cells as usize * size_of::<Cell>();
         match self.units < PAGES {
@@ -99,7 +99,7 @@ impl Shape {
     }
 }
 
-/// The memory of one ring and what keeps it alive.
+/// The memory of one ring, with a reference that keeps it alive.
 #[derive(Clone)]
 pub struct RingMemory {
     given_back: NonNull<GivenBack>,
@@ -111,11 +111,11 @@ pub struct RingMemory {
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
-// SAFETY: cells and `given_back` are atomics; the bytes are reached only through `Producer` and `Consumer`, which hand them over by the cells.
+// SAFETY: cells and `given_back` are atomics; the bytes are accessed only through `Producer` and `Consumer`, which pass them to each other with the cells (SYNC POINTs ring.cell and ring.consumed).
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// A ring in `shape.footprint()` bytes at `base`, which were zero when the ring's first user came.
+    /// A ring in `shape.footprint()` bytes at `base`, which were zero when the first end was created.
     ///
     /// # Safety
     /// `base` must be 128-byte aligned and valid as long as `owner` lives;
@@ -126,16 +126,16 @@ impl RingMemory {
         let bytes_at = shape.bytes_at();
         RingMemory {
             given_back: base.cast(),
-            // SAFETY: inside the footprint, which the caller vouches for.
+            // SAFETY: `cells_at` is inside the footprint, which by this function's contract is valid memory.
             cells: unsafe { base.add(cells_at) }.cast(),
-            // SAFETY: as above.
+            // SAFETY: `bytes_at` is inside the footprint or at its end; by this function's contract that is valid memory.
             bytes: unsafe { base.add(bytes_at) },
             shape,
             _owner: owner,
         }
     }
 
-    /// A ring on the heap, for ranks that are threads and for models.
+    /// A ring on the heap, for ranks that are threads and for loom models.
     pub fn on_heap(shape: Shape) -> Self {
         struct Heap {
             given_back: Box<GivenBack>,
@@ -143,9 +143,9 @@ impl RingMemory {
             bytes: NonNull<u8>,
             units: usize,
         }
-        // SAFETY: the owner only frees; see RingMemory for the use of the memory.
+        // SAFETY: the owner's only operation is freeing the memory; for its use see `RingMemory`.
         unsafe impl Send for Heap {}
-        // SAFETY: as above.
+        // SAFETY: no method takes `&Heap`; for the use of the memory see `RingMemory`.
         unsafe impl Sync for Heap {}
         impl Drop for Heap {
             fn drop(&mut self) {
@@ -153,7 +153,7 @@ impl RingMemory {
                     self.bytes.as_ptr().cast::<[u8; UNIT]>(),
                     self.units,
                 );
-                // SAFETY: made by Box::into_raw below and freed once, here.
+                // SAFETY: the pointer is from the `Box::into_raw` below, of the same length, and is freed once, here.
                 drop(unsafe { Box::from_raw(line) });
             }
         }
@@ -187,14 +187,14 @@ impl RingMemory {
         }
     }
 
-    /// As both ends were told; it is not in the memory, so that no process can change it for another.
+    /// The shape as both ends were given it; it is not stored in shared memory, so one process cannot change it for another.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
     #[inline(always)]
     pub(super) fn given_back(&self) -> &GivenBack {
-        // SAFETY: valid while self lives, by the constructors' contract.
+        // SAFETY: valid while self lives, by the contract of `at` or because `on_heap` allocated it.
         unsafe { self.given_back.as_ref() }
     }
 
@@ -202,13 +202,13 @@ impl RingMemory {
     #[inline(always)]
     pub(super) fn cell(&self, seq: u32) -> &Cell {
         let i = (seq & (self.shape.cells - 1)) as usize;
-        // SAFETY: the mask keeps i below the number of cells.
+        // SAFETY: the mask keeps i below the number of cells, which are valid while self lives.
         unsafe { self.cells.add(i).as_ref() }
     }
 
-    /// Fetches the lines of the block that will probably be written next, while no thread waits for them.
+    /// Prefetches, for writing, the lines of the block that will probably be written next, while no thread waits for them.
     ///
-    /// They are in the consumer's cache from the lap before, so without this the next message begins with a round trip for each.
+    /// They are in the consumer's cache since the previous lap, so without this the next message begins with a round trip per line.
     /// Measured: a tenth off the time of a 3 KiB message and off a stream of such.
     #[inline(always)]
     pub(super) fn expect_block(&self, start: usize, len: usize) {
@@ -221,14 +221,14 @@ impl RingMemory {
         }
     }
 
-    /// Has the system find memory for units `from..to` of the bytes before they are written, which takes half as long as a fault for each page.
+    /// Populates the pages of units `from..to` of the byte ring before they are written, which takes half as long as a page fault each.
     #[cfg(not(any(loom, miri)))]
     pub(super) fn populate(&self, from: u32, to: u32) {
         let (from, to) = (
             from as usize * UNIT,
             to.min(self.shape.units) as usize * UNIT,
         );
-        // SAFETY: inside the footprint or at its end.
+        // SAFETY: `from.min(to)` is at most the ring's units, so the result is inside the footprint or at its end.
         let start = unsafe { self.bytes.add(from.min(to)) };
         crate::mem::populate(start, to.saturating_sub(from));
     }
@@ -236,13 +236,13 @@ impl RingMemory {
     #[cfg(any(loom, miri))]
     pub(super) fn populate(&self, _from: u32, _to: u32) {}
 
-    /// Fetches what the consumer has given back, before it is looked at.
+    /// Prefetches the consumer's counts before the producer reads them.
     #[inline(always)]
     pub(super) fn expect_given_back(&self) {
         prefetch_for_read(self.given_back.as_ptr().cast());
     }
 
-    /// Fetches the `count` cells from number `seq` on that will probably be filled next, as [`RingMemory::expect_block`] does for blocks.
+    /// Prefetches, for writing, the `count` cells from number `seq` on that will probably be filled next, as [`RingMemory::expect_block`] does for blocks.
     ///
     /// Measured together with [`RingMemory::await_cells`] in a stream of one-word messages: 16 to 40 % less time for each.
     #[inline(always)]
@@ -252,7 +252,7 @@ impl RingMemory {
         }
     }
 
-    /// Asks for the `count` cells from number `seq` on, which the consumer will probably read soon.
+    /// Prefetches, for reading, the `count` cells from number `seq` on, which the consumer will probably read soon.
     #[inline(always)]
     pub(super) fn await_cells(&self, seq: u32, count: u32) {
         for i in 0..count {
@@ -260,10 +260,10 @@ impl RingMemory {
         }
     }
 
-    /// Runs `f` on the bytes of a block as its writer.
+    /// Calls `f` on the bytes of a block for writing.
     ///
     /// # Safety
-    /// The block lies in the byte ring and is the producer's now.
+    /// The block is inside the byte ring, and the producer owns it at present.
     #[inline(always)]
     pub(super) unsafe fn write<R>(
         &self,
@@ -276,14 +276,14 @@ impl RingMemory {
         for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
             line.with_mut(|_| ());
         }
-        // SAFETY: in range, and by the caller's promise no one else reads or writes it now.
+        // SAFETY: in range, and by this function's contract the producer owns the block, so no other thread accesses it.
         f(unsafe { std::slice::from_raw_parts_mut(self.bytes.as_ptr().add(start), len) })
     }
 
-    /// Runs `f` on the bytes of a block as its reader.
+    /// Calls `f` on the bytes of a block for reading.
     ///
     /// # Safety
-    /// The block lies in the byte ring and is the consumer's now.
+    /// The block is inside the byte ring, and the consumer owns it at present.
     #[inline(always)]
     pub(super) unsafe fn read<R>(&self, start: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         debug_assert!(start + len <= self.shape.units as usize * UNIT);
@@ -291,7 +291,7 @@ impl RingMemory {
         for line in &self.watch[start / UNIT..(start + len).div_ceil(UNIT)] {
             line.with(|_| ());
         }
-        // SAFETY: in range, and by the caller's promise no one writes it now.
+        // SAFETY: in range, and by this function's contract the consumer owns the block, so no thread writes it.
         f(unsafe { std::slice::from_raw_parts(self.bytes.as_ptr().add(start), len) })
     }
 }

@@ -6,14 +6,14 @@ use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
 
-/// The ring has no room now; nothing was written.
+/// The ring has no space at present; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// How many cells before it is written [`Producer::expect_next`] asks for one.
+/// How many cells before it is written [`Producer::expect_next`] prefetches a cell.
 ///
 /// Measured with 0, 1, 2, 4, 8 in streams between two threads, nanoseconds for each message: of 8 bytes 9.2, 9.0, 8.6, 8.4, 8.4, of 64 bytes 19.8, 19.6, 17.2, 16.4, 16.2;
-/// and in moments in which the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
+/// and at times when the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
 const AHEAD: u32 = 8;
 
 /// The only writer of a ring.
@@ -22,26 +22,26 @@ pub struct Producer {
     memory: RingMemory,
     /// The number of the next cell.
     pub(super) next: u32,
-    /// Which cells the consumer had given back when we last looked.
+    /// The cells that the consumer had released at the last poll.
     pub(super) consumed: u32,
     room: Room,
-    /// How much of the byte ring the consumer wanted used when we last looked.
+    /// The span that the consumer had requested at the last poll.
     wish: u64,
-    /// From where on in the byte ring it is tried to begin again at its start.
+    /// The offset in the byte ring from which the producer tries to restart at its beginning.
     again_from: u32,
-    /// Up to which unit the byte ring has memory for sure.
+    /// The unit up to which the byte ring is populated.
     populated: u32,
-    /// How many further cells the last message took.
+    /// The number of further cells that the last message took.
     more: u32,
-    /// Before which cell the consumer was last asked for room ahead of need.
+    /// The cell before which the consumer's counts were last polled ahead of need.
     asked: u32,
     longest: usize,
-    /// The consumer has said what no consumer of ours says.
+    /// The consumer has published counts that no correct consumer publishes.
     broken: bool,
 }
 
 impl Producer {
-    /// The producer of a fresh ring.
+    /// The producer of a new ring.
     ///
     /// # Safety
     /// It must be the only producer this memory ever has.
@@ -68,20 +68,20 @@ impl Producer {
         self.longest
     }
 
-    /// Uses no more than the first `bytes` of the byte ring, until the consumer wishes something else.
+    /// Limits the byte ring to its first `bytes`, until the consumer requests another span.
     pub fn set_span(&mut self, bytes: usize) {
         self.wants(units_of(bytes.min(self.memory.shape().bytes())));
     }
 
-    /// Uses so many units from now on; less than a lap would not be worth it.
+    /// Uses `span` units from now on, but at least a lap.
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
         self.room.set_span(span.max(shape.lap()).min(shape.units()));
     }
 
-    /// Sends a message of at most [`Producer::longest`] bytes, which `fill` writes into the place it is given.
+    /// Sends a message of at most [`Producer::longest`] bytes; `fill` writes the payload into the slice that it is given.
     ///
-    /// A longer payload is answered with [`Full`], since it never fits.
+    /// Returns [`Full`] for a longer payload too, which never fits.
     #[inline]
     pub fn push(
         &mut self,
@@ -111,7 +111,7 @@ impl Producer {
         if start + units > self.populated {
             self.populate(start + units);
         }
-        // SAFETY: `block` found it inside the ring and given back by the consumer.
+        // SAFETY: `block` found the range inside the ring and free or released by the consumer (SYNC POINT ring.consumed), so the producer owns it.
         unsafe { self.memory.write(start as usize * UNIT, len, fill) };
         if kind == Kind::BytesAtStart {
             self.again_from = self.memory.shape().lap();
@@ -122,7 +122,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a message of exactly one payload word, the commonest small message.
+    /// Sends a message of exactly one payload word, the most frequent small message.
     #[inline]
     pub fn push_word(&mut self, am: u8, header: [u64; 2], word: u64) -> Result<(), Full> {
         if !self.has_cell() {
@@ -132,7 +132,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload that lies in memory, as [`Producer::push`] does; a short one goes from there straight into cells.
+    /// Sends a payload from memory, as [`Producer::push`] does; a short one is copied directly into cells.
     #[inline]
     pub fn push_bytes(&mut self, am: u8, header: [u64; 2], bytes: &[u8]) -> Result<(), Full> {
         match bytes.len() {
@@ -141,7 +141,7 @@ impl Producer {
         }
     }
 
-    /// Sends a message whose `len` bytes of payload lie where `token` says.
+    /// Sends a message whose `len` bytes of payload are stored where `token` names.
     #[inline]
     pub fn push_elsewhere(
         &mut self,
@@ -157,7 +157,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload of at most [`SPREAD`] bytes in neighbouring cells; the first is written last.
+    /// Sends a payload of at most [`SPREAD`] bytes in adjacent cells; the first is written last.
     #[inline(always)]
     fn spread(&mut self, am: u8, header: [u64; 2], payload: &[u8]) -> Result<(), Full> {
         let len = payload.len();
@@ -180,8 +180,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Fetches cells that will be written soon, for a sender that sends one message after another;
-    /// in a dialogue it would take them away from the consumer, which looks at the first of them, as it would those that the consumer has still to read.
+    /// Prefetches, for writing, cells that will be used soon, for a sender of a stream of messages.
+    /// In a ping-pong it would take them away from the consumer, which polls the first of them; likewise cells that the consumer has yet to read are not prefetched.
     #[inline(always)]
     pub fn expect_next(&mut self) {
         let each = 1 + self.more;
@@ -191,7 +191,7 @@ impl Producer {
         }
     }
 
-    /// Whether so many cells are the producer's; the consumer, which may have given more back, is not asked often, because that costs both a trip.
+    /// Returns true if the producer owns `count` cells. The consumer may have released more, but its counts are polled rarely, because that costs both sides a round trip.
     #[inline(always)]
     fn owns_cells(&mut self, count: u32) -> bool {
         if self.used() + count <= self.memory.shape().cells() {
@@ -205,7 +205,7 @@ impl Producer {
         self.has_cells(count)
     }
 
-    /// Whether a message of one cell would find room now.
+    /// Returns true if a message of one cell fits now.
     #[inline(always)]
     pub fn has_cell(&mut self) -> bool {
         self.has_cells(1)
@@ -221,13 +221,13 @@ impl Producer {
         self.used() + count <= cells
     }
 
-    /// Cells written that the consumer had not given back when it was last looked at.
+    /// Cells written that the consumer had not released at the last poll.
     #[inline(always)]
     fn used(&self) -> u32 {
         self.next.wrapping_sub(1).wrapping_sub(self.consumed)
     }
 
-    /// Whether a payload of `len` bytes would find room now.
+    /// Returns true if a payload of `len` bytes fits now.
     pub fn has_room(&mut self, len: usize) -> bool {
         if len <= SPREAD {
             return self.has_cells(1 + more_cells(len));
@@ -235,7 +235,7 @@ impl Producer {
         self.has_cell() && len <= self.longest && self.block(len).is_some()
     }
 
-    /// Fetches what a message like the last one will probably be written to.
+    /// Prefetches the block that a message like the last one will probably be written to.
     #[inline(always)]
     fn expect_block(&self, len: usize) {
         let start = match self.room.next() >= self.again_from {
@@ -248,7 +248,7 @@ impl Producer {
         self.memory.expect_block(start, len);
     }
 
-    /// Where a block of `len` bytes can lie now.
+    /// The place for a block of `len` bytes; `None` if there is no space.
     #[inline(always)]
     fn block(&mut self, len: usize) -> Option<Kind> {
         if self.room.next() >= self.again_from && self.may_restart() {
@@ -263,7 +263,7 @@ impl Producer {
         self.room.find(units)
     }
 
-    /// Sees to it that there is memory for the first lap, and when that is left for all that is used.
+    /// Populates the first lap, and when the producer leaves that lap, the whole span.
     #[cold]
     fn populate(&mut self, needed: u32) {
         let lap = self.memory.shape().lap();
@@ -276,7 +276,7 @@ impl Producer {
         self.populated = to;
     }
 
-    /// Whether the consumer has given all blocks back; if not, it is not asked again soon, because each look at its word costs both a trip.
+    /// Returns true if the consumer has released all blocks; if not, it is not polled again soon, because each read of its word costs both sides a round trip.
     #[cold]
     fn may_restart(&mut self) -> bool {
         self.look();
@@ -289,12 +289,12 @@ impl Producer {
         drained
     }
 
-    /// Whether the consumer has said what no consumer of ours says; what has been believed so far is kept, and nothing more is.
+    /// Returns true if the consumer has published counts that no correct consumer publishes; earlier counts remain in use, later ones are ignored.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Whether everything sent has been consumed.
+    /// Returns true if everything sent has been consumed.
     pub fn is_drained(&mut self) -> bool {
         self.look();
         self.next.wrapping_sub(1) == self.consumed
@@ -306,7 +306,7 @@ impl Producer {
         let back = self.memory.given_back().consumed.load(Ordering::Acquire);
         let (consumed, units) = (back as u32, (back >> 32) as u32);
         if consumed.wrapping_sub(self.consumed) > self.used() || !self.room.may_give_back(units) {
-            // More than was written, or less than it has said before.
+            // More than was written, or less than was published before.
             self.broken = true;
             return;
         }
@@ -319,7 +319,7 @@ impl Producer {
         }
     }
 
-    /// Writes the next cell, with what of the payload is in it.
+    /// Writes and publishes the next cell, with the payload bytes that it holds.
     #[inline(always)]
     fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], here: &[u8]) {
         let seq = self.next;
@@ -335,7 +335,7 @@ impl Producer {
     }
 }
 
-/// Writes bytes into words; behind the last byte its word has zeroes.
+/// Writes bytes into words; the last word is padded with zeroes.
 #[inline(always)]
 fn store(words: &[AtomicU64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();

@@ -1,24 +1,24 @@
-//! Where the producer may put its next block.
+//! Placement of the producer's next block in the byte ring.
 //!
-//! Blocks are written in *laps*: the first block of a lap lies at the ring's start, each other one behind the block before.
-//! Only what a block takes is counted, never what is left out at the end of a lap, so the consumer need not know where laps end.
-//! From the count of what has been given back it follows which lap the consumer is in, and where:
-//! the producer begins a lap only when the consumer is in the one before, so it is in that or in this.
+//! Blocks are written in *laps*: the first block of a lap is at the ring's start, every other one follows the previous block.
+//! Only the units of blocks are counted, never what is left unused at the end of a lap, so the consumer need not know where laps end.
+//! The count of released units determines which lap the consumer is in, and where:
+//! the producer begins a lap only when the consumer is in the previous one, so the consumer is in that lap or in the current one.
 
 use super::Kind;
 
-/// What the producer knows of the byte ring; everything in units.
+/// The producer's view of the byte ring, in units.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// How much of the ring is used, from its start.
+    /// The part of the ring that is used, from its start.
     span: u32,
-    /// Written since the beginning; wraps around.
+    /// Units written in total; wraps around.
     total: u32,
-    /// How much of that had been given back when it was last looked at.
+    /// The units of those that were released according to the last poll.
     back: u32,
-    /// Written in this lap, so where the next block lies if it lies behind the last.
+    /// Units written in this lap, which is the offset of a block that follows the last.
     next: u32,
-    /// How long the lap before was.
+    /// The length of the previous lap.
     last: u32,
 }
 
@@ -33,65 +33,65 @@ impl Room {
         }
     }
 
-    /// From now on only the first `span` units are used, as soon as what lies behind them has been given back.
+    /// Limits the ring to its first `span` units, as soon as the blocks after them have been released.
     pub fn set_span(&mut self, span: u32) {
         self.span = span;
     }
 
-    /// How much of the ring is used.
+    /// The part of the ring that is used.
     pub fn span(&self) -> u32 {
         self.span
     }
 
-    /// Where the next block lies if it lies behind the last.
+    /// The offset of the next block if it follows the last.
     #[inline(always)]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Whether so much can have been given back in all: no less than was told before, and no more than was written.
+    /// Returns true if `total` is a possible number of released units: not less than before, and not more than written.
     #[inline(always)]
     pub fn may_give_back(&self, total: u32) -> bool {
         total.wrapping_sub(self.back) <= self.unread()
     }
 
-    /// So much of all that was written has been given back.
+    /// Records that the consumer has released `total` units since the beginning.
     pub fn given_back(&mut self, total: u32) {
         self.back = total;
     }
 
-    /// How much has not been given back.
+    /// The number of units that have not been released.
     #[inline(always)]
     fn unread(&self) -> u32 {
         self.total.wrapping_sub(self.back)
     }
 
-    /// Whether all has been given back.
+    /// Returns true if all units have been released.
     #[inline(always)]
     pub fn is_drained(&self) -> bool {
         self.unread() == 0
     }
 
-    /// Where a block of so many units can lie now: behind the last one, or at the start of the next lap.
+    /// The place for a block of `units` units: after the last block or at the start of the next lap; `None` if there is no space.
     #[inline(always)]
     pub fn find(&self, units: u32) -> Option<Kind> {
         let unread = self.unread();
         let end = self.next + units;
         if unread > self.next {
-            // The consumer is in the lap before; up to where it is, the start of this one is free.
-            // Whatever it claims to have given back, the block stays in the ring.
+            // The consumer is in the previous lap; the start of this lap is free up to the consumer's position.
+            // Whatever count a faulty consumer publishes, the block stays inside the ring.
             let at = self.last.saturating_sub(unread - self.next);
             return (end <= at).then_some(Kind::Bytes);
         }
         if end <= self.span {
             return Some(Kind::Bytes);
         }
-        // All that is read of this lap is free for the next one; and everything, if nothing is unread.
+        // Everything already read of this lap is free for the next one, and the whole ring if nothing is unread.
         let at = self.next - unread;
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }
 
-    /// Where a block begins that lies as [`Room::find`] says.
+    /// The offset of a block at the place that [`Room::find`] returned.
     #[inline(always)]
     pub fn start(&self, kind: Kind) -> u32 {
         match kind {
@@ -100,7 +100,7 @@ impl Room {
         }
     }
 
-    /// Such a block of so many units has been written.
+    /// Records that a block of `units` units has been written at such a place.
     #[inline(always)]
     pub fn take(&mut self, kind: Kind, units: u32) {
         if kind == Kind::BytesAtStart {

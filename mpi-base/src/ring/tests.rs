@@ -1,4 +1,4 @@
-//! Claims about one ring.
+//! Tests of one ring.
 #![allow(unsafe_code)]
 
 use super::*;
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering, Ordering::Relaxed};
 
 fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     let memory = RingMemory::on_heap(Shape::new(cells, bytes).unwrap());
-    // SAFETY: the only two ends of this memory.
+    // SAFETY: these are the only producer and the only consumer of this memory.
     unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
 }
 
@@ -80,7 +80,7 @@ fn a_full_ring_takes_nothing_until_something_is_given_back() {
     assert_eq!(tx.push_word(0, [0; 2], 0), Err(Full));
     assert_eq!(tx.push_elsewhere(0, [0; 2], 9, 0), Err(Full));
     assert!(pop(&mut rx, 0, 8));
-    // One cell is less than a quarter, so it is given back only on request.
+    // One cell is less than a quarter of the ring, so it is released only on request.
     assert_eq!(push(&mut tx, 8, 8), Err(Full));
     rx.give_back();
     push(&mut tx, 8, 8).unwrap();
@@ -104,7 +104,7 @@ fn payloads_of_every_length_arrive_whole() {
     assert_eq!(push(&mut tx, 0, too_long), Err(Full));
 }
 
-/// Sends `count` messages of 256 bytes of which up to `behind` wait, and answers how far apart the first and the last byte used are.
+/// Sends `count` messages of 256 bytes of which up to `behind` wait, and returns the distance between the first and the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
     let (tx, rx) = ring(16, 8 * LAP * UNIT as u32);
     stretch_of(tx, rx, behind, count)
@@ -159,7 +159,7 @@ fn whatever_a_consumer_claims_to_have_read_blocks_stay_in_the_ring() {
     let mut tx = unsafe { Producer::new(memory.clone()) };
     let mut word = 1_u64;
     for n in 0..2_000 {
-        // Numbers that follow no rule, of which most are nonsense.
+        // Pseudo-random numbers, most of which are invalid counts.
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(n);
         let back = match n % 3 {
             0 => u64::from(tx.next.wrapping_sub(1)) | (word >> 62 << 32),
@@ -168,7 +168,7 @@ fn whatever_a_consumer_claims_to_have_read_blocks_stay_in_the_ring() {
         };
         memory.given_back().consumed.store(back, Relaxed);
         memory.given_back().span.store(word >> (word % 64), Relaxed);
-        // Writing beside the ring is seen by the assertion there, and by Miri.
+        // A write outside the ring is detected by the assertion in `write`, and by Miri.
         let _ = push(&mut tx, n, 170 + (word >> 40) as usize % 800);
     }
 }
@@ -203,14 +203,14 @@ fn a_cell_that_no_producer_wrote_breaks_the_ring_and_is_never_read() {
 #[test]
 fn sequence_numbers_may_wrap_around() {
     let memory = RingMemory::on_heap(Shape::new(4, 1024).unwrap());
-    // SAFETY: the only two ends of this memory.
+    // SAFETY: these are the only producer and the only consumer of this memory.
     let (mut tx, mut rx) = unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) };
-    // Both ends as they are shortly before the numbers run out.
+    // Both ends are set to just before the sequence numbers wrap around.
     let start = u32::MAX - 9;
     (tx.next, tx.consumed) = (start, start.wrapping_sub(1));
     (rx.next, rx.published) = (start, start.wrapping_sub(1));
     for n in 0..40 {
-        // One cell, two and three, so that the numbers run out inside a message too.
+        // One cell, two and three, so that the numbers also wrap inside a message.
         let len = 60 * (n as usize % 3);
         push(&mut tx, n, len).unwrap();
         assert!(pop(&mut rx, n, len));
@@ -220,7 +220,7 @@ fn sequence_numbers_may_wrap_around() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
-    /// Against a plain queue: whatever the sizes and however pushes and pops alternate.
+    /// Compares the ring with a plain queue, for any sizes and any interleaving of pushes and pops.
     #[test]
     fn a_ring_is_a_queue(
         cells in 2u32..6,
@@ -231,7 +231,7 @@ proptest! {
         let mut queue = std::collections::VecDeque::new();
         let mut n = 0;
         for (send, len, span) in steps {
-            // Now and then either side wants another part of the ring used.
+            // Occasionally either side requests another span.
             match span {
                 0..3 => tx.set_span(len),
                 3..6 => rx.wish_span(len),
@@ -282,7 +282,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
         let _ends = Ends(&reader_ended);
         for n in 0..count {
             loop {
-                // Looked at first: what a thread wrote before it ended is there.
+                // Read first, so that what a thread wrote before it ended is visible.
                 let ended = writer_ended.load(Ordering::Acquire);
                 if pop(&mut rx, n, len(n)) {
                     break;
@@ -295,7 +295,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     });
 }
 
-/// Says that a thread has ended, also by a claim that fails: a thread that waits for it then stops.
+/// Sets a flag when a thread ends, also by a failed assertion, so that a thread that waits for it stops.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

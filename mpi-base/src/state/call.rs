@@ -1,4 +1,4 @@
-//! The second line: the current call, and which rank it waits for and what about.
+//! The second line: the current call, the rank that it waits for, and why.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Waits {
-    /// Nothing for longer than a moment.
+    /// Nothing, or not for long.
     #[default]
     Nothing = 0,
-    /// A receiver for its message.
+    /// A receiver, to take its message.
     Send = 1,
     /// A message.
     Recv = 2,
-    /// The others of a nonblocking collective operation; [`Collective`] says of which.
+    /// The other members of a nonblocking collective operation; [`Collective`](super::Collective) has the operation.
     Collective = 3,
-    /// One of several requests, whichever is first.
+    /// One of several requests, whichever completes first.
     Any = 4,
-    /// A member of a window; what of it is in [`AboutWindow`].
+    /// A member of a window; [`AboutWindow`](super::AboutWindow) has the details.
     Window = 5,
 }
 
@@ -40,10 +40,10 @@ pub const NO_PEER: i32 = -1;
 /// The tag of a call that has none or takes any.
 pub const NO_TAG: i32 = -1;
 
-/// Which rank a waiting rank waits for and what about.
+/// The rank that a waiting rank waits for, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// What kind of waiting it is; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
+    /// The kind of waiting; while it is [`Waits::Nothing`], the other fields are left over from an earlier call.
     pub waits: Waits,
     /// The communicator's number, [`Collective::comm`](super::Collective).
     pub comm: u64,
@@ -55,7 +55,7 @@ pub struct About {
     pub tag: i32,
     /// The length of the message that is sent, or of the receive's buffer.
     pub bytes: u64,
-    /// How many requests the call waits for, this one included.
+    /// The number of requests that the call waits for, including this one.
     pub requests: u32,
 }
 
@@ -73,13 +73,13 @@ impl Default for About {
     }
 }
 
-/// Set in the number of a call that has not ended.
+/// Set in the call's number until the call ends.
 const INSIDE: u16 = 1 << 15;
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct CallLine {
-    /// Counts up at each `enter` and each `leave`: odd inside a call.
+    /// Incremented at each `enter` and each `leave`: odd inside a call.
     calls: AtomicU64,
     /// When the rank began to wait in this call, CLOCK_MONOTONIC nanoseconds; 0 while it does not wait.
     since_ns: AtomicU64,
@@ -90,7 +90,7 @@ pub(super) struct CallLine {
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
-    /// A [`Waits`]; what the fields of [`About`] say is true while it is not `Nothing`.
+    /// A [`Waits`]; the fields of [`About`] are valid while it is not `Nothing`.
     waits: AtomicU32,
     requests: AtomicU32,
 }
@@ -105,7 +105,7 @@ impl CallLine {
     #[inline]
     pub(super) fn leave(&self, call: u16) {
         self.call.store(call, Relaxed);
-        // The next call may wait for no rank, and would seem to wait as this one did.
+        // Otherwise the next call would appear to wait as this one did, even if it waits for no rank.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count();
@@ -134,12 +134,12 @@ impl CallLine {
         }
     }
 
-    /// How many calls have been entered and left.
+    /// The number of calls entered plus the number left.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }
 
-    /// The number of the current call, 0 outside of one, and that of the latest.
+    /// The number of the current call, 0 outside of one, and of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
         let call = self.call.load(Relaxed);
         let latest = call & !INSIDE;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What the members of a communicator have to agree on in a collective operation, as the engine encodes it.
+/// The arguments that all members must pass alike in a collective operation, as the engine encodes them.
 pub const SAID_WORDS: usize = 4;
 
 /// The latest collective operation of a rank.
@@ -13,11 +13,11 @@ pub struct Collective {
     pub comm: u64,
     /// Counted on each communicator from 1; 0 if there was none.
     pub round: u64,
-    /// What the members have to agree on; equal rounds with different words are a mismatched program.
+    /// The arguments that all members must pass alike; equal rounds with different words are a mismatched program.
     pub said: [u64; SAID_WORDS],
-    /// How many ranks the communicator has.
+    /// The number of ranks of the communicator.
     pub members: u32,
-    /// Whether the rank is in it, in a call that returns when it is over.
+    /// True while the rank is in it, in a call that returns when the operation is complete.
     pub inside: bool,
 }
 
@@ -27,9 +27,9 @@ pub(super) struct CollectiveLine {
     round: AtomicU64,
     comm: AtomicU64,
     said: [AtomicU64; SAID_WORDS],
-    /// The communicator's size while the rank is inside a blocking one, else 0.
+    /// The communicator's size while the rank is inside a blocking operation, else 0.
     inside: AtomicU32,
-    /// The size of the communicator of the latest one.
+    /// The communicator's size of the latest operation.
     members: AtomicU32,
 }
 

@@ -1,13 +1,13 @@
-//! The fifth line: the system call on a file that the rank is in.
+//! The fifth line: the system call on a file that the rank is executing.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// How many words keep the end of a file's name.
+/// The number of words that hold the end of a file's name.
 pub const FILE_NAME_WORDS: usize = NAME_WORDS;
 
-/// The words of a file's name for [`StatePage::enters_file_call`](super::StatePage): its end, if it is too long.
+/// Encodes a file's name for [`StatePage::enters_file_call`](super::StatePage): its end, if it is too long.
 pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
     name_words(name)
 }
@@ -20,22 +20,22 @@ pub enum FileCall {
     Pwrite = 1,
     /// Reading at an offset.
     Pread = 2,
-    /// Bringing what was written to the disk.
+    /// Flushing written data to the disk.
     Fsync = 3,
-    /// Opening, and creating.
+    /// Opening or creating.
     Open = 4,
-    /// Locking a range, or giving it back.
+    /// Locking or unlocking a range.
     Lock = 5,
     /// Setting the length.
     Ftruncate = 6,
-    /// Setting room aside.
+    /// Reserving space.
     Fallocate = 7,
     /// Closing.
     Close = 8,
 }
 
 impl FileCall {
-    /// All of them, in the order of their numbers.
+    /// All file calls, in the order of their numbers.
     pub const ALL: [FileCall; 8] = [
         FileCall::Pwrite,
         FileCall::Pread,
@@ -47,14 +47,14 @@ impl FileCall {
         FileCall::Close,
     ];
 
-    /// The call of a number.
+    /// The file call with this number.
     pub fn from_number(number: u32) -> Option<FileCall> {
         FileCall::ALL
             .into_iter()
             .find(|call| *call as u32 == number)
     }
 
-    /// The name as manual pages have it.
+    /// The name as in the manual pages.
     pub fn name(self) -> &'static str {
         match self {
             FileCall::Pwrite => "pwrite",
@@ -69,14 +69,14 @@ impl FileCall {
     }
 }
 
-/// The system call on a file that a rank is in.
+/// A file call that a rank is executing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFile {
-    /// Which one.
+    /// The file call.
     pub call: FileCall,
     /// When it began, CLOCK_MONOTONIC nanoseconds.
     pub since_ns: u64,
-    /// The file's name, or the end of it.
+    /// The file's name, or its end.
     pub name: String,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct FileLine {
     since_ns: AtomicU64,
     /// A [`FileCall`]; 0 outside of one.
     call: AtomicU32,
-    /// The end of the file's name, filled up with zeros.
+    /// The end of the file's name, padded with zeros.
     name: [AtomicU64; FILE_NAME_WORDS],
 }
 

@@ -1,16 +1,16 @@
-//! The state page: what a rank is doing, readable by `mpirun` and by its neighbours while it does it.
+//! The state page: what a rank is doing at present, readable by `mpirun` and by its neighbours.
 //!
 //! Each rank of a node has one page in the node's shared segment.
-//! Promise: keeping it costs a few plain stores for each MPI call, and no system call.
-//! From it `mpirun` says what a dead rank did last and explains a hang.
+//! Guarantee: maintaining it costs a few plain stores per MPI call, and no system call.
+//! From it `mpirun` reports the last call of a dead rank and explains a hang.
 //!
 //! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
-//! Nothing is ordered by it and nothing may depend on it but messages to people: a reader may see the peer of one call beside the tag of the next.
-//! Where the rank is confined to is the exception: others lay out topologies by it, so a flag of its own releases it when it is whole.
-//! [`StatePage::snapshot`] reads until the call counter stands still, which on real machines makes that rare.
-//! A page full of zero bytes, as a new memfd is, is a valid page of a rank that has not come yet.
+//! The page orders nothing, and only diagnostic messages may depend on it: a reader may see the peer of one call with the tag of the next.
+//! The exception is the rank's confinement: other ranks build topologies from it, so a flag of its own publishes it (Release) when it is complete.
+//! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
+//! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
 //!
-//! A rank with several threads stores the latest call of any of them, and of collective operations at the same time the first.
+//! A rank with several threads stores the latest call of any of them, and of concurrent collective operations the first.
 
 //!
 //! Each subject has a cache line and a file of its own: [`process`], [`call`], [`collective`], [`progress`], [`file`](self::file), [`window`].
@@ -40,7 +40,7 @@ use process::ProcessLine;
 use progress::ProgressLine;
 use window::WindowLine;
 
-/// A rank's page; six cache lines, so that neighbours' pages never share one.
+/// A rank's page; six cache lines, so that two ranks' pages never share one.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
@@ -52,14 +52,14 @@ pub struct StatePage {
     window: WindowLine,
 }
 
-/// What a [`StatePage`] said at one moment.
+/// A copy of a [`StatePage`] at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The process, as the system numbers it; 0 if none has come.
+    /// The system's process number; 0 if no process has started.
     pub pid: u32,
     /// The rank in the job.
     pub rank: u32,
-    /// How far it has come; a number that no version of ours writes is taken for [`Phase::Absent`].
+    /// The rank's phase; an unknown number counts as [`Phase::Absent`].
     pub phase: Phase,
     /// The current call's number in the function table, 0 outside MPI.
     pub call: u16,
@@ -67,34 +67,34 @@ pub struct State {
     pub last_call: u16,
     /// Calls entered plus calls left.
     pub calls: u64,
-    /// Which rank the call waits for.
+    /// The rank that the call waits for, and why.
     pub about: About,
-    /// When the rank began to wait, 0 if it does not.
+    /// When the rank began to wait, 0 if it does not wait.
     pub since_ns: u64,
-    /// The latest one, which may be over.
+    /// The latest collective operation, which may be complete.
     pub collective: Collective,
     /// The wire of the hardware barrier that the rank drives.
     pub gate: Option<Gate>,
-    /// The system call on a file that it is in.
+    /// The system call on a file that it is executing.
     pub in_file: Option<InFile>,
     /// The window that it waits at.
     pub at_window: Option<AboutWindow>,
-    /// Counts up, and wraps, whenever the progress engine has moved something; only the difference of two snapshots says anything.
+    /// Incremented, with wrap-around, whenever the progress engine has made progress; only the difference between two snapshots is meaningful.
     pub progress: u64,
 }
 
 impl StatePage {
-    /// The rank has come: it is in `MPI_Init`.
+    /// The rank has started: it is in `MPI_Init`.
     pub fn start(&self, pid: u32, rank: u32) {
         self.process.start(pid, rank);
     }
 
-    /// Where the rank may run; told once.
+    /// Publishes the rank's confinement, once.
     pub fn confine(&self, here: &Confinement) {
         self.process.confine(here);
     }
 
-    /// What the owner said with [`StatePage::confine`]; nothing before.
+    /// The confinement published with [`StatePage::confine`]; `None` before.
     pub fn confinement(&self) -> Option<Confinement> {
         self.process.confinement()
     }
@@ -122,12 +122,12 @@ impl StatePage {
         self.call.leave(call);
     }
 
-    /// Which rank the current call waits for and what about.
+    /// Sets which rank the current call waits for, and why.
     pub fn about(&self, about: &About) {
         self.call.set_about(about);
     }
 
-    /// Which rank the current call waits for at a window; the kind of waiting is [`Waits::Window`], whatever `about` says.
+    /// As [`StatePage::about`], for a wait at a window; the kind of waiting is [`Waits::Window`], whatever `about.waits` is.
     pub fn about_window(&self, about: &About, window: &AboutWindow) {
         self.window.set(window);
         self.about(&About {
@@ -136,56 +136,56 @@ impl StatePage {
         });
     }
 
-    /// How many calls the rank has entered and left.
+    /// The number of calls that the rank has entered plus the number that it has left.
     pub fn calls(&self) -> u64 {
         self.call.calls()
     }
 
-    /// The rank has begun to wait; only the first time within a call counts.
-    /// Called from the slow path of waiting, so that a fast call never reads a clock.
+    /// Records that the rank has begun to wait; only the first time within a call counts.
+    /// Called on the slow path of waiting, so that a fast call never reads a clock.
     #[inline]
     pub fn waits_since(&self, now_ns: u64) {
         self.call.waits_since(now_ns);
     }
 
-    /// A collective operation begins, number `round` (from 1) of its communicator, which has so many members.
-    /// Equal numbers with different words are a mismatched program.
+    /// A collective operation begins, number `round` (from 1) of its communicator, which has `members` members.
+    /// Ranks with equal numbers and different `said` words run a mismatched program.
     #[inline]
     pub fn collective(&self, comm: u64, members: u32, round: u64, said: [u64; SAID_WORDS]) {
         self.collective.begin(comm, members, round, said);
     }
 
-    /// The rank is, or is no longer, in the latest collective operation and cannot do anything else meanwhile.
+    /// Sets whether the rank is inside the latest collective operation and blocked in it.
     #[inline]
     pub fn inside(&self, inside: bool) {
         self.collective.set_inside(inside);
     }
 
-    /// What the owner said with [`StatePage::inside`].
+    /// The value set with [`StatePage::inside`].
     #[inline]
     pub fn is_inside(&self) -> bool {
         self.collective.is_inside()
     }
 
-    /// So many hardware barriers have been entered and released at this rank's wire.
+    /// Sets the number of hardware barriers entered and released at this rank's wire.
     #[inline]
     pub fn gate(&self, wire: u32, entered: u64, released: u64) {
         self.progress.set_gate(wire, entered, released);
     }
 
-    /// The rank waits on this core, or sleeps on none.
+    /// Sets the core on which the rank waits; `None` if it waits on none.
     #[inline]
     pub fn waits_on(&self, core: Option<u32>) {
         self.progress.set_core(core);
     }
 
-    /// What the owner said with [`StatePage::waits_on`].
+    /// The value set with [`StatePage::waits_on`].
     #[inline]
     pub fn core(&self) -> Option<u32> {
         self.progress.core()
     }
 
-    /// The progress engine has moved something.
+    /// Counts that the progress engine has made progress.
     #[inline]
     pub fn progressed(&self) {
         self.progress.count();
@@ -197,13 +197,13 @@ impl StatePage {
         self.file.enter(call, now_ns, name);
     }
 
-    /// It has returned.
+    /// The system call has returned.
     #[inline]
     pub fn leaves_file_call(&self) {
         self.file.leave();
     }
 
-    /// A copy to look at in peace.
+    /// A copy of the page, which does not change while the caller reads it.
     pub fn snapshot(&self) -> State {
         let mut state = self.read();
         for _ in 0..8 {

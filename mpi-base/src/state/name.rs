@@ -1,12 +1,12 @@
-//! The end of a name, in words that may be stored and loaded one by one.
+//! The end of a name, encoded in words that can be stored and loaded one by one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Eight bytes each of the end of a name.
+/// The number of words, each of eight bytes of the end of a name.
 pub(super) const NAME_WORDS: usize = 6;
 
-/// The words of a name: its end, if it is too long, filled up with zeros.
+/// Encodes a name: its end, if it is too long, padded with zeros.
 pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
     let bytes = crate::text::to_bytes(name);
     let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];
@@ -16,7 +16,7 @@ pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
     })
 }
 
-/// What [`name_words`] made words of.
+/// Decodes the result of [`name_words`].
 pub(super) fn read_name(words: &[AtomicU64; NAME_WORDS]) -> String {
     let words = words.iter().map(|word| word.load(Relaxed));
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
@@ -24,7 +24,7 @@ pub(super) fn read_name(words: &[AtomicU64; NAME_WORDS]) -> String {
     String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
 }
 
-/// Stores such words.
+/// Stores the words of a name.
 #[inline]
 pub(super) fn store_name(to: &[AtomicU64; NAME_WORDS], words: &[u64; NAME_WORDS]) {
     for (word, value) in to.iter().zip(words) {

@@ -1,15 +1,15 @@
-//! The first line: which process the rank is, how far it has come, where it may run. Written at start only.
+//! The first line: the rank's process, phase and confinement. Written at start and finalize only.
 
 use crate::hardware::{Confinement, Kind};
 use std::fmt;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// How far a rank has come in its life.
+/// The phase of a rank's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Phase {
-    /// The page is untouched: the rank has not reached `MPI_Init`, or never will.
+    /// The page is untouched: the rank has not reached `MPI_Init`, and perhaps never will.
     Absent = 0,
     /// In `MPI_Init`.
     Starting = 1,
@@ -20,7 +20,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// A number that no version of ours writes is taken for [`Phase::Absent`].
+    /// An unknown number counts as [`Phase::Absent`].
     fn from_number(number: u32) -> Phase {
         match number {
             1 => Phase::Starting,
@@ -48,7 +48,7 @@ pub(super) struct ProcessLine {
     pid: AtomicU32,
     rank: AtomicU32,
     phase: AtomicU32,
-    /// A [`Confinement`]'s words, once `placed` is not 0.
+    /// The words of a [`Confinement`], valid once `placed` is not 0.
     place: [AtomicU32; Kind::ALL.len()],
     placed: AtomicU32,
 }

@@ -1,16 +1,16 @@
-//! The fourth line, the busiest: the progress engine's, with the core on which it waits and the wire of the hardware barrier.
+//! The fourth line, the most frequently written: the progress engine's counter, the core on which the rank waits, and the wire of the hardware barrier.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// A wire of the hardware barrier, as the rank that drives it sees it.
+/// A wire of the hardware barrier, as seen by the rank that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// Which of the board's wires, counted from 0; the rank's own number.
+    /// The wire's index on the board, from 0; the rank's own number.
     pub wire: u32,
-    /// Barriers of `MPI_COMM_WORLD` that this rank has entered.
+    /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,
-    /// Barriers of these that it has seen released; fewer than entered while it waits at the gate.
+    /// The number of those that it has seen released; less than `entered` while it waits in a barrier.
     pub released: u64,
 }
 
@@ -18,12 +18,12 @@ pub struct Gate {
 #[derive(Debug, Default)]
 pub(super) struct ProgressLine {
     progress: AtomicU64,
-    // The hardware barrier's wires of this rank's node, if the rank drives some: written at each barrier.
+    // The rank's wire of the hardware barrier, if it drives one: written at each barrier.
     gate_entered: AtomicU64,
     gate_released: AtomicU64,
-    /// One more than the number of the wire; 0 if there is none.
+    /// The wire's index plus one; 0 if there is none.
     gate_wire: AtomicU32,
-    /// One more than the number of the core on which the rank was when it waited last, where ranks share cores; 0 if that says nothing.
+    /// The core on which the rank last waited plus one, if cores are oversubscribed; 0 if unknown.
     core: AtomicU32,
 }
 

@@ -1,4 +1,4 @@
-//! A snapshot says what the owner has said, and the page's lines lie where the layout promises.
+//! Tests of the state page: a snapshot returns what the owner stored, and the page's lines are laid out as documented.
 
 use super::*;
 

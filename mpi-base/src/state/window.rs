@@ -1,4 +1,4 @@
-//! The sixth line: the window that the rank waits at, written once it has waited for a moment.
+//! The sixth line: the window that the rank waits at, written once the wait has lasted for a while.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum WindowNeed {
-    /// Something that no version of ours writes.
+    /// A number that this version does not know.
     #[default]
     Unknown = 0,
     /// The member's lock.
     Lock = 1,
-    /// That the member exposes its part.
+    /// The member's post: that it exposes its part of the window.
     Post = 2,
-    /// That the member ends its accesses.
+    /// The member's completion: that it ends its accesses.
     Complete = 3,
-    /// That the member carries out accesses that were sent to it.
+    /// The member's execution of accesses that were sent to it.
     Answer = 4,
 }
 
@@ -33,29 +33,29 @@ impl WindowNeed {
     }
 }
 
-/// Which window a rank waits at, and what for; [`About`](super::About) says for which member.
+/// The window that a rank waits at, and why; [`About`](super::About) has the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AboutWindow {
-    /// The window's name, or the end of it; empty if it has none.
+    /// The window's name, or its end; empty if it has none.
     pub name: String,
     /// What the member has to do.
     pub need: WindowNeed,
-    /// The rank in the job whose doing ends the wait: the holder of the lock that is waited for, else the member; if it is known and on this node.
+    /// The rank in the job that can end the wait: the holder of the lock, else the member; `None` if it is unknown or not on this node.
     pub on: Option<u32>,
-    /// How many calls that rank had entered and left when the wait began: as many as now if it has made none since.
+    /// The calls entered plus left by that rank when the wait began; equal to the present number if it has made none since.
     pub calls: u64,
 }
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct WindowLine {
-    /// What [`AboutWindow::calls`] says.
+    /// The value of [`AboutWindow::calls`].
     calls: AtomicU64,
     /// A [`WindowNeed`].
     need: AtomicU32,
-    /// One more than the rank in the job of [`AboutWindow::on`]; 0 if it is not known.
+    /// The rank in the job of [`AboutWindow::on`] plus one; 0 if it is unknown.
     on: AtomicU32,
-    /// The end of the window's name, filled up with zeros.
+    /// The end of the window's name, padded with zeros.
     name: [AtomicU64; NAME_WORDS],
 }
 
@@ -68,7 +68,7 @@ impl WindowLine {
         self.calls.store(window.calls, Relaxed);
     }
 
-    /// The latest one, which the rank need not wait at any more.
+    /// The latest window, at which the rank may have stopped waiting.
     pub(super) fn latest(&self) -> AboutWindow {
         AboutWindow {
             name: read_name(&self.name),

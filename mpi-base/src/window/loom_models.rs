@@ -1,7 +1,7 @@
-//! Models of post, start, complete and wait; how they are run is told in [`crate::loom_models`].
+//! Models of post, start, complete and wait; [`crate::loom_models`] describes how to run them.
 //!
-//! A member here is what `MPI_Win_post` and its siblings are made of: it counts with [`Awaited`], speaks through [`Line`] and is woken through [`Arrivals`].
-//! The data of a window are written with relaxed stores, so that nothing but the protocol orders them.
+//! A member here does what `MPI_Win_post` and its siblings do: it counts with [`Awaited`], publishes through [`Line`] and is woken through [`Arrivals`].
+//! The data of a window are written with relaxed stores, so that only the protocol orders them.
 #![allow(unsafe_code)]
 
 use loom::sync::Arc;
@@ -103,7 +103,7 @@ impl<const N: usize> Member<N> {
     }
 }
 
-/// What a member wrote before its post is there in the access epoch, what was written in that is there after the wait; twice in a row.
+/// An access epoch sees what a member wrote before its post, and the member sees the epoch's writes after its wait; twice in a row.
 #[test]
 fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     check(|| {
@@ -126,7 +126,7 @@ fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     });
 }
 
-/// Both expose and both access, each asleep until the other one has come: nobody is left asleep.
+/// Both expose and both access, each asleep until the other one is ready: no member stays asleep.
 #[test]
 fn two_members_that_expose_to_each_other_end_their_epochs() {
     check(|| {
@@ -146,7 +146,7 @@ fn two_members_that_expose_to_each_other_end_their_epochs() {
     });
 }
 
-/// A member that belongs to the next epoch's group posts whenever it likes: it lets nobody into the epoch of another member.
+/// A member of the next epoch's group may post at any time: its post admits no member to the epoch of another member.
 #[test]
 fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
     check(|| {
@@ -172,11 +172,11 @@ fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
 fn an_exposure_of_two_ends_when_both_have_completed() {
     check(|| {
         let [mut target, first, second] = members::<3>();
-        // No member waits for the posts: another model shows that one that waits is let in, and three members that wait are too many for loom.
+        // No member waits for the posts: another model checks that a waiting one is let in, and three waiting members are too many for loom.
         let accessing = |mut member: Member<3>| {
             thread::spawn(move || {
                 member.start_nocheck(&[0]);
-                // A part of the window for each.
+                // Each accessing member writes its own part of the window.
                 member.write(member.me, 3);
                 member.complete(&[0]);
             })
@@ -189,12 +189,12 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch whose post nobody waits for takes that post all the same, so the next start waits for the next one.
+/// An epoch that does not wait for its post consumes that post all the same, so the next start waits for the next one.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {
     check(|| {
         let [mut target, mut origin] = members::<2>();
-        // The program's own word that the window is exposed.
+        // The program's own notification that the window is exposed.
         let exposed = Arc::new(AtomicU64::new(0));
         let told = exposed.clone();
         let origin = thread::spawn(move || {
@@ -219,7 +219,7 @@ fn an_epoch_without_check_takes_its_post_with_it() {
     });
 }
 
-/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, though only the second one rings.
+/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken, although only the second one rings.
 #[test]
 fn the_last_of_those_that_are_waited_for_rings() {
     check(|| {

@@ -1,27 +1,27 @@
-//! The order that a flush makes among accesses to mapped memory: what was done before it comes before all that follows, at every rank.
+//! Memory ordering of flushes: accesses to mapped window memory before a flush are ordered before all that follow, at every rank.
 //!
-//! Accesses are plain loads and stores. A processor lets later loads come before earlier stores, so a flush after a store is a full fence;
-//! one after nothing, and on x86-64 one after loads and atomic instructions alone, is no instruction.
+//! Accesses are plain loads and stores. A processor may execute later loads before earlier stores, so a flush after a store is a full fence;
+//! a flush after no access, and on x86-64 after only loads and atomic instructions, is no instruction.
 
 use crate::atomic::{Ordering, fence};
 use std::cell::Cell;
 
-/// What one process has done to members' memory since its last flush.
+/// The accesses of one process to members' memory since its last flush.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
-    /// Whether something was, before which later accesses of this process may come.
+    /// True after an access that later accesses of this process may overtake.
     unordered: Cell<bool>,
 }
 
 impl AccessOrder {
-    /// This process has stored into memory of a member.
+    /// Records that this process has stored into memory of a member.
     #[inline(always)]
     pub fn has_stored(&self) {
         self.unordered.set(true);
     }
 
-    /// This process has loaded from memory of a member, or has changed it by an atomic instruction.
-    /// On x86-64 no later access comes before either (Intel SDM volume 3, 9.2.2); the model checker knows no processor.
+    /// Records that this process has loaded from memory of a member, or changed it with an atomic instruction.
+    /// On x86-64 no later access overtakes either (Intel SDM volume 3, 9.2.2); the model checker models no processor.
     #[inline(always)]
     pub fn has_loaded(&self) {
         if cfg!(any(loom, not(target_arch = "x86_64"))) {
@@ -29,7 +29,7 @@ impl AccessOrder {
         }
     }
 
-    /// What this process has done to members' memory comes before all that follows.
+    /// Orders this process's earlier accesses to members' memory before all that follow.
     #[inline(always)]
     pub fn flush(&self) {
         if self.unordered.replace(false) {
@@ -38,7 +38,7 @@ impl AccessOrder {
     }
 }
 
-/// Models of flushes; how they are run is told in [`crate::loom_models`]. All data move by relaxed loads and stores, so that only flushes order them.
+/// Models of flushes; [`crate::loom_models`] describes how to run them. All data move with relaxed loads and stores, so that only flushes order them.
 #[cfg(all(test, loom))]
 mod loom_models {
     use super::AccessOrder;
@@ -47,7 +47,7 @@ mod loom_models {
     use loom::sync::Arc;
     use loom::thread;
 
-    /// One rank's accesses; each flushes for itself.
+    /// The accesses of one rank, which flushes them itself.
     fn put(order: &AccessOrder, to: &AtomicU64, value: u64) {
         order.has_stored();
         to.store(value, Relaxed);
@@ -58,7 +58,7 @@ mod loom_models {
         from.load(Relaxed)
     }
 
-    /// Put, flush, and then a word by another way, in which the other rank sees that the data are there.
+    /// Put, flush, then a flag on another path: the rank that reads the flag sees the data.
     #[test]
     fn what_was_put_and_flushed_is_there_for_those_that_are_told() {
         check(|| {
@@ -79,7 +79,7 @@ mod loom_models {
         });
     }
 
-    /// Each of two ranks puts to the other, flushes and then looks whether the other has put: one of them sees it.
+    /// Each of two ranks puts to the other, flushes and then polls for the other's put: at least one sees it.
     #[test]
     fn of_two_ranks_that_put_flush_and_look_one_sees_the_other() {
         check(|| {

@@ -1,11 +1,11 @@
-//! Post, start, complete, wait: what a member counts of the others, and when it is woken.
+//! Post, start, complete, wait: a member's counts of the others' posts and completions, and its wake-up.
 //!
-//! Each member says to each other one how often it has posted and how often it has completed ([`super::Line`], or messages between nodes).
-//! The other one keeps how much of that it has used up ([`Awaited`]): an access epoch uses up one post, an exposure epoch one completion,
-//! also an access epoch whose post nobody waits for because the program asserts that it has come.
+//! Each member publishes to each other one how often it has posted and how often it has completed ([`super::Line`], or messages between nodes).
+//! The other one counts how many of those it has consumed ([`Awaited`]): an access epoch consumes one post, an exposure epoch one completion.
+//! An access epoch that does not wait for its post, because the program asserts that it has arrived, consumes one too.
 //!
-//! Promise: a post is for the epoch of its own number. One that comes ahead of time is kept for its epoch, one of a member outside of a group
-//! lets nobody of the group in, and the counters may start again from zero.
+//! Guarantee: a post belongs to the epoch of its own number. An early one is kept for its epoch, one of a member outside of a group
+//! admits no member of the group, and the counters may wrap around.
 //! An epoch begins after what the member did before its post, and ends after what the others did before they completed.
 
 #![allow(unsafe_code)]
@@ -13,7 +13,7 @@
 use super::settle;
 use crate::atomic::{AtomicU32, Ordering};
 
-/// What a member has used up of what another one has said to it.
+/// The posts and completions of another member that this one has consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awaited {
     posts: u32,
@@ -21,35 +21,35 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// An access epoch at the other member begins, which takes one more of its posts.
+    /// Begins an access epoch at the other member, which consumes one more of its posts.
     #[inline]
     pub fn start(&mut self) {
         self.posts = self.posts.wrapping_add(1);
     }
 
-    /// Whether the post of the epoch that was started last is among as many posts as `posted`.
+    /// Returns true if the first `posted` posts include that of the epoch started last.
     #[inline]
     pub fn has_posted(self, posted: u32) -> bool {
         has_reached(posted, self.posts)
     }
 
-    /// Whether the other member's part of the exposure epoch is over, which has completed as often as `completed`.
+    /// Returns true if the other member, which has completed `completed` times, has ended its part of the exposure epoch.
     #[inline]
     pub fn has_completed(self, completed: u32) -> bool {
         has_reached(completed, self.completions.wrapping_add(1))
     }
 
-    /// The exposure epoch is over; the next one takes the next completion.
+    /// Ends the exposure epoch; the next one consumes the next completion.
     #[inline]
     pub fn end(&mut self) {
         self.completions = self.completions.wrapping_add(1);
     }
 }
 
-/// How many posts and completions have come to a member from whomever, so that it is woken by the last one that it waits for and not by each.
+/// The number of posts and completions that a member has received from any member, so that only the last one that it waits for wakes it.
 ///
-/// SYNC POINT `window.arrival`: a waiting rank says at which number it is to be woken: the number that have come plus the number that are missing.
-/// Only what comes can make that number larger, so one that was said before is never too large.
+/// SYNC POINT `window.arrival`: a waiting rank publishes the count at which it must be woken: the number received plus the number missing.
+/// Further arrivals can only raise that count, so an earlier value is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Arrivals {
@@ -57,17 +57,17 @@ pub struct Arrivals {
     wake_at: AtomicU32,
 }
 
-// SAFETY: atomics only.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Arrivals {}
 
 impl Arrivals {
-    /// None yet.
+    /// No arrivals yet.
     pub fn new() -> Arrivals {
         Arrivals::default()
     }
 
-    /// Something has come, whose counter has been stored before; whether the member may have to be woken.
+    /// Counts an arrival whose own counter has been stored before; returns true if the member may have to be woken.
     #[inline]
     pub fn arrive(&self) -> bool {
         // SYNC POINT window.arrival
@@ -76,7 +76,7 @@ impl Arrivals {
         has_reached(count, self.wake_at.load(Ordering::SeqCst))
     }
 
-    /// Whether nothing is missing; else the member wants to be woken when as much has come as `missing` says (owner only).
+    /// Returns true if nothing is missing; otherwise requests a wake-up when `missing()` more have arrived (owner only).
     #[inline]
     pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
         let come = self.count.load(Ordering::SeqCst);
@@ -92,7 +92,7 @@ impl Arrivals {
     }
 }
 
-/// Whether a counter that only grows has come as far as `expected`, which is at most two thousand million ahead of it.
+/// Returns true if a wrapping counter has reached `expected`, which is at most two thousand million ahead of it.
 #[inline]
 pub fn has_reached(counter: u32, expected: u32) -> bool {
     counter.wrapping_sub(expected) as i32 >= 0
@@ -107,7 +107,7 @@ mod tests {
         let mut awaited = Awaited::default();
         awaited.start();
         assert!(!awaited.has_posted(0) && awaited.has_posted(1) && awaited.has_posted(2));
-        // The second post came ahead of time; a third epoch needs one more.
+        // The second post came early; a third epoch needs one more.
         awaited.start();
         assert!(awaited.has_posted(2));
         awaited.start();

@@ -1,6 +1,6 @@
-//! The node of the Pico on the Cortex-M0 of a micro:bit, for QEMU, which emulates that board and no Pico.
+//! The node for the Cortex-M0 of a micro:bit in QEMU, which emulates that board and no Pico.
 //!
-//! Its pins and its ring are bytes on the serial line, for QEMU has nothing that could be wired to a pin:
+//! Its pins and its ring are bytes on the serial line, because QEMU cannot wire anything to a pin:
 //! the program at the other end of the line is the board with the barrier (`barrier-driver/tests/firmware.rs`).
 //!
 //! | from the node | means | from the board | means |
@@ -12,8 +12,8 @@
 //! | 0x05 | stopped; text up to a line's end follows | | |
 //! | 0x80 and above | a byte of the ring, less 0x80 | 0x80 and above | a byte of the ring, less 0x80 |
 //!
-//! The board's first four bytes are the node's number, how many there are, the number of hundreds of barriers, and how long
-//! the others may take, in tenths of a second, or 0 for a minute.
+//! The board's first four bytes are the node's number, the number of nodes, the number of hundreds of barriers, and the limit for
+//! the other nodes in tenths of a second, or 0 for a minute.
 
 #![no_std]
 #![no_main]
@@ -30,19 +30,19 @@ mod nrf51;
 
 const RING: u8 = 0x80;
 
-/// The serial line, and the ring's bytes that came while an answer was waited for.
+/// The serial line, and the ring bytes received while an answer was awaited.
 struct Line {
     ring: [u8; 8],
     held: usize,
 }
 
 impl Line {
-    /// The next byte that is not of the ring.
+    /// Returns the next byte that does not belong to the ring.
     fn answer(&mut self) -> u8 {
         loop {
             match nrf51::receive() {
                 Some(byte) if byte >= RING => {
-                    // When there is no room it is lost, as it may be.
+                    // If the buffer is full the byte is lost, which the ring's protocol tolerates.
                     if let Some(place) = self.ring.get_mut(self.held) {
                         *place = byte - RING;
                         self.held += 1;
@@ -61,7 +61,7 @@ impl Line {
             self.held -= 1;
             return Some(first);
         }
-        // Nothing was asked for, so only the ring can be on the line.
+        // No answer is outstanding, so only ring bytes can arrive.
         nrf51::receive().map(|byte| byte & !RING)
     }
 }
@@ -115,7 +115,7 @@ impl Chip for Microbit<'_> {
     }
 }
 
-/// Text goes out byte by byte.
+/// Writes text to the serial line.
 struct Text;
 
 impl fmt::Write for Text {
@@ -148,7 +148,7 @@ fn main() -> ! {
         Ok(()) => nrf51::send(4),
         Err(stopped) => {
             nrf51::send(5);
-            // The line takes everything.
+            // Writing to the line cannot fail.
             let _ = writeln!(Text, "{stopped:?}");
         }
     }

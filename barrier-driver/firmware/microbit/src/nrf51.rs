@@ -1,6 +1,6 @@
 //! The two devices of the nRF51 that the node uses, by their registers: a serial line and a timer.
 //!
-//! Names and addresses are those of its reference manual. There is one core and no interrupt, so nobody else is at them.
+//! Names and addresses are those of its reference manual. The chip has one core and no interrupt is enabled, so no other code accesses them.
 
 use core::ptr::{read_volatile, write_volatile};
 use core::time::Duration;
@@ -31,11 +31,11 @@ fn write(register: usize, value: u32) {
 }
 
 fn read(register: usize) -> u32 {
-    // SAFETY: as in `write`.
+    // SAFETY: all callers name one of the registers above, which are aligned words of devices and no memory of Rust's.
     unsafe { read_volatile(register as *const u32) }
 }
 
-/// Starts both: the line of a micro:bit's USB at 115200 baud, and a timer that counts microseconds.
+/// Starts both: the serial line of a micro:bit's USB at 115200 baud, and a timer that counts microseconds.
 pub fn start() {
     write(UART_PSELTXD, 24);
     write(UART_PSELRXD, 25);
@@ -49,14 +49,14 @@ pub fn start() {
     write(TIMER_START, 1);
 }
 
-/// Sends a byte and waits until it has gone.
+/// Sends a byte and waits until it has been transmitted.
 pub fn send(byte: u8) {
     write(UART_TXDRDY, 0);
     write(UART_TXD, u32::from(byte));
     while read(UART_TXDRDY) == 0 {}
 }
 
-/// The byte that came first, if there is one.
+/// Returns the oldest received byte, if there is one.
 pub fn receive() -> Option<u8> {
     if read(UART_RXDRDY) == 0 {
         return None;

@@ -1,10 +1,10 @@
-//! Which node of how many a program is, from the environment in which it was built.
+//! The node's number and the number of nodes, from the build environment.
 //!
-//! Everything is `const`, so that a wrong number is an error of the compiler and no program.
+//! Everything is `const`, so that a wrong number is a compiler error.
 
 use barrier_driver::MOST_NODES;
 
-/// The node and the number of nodes that `NODE` and `NODES` say; node 0 of 2 where they are not set.
+/// Parses `NODE` and `NODES`; node 0 of 2 if they are not set.
 pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     let Some(node) = number(node, 0) else {
         panic!("NODE must be a whole number from 0 to 14: the number of this node");
@@ -23,7 +23,7 @@ pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     (node, nodes)
 }
 
-/// The number in decimal digits, or the default where there is no text; `None` if it is none, or above 255.
+/// Parses a number in decimal digits, or returns the default if there is no text; `None` if it is malformed or above 255.
 const fn number(text: Option<&str>, default: u8) -> Option<u8> {
     let Some(text) = text else {
         return Some(default);

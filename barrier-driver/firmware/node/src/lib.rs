@@ -1,7 +1,7 @@
-//! The life of a node on any microcontroller: meet the others, test the wires, pass barriers.
+//! The program of a node on any microcontroller: synchronise with the others, test the wires, pass barriers.
 //!
-//! The chip's part is a pair of pins, a clock and a serial line to the next node ([`Chip`]).
-//! It knows no interrupt and no allocation, and waits by polling; every wait has a limit.
+//! The chip provides a pair of pins, a clock and a serial line to the next node ([`Chip`]).
+//! The program uses no interrupts and no allocation, and waits by polling; every wait has a limit.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -15,42 +15,42 @@ use barrier_driver::{
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// How often a node says to the next one how many it knows of.
+/// The interval at which a node repeats its ring byte.
 const SAY_AGAIN: Duration = Duration::from_millis(5);
-/// For how long the self-test looks at a barrier that must stay closed.
+/// The time for which the self-test polls a barrier that must stay closed.
 const HOLD: Duration = Duration::from_millis(2);
 
-/// What a node needs of its chip beside the two pins.
+/// The chip's services in addition to the two pins.
 pub trait Chip {
-    /// The time since any instant of its choice; it does not go back.
+    /// The time since any fixed instant; it does not decrease.
     fn now(&mut self) -> Duration;
-    /// Sends a byte to the next node of the ring; one that finds no room may be lost.
+    /// Sends a byte to the next node of the ring; it may be lost if the buffer is full.
     fn say(&mut self, byte: u8);
-    /// The byte from the node before that came first and has not been taken, if there is one.
+    /// Returns the oldest unread byte from the previous node, if there is one.
     fn hear(&mut self) -> Option<u8>;
 }
 
-/// The job of a node, the same for all but for `me`.
+/// The parameters of a node, the same for all but for `me`.
 #[derive(Debug, Clone, Copy)]
 pub struct Job {
     /// This node, counted from 0.
     pub me: u8,
-    /// How many nodes there are.
+    /// The number of nodes.
     pub nodes: u8,
-    /// How many barriers to pass after the self-test; `None` if the node passes barriers until it is switched off.
+    /// The number of barriers to pass after the self-test; `None` if the node passes barriers until it is switched off.
     pub barriers: Option<u32>,
-    /// How long the others may take to come to a fence or a barrier.
+    /// How long the others may take to reach a fence or a barrier.
     pub limit: Duration,
 }
 
 /// Why a node has stopped.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// The job has no node, or more than a fence counts.
+    /// The number of nodes is 0 or more than a fence can count.
     Nodes(u8),
     /// The barrier could not be opened.
     Open(OpenError<E, Late>),
-    /// The self-test has found a fault of the wires.
+    /// The self-test has detected a fault of the wires.
     SelfTest(SelfTestError<E, Late>),
     /// The driver or a pin refused to enter.
     Enter(EnterError<E>),
@@ -60,11 +60,11 @@ pub enum Stopped<E> {
     Close(CloseError<E>),
 }
 
-/// A fence to which not all nodes have come in time.
+/// Not all nodes reached the fence in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
 
-/// Lives through a job; `passed` is told of every barrier that was passed.
+/// Runs a job; calls `passed` after every barrier.
 pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     (out, input): (O, I),
     chip: &mut impl Chip,
@@ -97,7 +97,7 @@ pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     barrier.close().map_err(Stopped::Close)
 }
 
-/// Passes one fence of the ring.
+/// Runs one fence of the ring.
 fn meet(ring: &mut RingFence, chip: &mut impl Chip, limit: Duration) -> Result<(), Late> {
     let start = chip.now();
     let mut say_at = start;

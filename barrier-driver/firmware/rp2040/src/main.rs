@@ -1,14 +1,14 @@
 //! A node of the barrier on a Raspberry Pi Pico.
 //!
-//! | pin | what |
+//! | pin | function |
 //! |---|---|
 //! | GP2 | the wire to the barrier, an input with a pull-down until the node opens |
 //! | GP3 | the wire from the barrier, pulled down |
 //! | GP0, GP1 | the serial line of the ring: GP0 to GP1 of the next node, 115200 baud |
-//! | GP25 | the lamp: the level of the barrier while all is well, fast blinking when the node has stopped |
+//! | GP25 | the LED: the level of the barrier during operation, fast blinking when the node has stopped |
 //!
-//! All levels are 3.3 V, as an FPGA's pins: two Picos and an iCE40 need nothing between them but series resistors.
-//! `NODE` and `NODES` are read from the environment when it is built, 0 and 2 if not given; a number that is no node of the ring builds nothing:
+//! All levels are 3.3 V, as an FPGA's pins: two Picos and an iCE40 need only series resistors between them.
+//! `NODE` and `NODES` are read from the environment at build time, 0 and 2 if not given; a number that is no node of the ring fails the build:
 //! `NODE=1 NODES=2 cargo build --release -p rp2040 --target thumbv6m-none-eabi`.
 
 #![no_std]
@@ -27,16 +27,16 @@ use rp2040_hal::gpio::{Pin, Pins};
 use rp2040_hal::uart::{DataBits, Enabled, StopBits, UartConfig, UartPeripheral};
 use rp2040_hal::{Sio, Timer, Watchdog, entry, pac};
 
-/// The second stage of the boot loader, for the flash chip of a Pico.
+/// The second-stage boot loader for the flash chip of a Pico.
 #[unsafe(link_section = ".boot2")]
 #[used]
 pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
 
-/// The crystal of a Pico.
+/// The frequency of a Pico's crystal.
 const CRYSTAL_HZ: u32 = 12_000_000;
-/// This node, and how many there are.
+/// This node's number, and the number of nodes.
 const PLACE: (u8, u8) = environment::place(option_env!("NODE"), option_env!("NODES"));
-/// The others have to be switched on within this time, and to come to each barrier.
+/// The time within which the other nodes must be switched on, and reach each barrier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 type Wires = (
@@ -55,20 +55,20 @@ impl Chip for Pico {
     }
 
     fn say(&mut self, byte: u8) {
-        // A byte for which there is no room is said again later.
+        // A byte that does not fit the buffer is dropped; it is sent again later.
         let _ = self.ring.write_raw(&[byte]);
     }
 
     fn hear(&mut self) -> Option<u8> {
         let mut byte = [0];
-        // A byte with a wrong frame came from a node that was switched on; the next one is whole.
+        // A byte with a framing error came from a node that was being switched on; the next one is complete.
         matches!(self.ring.read_raw(&mut byte), Ok(1)).then_some(byte[0])
     }
 }
 
 #[entry]
 fn main() -> ! {
-    // The debugger may have left them taken; nobody else runs then.
+    // The debugger may have left them taken; no other code runs then.
     let Some(mut board) = pac::Peripherals::take() else {
         stop()
     };
@@ -102,7 +102,7 @@ fn main() -> ! {
         clocks.peripheral_clock.freq(),
     );
     let Ok(ring) = ring else { stop() };
-    // The wire becomes an output at the level of the barrier, so that it does not move.
+    // The wire becomes an output at the level of the barrier, so that it does not change.
     let mut input = pins.gpio3.into_pull_down_input();
     let level = embedded_hal::digital::InputPin::is_high(&mut input) == Ok(true);
     let out = pins
@@ -117,7 +117,7 @@ fn main() -> ! {
     };
     let mut pico = Pico { timer, ring };
     let Err(_stopped) = node::run((out, input), &mut pico, job, |barrier| {
-        // Infallible by its type.
+        // The error type is infallible.
         let Ok(()) = lamp.set_state(barrier.level());
     }) else {
         stop()
@@ -128,7 +128,7 @@ fn main() -> ! {
     }
 }
 
-/// Sleeps for good.
+/// Sleeps permanently.
 fn stop() -> ! {
     loop {
         cortex_m::asm::wfi();

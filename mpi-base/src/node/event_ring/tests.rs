@@ -1,4 +1,4 @@
-//! Claims about tapes; times are compared on tapes that are stamped by hand, so the line through them is made by hand too.
+//! Tests of tapes; where times are compared, the tape's stamps and the line through them are set by hand.
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn a_call_shares_a_cell_with_the_message_that_came_last_in_it() {
     tape.write_call(17, 1000, 1500, 3);
     tape.write(&received);
     tape.write_call(17, 2000, 3000, 3);
-    // The cell has a call already, so another has one of its own.
+    // The cell already holds a call, so this one gets its own cell.
     tape.write_call(17, 3100, 3200, 3);
     let played = in_ns(&fd, &tape).play(0).unwrap();
     let all = [
@@ -126,7 +126,7 @@ fn times_that_are_played_are_the_kernels() {
         panic!("one event");
     };
     let after = Moment::now().ns;
-    // Less than a moment may be wrong by, as long as not all its readings were interrupted.
+    // The error of a moment is less than this unless all of its readings were interrupted.
     const ERROR: u64 = 1_000_000;
     assert!(call.at + ERROR >= before && call.at <= call.until && call.until <= after + ERROR);
 }
