@@ -11,7 +11,7 @@ pub(in crate::live) const LINE_WORDS: usize = 8;
 /// "hwbarr" and the version of this layout; a board of another version is not recognised.
 pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
 /// The same for a board of version 2.
-pub(super) const CHANNELS_MAGIC: u64 = magic::<{ crate::live::channels::WORDS }>();
+pub(super) const CHANNELS_MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x02");
 
 /// Returns the magic number of a layout; the toggle barrier, the eureka line and the channels of version 2 differ in their slots.
 const fn magic<const WORDS: usize>() -> u64 {
