@@ -42,7 +42,7 @@
 //! an arrival whose channel has released since is not withdrawn, as with `Withdraw`.
 //! An observer receives the releases of all channels and the connected nodes.
 //! The machine has one serial receiver. A `Drive` that raises select while another node's is high is answered when that session has ended,
-//! so no node has to retry; a node that holds the receiver for three seconds without activity, while others wait, is disconnected.
+//! so no node has to retry; a node that holds the receiver for six seconds without activity, while others wait, is disconnected.
 //!
 //! # Reads from memory
 //!
