@@ -22,6 +22,13 @@ use std::time::{Duration, Instant};
 /// How long an incomplete line waits for its end.
 const PROMPT: Duration = Duration::from_millis(50);
 
+/// The same for a line that a block of at least [`BLOCK`] bytes has cut: a program that fills its buffer goes on with the line,
+/// even if it is not scheduled for a while.
+const CUT: Duration = Duration::from_secs(1);
+
+/// The smallest size of such a block: that of a page, in which the C library writes, and of an atomic write to a pipe (pipe(7)).
+const BLOCK: usize = 4096;
+
 /// A longer line is forwarded in pieces.
 const LINE_MAX: usize = 1 << 20;
 
@@ -59,8 +66,8 @@ pub struct Stream {
     pub to: Target,
     style: Style,
     partial: Vec<u8>,
-    /// When the pending incomplete line began.
-    partial_since: Option<Instant>,
+    /// When the pending incomplete line is printed if its end has not arrived.
+    prompt_at: Option<Instant>,
 }
 
 /// How the lines of a stream are printed.
@@ -110,7 +117,7 @@ impl Stream {
             to,
             style,
             partial: Vec::new(),
-            partial_since: None,
+            prompt_at: None,
         }
     }
 
@@ -138,12 +145,12 @@ impl Stream {
 
     /// Returns when the pending incomplete line is due to be printed.
     pub fn prompt_at(&self) -> Option<Instant> {
-        self.partial_since.map(|since| since + PROMPT)
+        self.prompt_at
     }
 
     /// Prints the pending incomplete line.
     pub fn flush(&mut self, sink: &mut Sink) {
-        self.partial_since = None;
+        self.prompt_at = None;
         if !self.partial.is_empty() {
             let partial = std::mem::take(&mut self.partial);
             self.give(&partial, sink);
@@ -184,14 +191,16 @@ impl Stream {
         let rest = self.partial.split_off(whole);
         let lines = std::mem::replace(&mut self.partial, rest);
         if !lines.is_empty() {
-            self.partial_since = None;
+            self.prompt_at = None;
             self.give(&lines, sink);
             if raw {
                 sink.unfinished = None;
             }
         }
         if !self.partial.is_empty() {
-            self.partial_since.get_or_insert_with(Instant::now);
+            let patience = if bytes.len() < BLOCK { PROMPT } else { CUT };
+            self.prompt_at
+                .get_or_insert_with(|| Instant::now() + patience);
         }
     }
 
@@ -419,6 +428,20 @@ mod tests {
             read_all(&out),
             "[1,0]<stdout>: name? Ada\n[1,0]<stdout>: bye\n"
         );
+    }
+
+    #[test]
+    fn a_line_that_a_block_has_cut_waits_longer_than_a_prompt() {
+        let (_, to_out) = pipe();
+        let mut sink = Sink::new(to_out);
+        let mut due = |bytes: &[u8]| {
+            let mut stream = stream(0, tagged());
+            stream.take(bytes, &mut sink);
+            stream.prompt_at().expect("an incomplete line")
+        };
+        let prompt = due(b"name? ");
+        let block = due(&vec![b'x'; BLOCK]);
+        assert!(block > prompt + (CUT - PROMPT) / 2);
     }
 
     #[test]
