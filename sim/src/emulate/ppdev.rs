@@ -96,6 +96,17 @@ impl Parports {
     }
 }
 
+impl Drop for Parports {
+    /// Takes the files out of the file tree, also while a process has one of them open.
+    ///
+    /// A process that is being started inherits this process's open files until it executes its program.
+    /// The unmount of [`fuser`] fails with EBUSY in that moment, and the folder would stay.
+    /// Without the right to unmount (EPERM), fuser asks `fusermount`.
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(self.folder(), rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
 fn name(port: usize) -> String {
     format!("parport{port}")
 }
