@@ -251,8 +251,8 @@ struct Made {
     usual: Artifacts,
     /// The names of these programs.
     beside: Vec<&'static str>,
-    /// The programs that are built separately, each with its name.
-    apart: Vec<(&'static str, Artifacts)>,
+    /// The programs that are built separately.
+    apart: Separate,
     /// The library without optional components.
     bare: Option<Artifacts>,
 }
@@ -375,19 +375,26 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         packages: &[BARE.0],
         ..libraries.clone()
     };
-    let usual = match libraries.profile == tools.profile {
-        true => together(&libraries, &tools)?,
-        false => beside_each_other(&libraries, &tools)?,
+    let (usual, apart) = match libraries.profile == tools.profile {
+        true => (together(&libraries, &tools)?, each(apart, &tools)?),
+        false => beside_each_other(&libraries, &tools, apart)?,
     };
     Ok(Made {
         usual,
         beside: programs.clone(),
-        apart: apart
-            .iter()
-            .map(|program| program.build(&tools))
-            .collect::<Result<_, _>>()?,
+        apart,
         bare: contents.bare.then(|| bare.run()).transpose()?,
     })
+}
+
+/// The programs that are built separately, each with its name.
+type Separate = Vec<(&'static str, Artifacts)>;
+
+fn each(programs: &[Apart], usual: &Build) -> Result<Separate, BuildError> {
+    programs
+        .iter()
+        .map(|program| program.build(usual))
+        .collect()
 }
 
 /// One call, since what both are made of is then compiled once.
@@ -399,13 +406,18 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     all.run()
 }
 
-/// Two calls at once, since a library that is optimised as a whole is linked by one thread for a minute.
-fn beside_each_other(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
+/// Libraries and programs at once, since a library that is optimised as a whole is linked by one thread for a minute.
+fn beside_each_other(
+    libraries: &Build,
+    tools: &Build,
+    apart: &[Apart],
+) -> Result<(Artifacts, Separate), BuildError> {
     thread::scope(|scope| {
-        let tools = scope.spawn(|| tools.run());
+        let programs = scope.spawn(|| Ok::<_, BuildError>((tools.run()?, each(apart, tools)?)));
         let libraries = libraries.run();
-        let tools = tools.join().unwrap_or_else(|panic| resume_unwind(panic));
-        Ok(libraries?.and(tools?))
+        let programs = programs.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let (tools, apart) = programs?;
+        Ok((libraries?.and(tools), apart))
     })
 }
 
