@@ -163,6 +163,9 @@ pub fn flush_request<F: Foreign>(owner: Owner) -> F::Below {
     super::make::<F>(Box::new(Flush::<F>(find::<F>(owner))))
 }
 
+/// Name of the operation in sentences.
+pub const FLUSH: &str = "a flush of a send buffer";
+
 struct Flush<F: Foreign>(Option<Shared<F>>);
 
 impl<F: Foreign> Operation<F> for Flush<F> {
@@ -173,6 +176,10 @@ impl<F: Foreign> Operation<F> for Flush<F> {
             None => true,
         };
         left.then(|| (super::empty::<F>(), 0))
+    }
+
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        Err(FLUSH)
     }
 }
 

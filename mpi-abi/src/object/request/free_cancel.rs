@@ -139,6 +139,9 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
             let cancelled = match (operation.partitioned(), operation.request()) {
                 (Some(_), _) => Err(not_cancelled("a partitioned send or receive")),
                 (None, Some(req)) => cancel_operation(&engine, req),
+                (None, None) if operation.is_collective() => {
+                    Err(not_cancelled("a persistent collective operation"))
+                }
                 (None, None) => Ok(()),
             };
             cancelled.map_err(|failure| failure.of(&p.comm))
