@@ -41,15 +41,6 @@ static void partitioned(void)
     OK(MPI_Request_free(&receive));
 }
 
-static void flush(void)
-{
-    MPI_Request request;
-    OK(MPI_Buffer_iflush(&request));
-    if (request != MPI_REQUEST_NULL)
-        refused("a flush", &request);
-    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-}
-
 /* What a library says of its own collective operations is its own matter. */
 static void collective(void)
 {
@@ -72,7 +63,6 @@ int main(int argc, char **argv)
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     partitioned();
-    flush();
     if (is_portcullis())
         collective();
     OK(MPI_Comm_free(&comm));

@@ -101,8 +101,7 @@ pub unsafe extern "C" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -
         }
         let code = MPI_Buffer_flush::<F>();
         if code == 0 {
-            let flushed = Children::<F>::new(Vec::new(), 0, None).uncancellable(buffers::FLUSH);
-            request.write(make::<F>(Box::new(flushed)));
+            request.write(make::<F>(Box::new(Children::<F>::new(Vec::new(), 0, None))));
         }
         code
     }
