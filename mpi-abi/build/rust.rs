@@ -11,7 +11,7 @@
 //! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! A function that fails stores null handles in its output arguments; the code for that is generated here.
 
-use super::table::{Function, Functions, Item, Kind, Param, Section};
+use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -26,9 +26,6 @@ const OTHERS_HAVE: u32 = 0;
 
 /// The chapter on files.
 const FILES: u32 = 14;
-
-/// C parameter names that are reserved words in Rust.
-const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
 
 /// Written above each call in an exported function, which only forwards its C caller's arguments.
 const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
@@ -145,14 +142,14 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
 }
 
 fn callback(out: &mut String, item: &Item) {
-    let Some((returns, name, params)) = super::table::parse_prototype(&item.value) else {
+    let Some((returns, name, params)) = parse_prototype(&item.value) else {
         return;
     };
     let params: Vec<String> = params
         .iter()
-        .map(|p| match p.base.as_str() {
-            "..." => "...".to_string(),
-            _ => pointer_type(p),
+        .map(|p| match p.is_variable() {
+            true => "...".to_string(),
+            false => pointer_type(p),
         })
         .collect();
     let result = match returns.as_str() {
@@ -197,26 +194,7 @@ fn base_type(c: &str) -> &str {
 
 /// The Rust type of a parameter that is not a function.
 fn pointer_type(p: &Param) -> String {
-    let mut rust = base_type(&p.base).to_string();
-    let mut levels = p.stars;
-    match p.array.as_str() {
-        "" => {}
-        "[]" => levels += 1,
-        inner => {
-            let len = inner.trim_start_matches("[][").trim_end_matches(']');
-            rust = format!("[{rust}; {len}]");
-            levels += 1;
-        }
-    }
-    for level in 0..levels {
-        let qualifier = if level == 0 && p.is_const {
-            "const"
-        } else {
-            "mut"
-        };
-        rust = format!("*{qualifier} {rust}");
-    }
-    rust
+    p.rust_type(base_type(&p.base))
 }
 
 /// Generator of the exported functions.
@@ -322,7 +300,7 @@ impl<'a> Exports<'a> {
             let mut handles = f.params.iter().filter(|p| p.by_value());
             let handle = handles.find(|p| kinds.contains(&p.base.as_str()))?;
             let kind = handle.base.trim_start_matches("MPI_");
-            Some(format!("Target::{kind}({})", ident(&handle.name)))
+            Some(format!("Target::{kind}({})", handle.rust_name()))
         };
         if f.since == EXTENSION {
             return of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into());
@@ -337,10 +315,8 @@ impl<'a> Exports<'a> {
     fn export(&self, out: &mut String, id: usize, f: &Function, body: Option<String>) {
         let name = &f.name;
         let params: Vec<String> = f
-            .params
-            .iter()
-            .filter(|p| p.base != "...")
-            .map(|p| format!("{}: {}", ident(&p.name), self.rust_type(p)))
+            .fixed_params()
+            .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
             .collect();
         let params = params.join(", ");
         let args = arguments(f);
@@ -405,7 +381,7 @@ impl<'a> Exports<'a> {
             return;
         };
         let params: Vec<String> = (f.params.iter())
-            .map(|p| format!("{}: {}", ident(&p.name), self.rust_type(p)))
+            .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
             .collect();
         let (params, args) = (params.join(", "), arguments(f));
         // SAFETY: the generated block is written below PROMISE, which states its contract.
@@ -431,7 +407,7 @@ impl<'a> Exports<'a> {
                 "int" if p.name.ends_with("keyval") => "MPI_KEYVAL_INVALID",
                 handle => self.nulls.get(handle)?,
             };
-            Some(format!("unmake({}, {null});", ident(&p.name)))
+            Some(format!("unmake({}, {null});", p.rust_name()))
         })
         .collect()
     }
@@ -477,7 +453,7 @@ impl<'a> Exports<'a> {
         } else {
             (nonblocking()?, "begin", 1)
         };
-        let names: Vec<String> = f.params.iter().map(|p| ident(&p.name)).collect();
+        let names: Vec<String> = f.params.iter().map(|p| p.rust_name()).collect();
         let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
         let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
         let mine = mine.join(", ");
@@ -509,7 +485,7 @@ fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
     }
     let (mut before, mut args, mut after) = (String::new(), Vec::new(), String::new());
     for (mine, theirs) in f.params.iter().zip(&twin.params) {
-        let name = ident(&mine.name);
+        let name = mine.rust_name();
         if mine.declaration == theirs.declaration {
             args.push(name);
         } else if mine.by_value() && theirs.by_value() {
@@ -550,19 +526,6 @@ fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
 }
 
 fn arguments(f: &Function) -> String {
-    let names: Vec<String> = f
-        .params
-        .iter()
-        .filter(|p| p.base != "...")
-        .map(|p| ident(&p.name))
-        .collect();
+    let names: Vec<String> = f.fixed_params().map(Param::rust_name).collect();
     names.join(", ")
-}
-
-fn ident(name: &str) -> String {
-    if RESERVED.contains(&name) {
-        format!("r#{name}")
-    } else {
-        name.to_string()
-    }
 }

@@ -3,7 +3,7 @@
 //! The layout is meant for readers: types and constants by subject, then the functions by chapter
 //! of the standard, then their profiling twins.
 
-use super::table::{Function, Functions, Kind, Section};
+use super::{Function, Functions, Kind, Section};
 use std::fmt::Write;
 
 /// Maximum line width.

@@ -1,21 +1,16 @@
-//! Build script: generates the C interface (types, constants, exported symbols) from `api/*.txt` and the implementations in `src/api`.
+//! Build script: generates the C interface (types, constants, exported symbols) from the tables and the implementations in `src/api`.
 
-#[path = "api/rust.rs"]
 mod rust;
-#[path = "api/table.rs"]
-#[allow(dead_code)] // The header's part of the table.
-mod table;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), String> {
-    println!("cargo:rerun-if-changed=api");
     println!("cargo:rerun-if-changed=src/api");
 
-    let functions = table::functions(&read(Path::new("api/functions.txt"))?)?;
-    let extensions = table::functions(&read(Path::new("api/extensions.txt"))?)?;
-    let sections = table::constants(&read(Path::new("api/constants.txt"))?)?;
+    let functions = mpi_api_tables::functions()?;
+    let extensions = mpi_api_tables::extensions()?;
+    let sections = mpi_api_tables::constants()?;
     let mut found = BTreeMap::new();
     find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
 

@@ -1,142 +1,92 @@
-//! Parser of `functions.txt` and `constants.txt`, which describe the MPI 5.0 C interface.
-//!
-//! The build script generates the exported symbols from them, `cargo xtask gen` writes `mpi.h`, and the tests compare both with them.
-//! The formats are described at the head of the two text files.
-//! This module uses only `std`, because a build script, a test and `xtask` each include it by path.
+//! Parser of the tables `functions.txt`, `extensions.txt` and `constants.txt`.
 
-/// A function of the C interface.
-#[derive(Clone, Debug)]
-pub struct Function {
-    pub name: String,
-    /// The chapter of the standard, an index into [`Functions::chapters`].
-    pub chapter: usize,
-    /// The version of the standard that introduced it.
-    pub since: String,
-    pub deprecated: Option<String>,
-    /// The C type it returns.
-    pub returns: String,
-    pub params: Vec<Param>,
-}
-
-impl Function {
-    /// Returns true if the returned value is the result itself; all other functions return an error code.
-    pub fn returns_value(&self) -> bool {
-        self.returns != "int" || self.name.ends_with("_toint")
-    }
-
-    /// Returns true for a function of the tool interface, whose errors never reach an error handler.
-    pub fn is_tool(&self) -> bool {
-        self.name.starts_with("MPI_T_")
-    }
-
-    /// Returns the C prototype under another name.
-    pub fn prototype(&self, name: &str) -> Vec<String> {
-        let mut words = vec![format!("{} {name}(", self.returns)];
-        if self.params.is_empty() {
-            words.push("void);".to_string());
-        }
-        for (i, p) in self.params.iter().enumerate() {
-            let end = if i + 1 == self.params.len() {
-                ");"
-            } else {
-                ", "
-            };
-            words.push(format!("{}{end}", p.declaration));
-        }
-        words
-    }
-}
-
-/// A parsed C parameter.
-#[derive(Clone, Debug)]
-pub struct Param {
-    /// The declaration, `const int recvcounts[]`.
-    pub declaration: String,
-    pub name: String,
-    /// The type below all pointers, `int` or `MPI_Comm`; `...` for variable arguments.
-    pub base: String,
-    pub is_const: bool,
-    /// The number of `*`.
-    pub stars: usize,
-    /// What follows the name: nothing, `[]` or `[][3]`.
-    pub array: String,
-    /// True if the scalar or handle behind the pointer is also read.
-    pub inout: bool,
-}
-
-impl Param {
-    /// Returns true for a parameter passed by value, neither a pointer nor an array.
-    pub fn by_value(&self) -> bool {
-        self.stars == 0 && self.array.is_empty()
-    }
-
-    /// Returns true for a pointer to one scalar or handle that the function writes.
-    pub fn scalar_out(&self) -> bool {
-        self.stars == 1 && self.array.is_empty() && !self.is_const
-    }
-}
+use super::prototype::{Function, parse_prototype};
 
 /// A chapter of the standard.
 #[derive(Clone, Debug)]
 pub struct Chapter {
+    /// The number; extensions have chapters of their own.
     pub number: u32,
+    /// The title in `mpi.h`.
     pub title: String,
 }
 
+/// A table of functions.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
+    /// The chapters, in the order of the table.
     pub chapters: Vec<Chapter>,
+    /// The functions, in the order of the table; a large-count function follows its twin.
     pub functions: Vec<Function>,
 }
 
 /// What a section of `constants.txt` declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Integer types.
     Typedef,
+    /// One structure, whose fields are the items.
     Struct,
+    /// A handle type and its predefined values.
     Handle,
+    /// The values of an enumeration.
     Enum,
+    /// Constants of the section's C type.
     Define,
+    /// Function types.
     Callback,
+    /// Further names of function types.
     Alias,
 }
 
+/// A section of `constants.txt`.
 #[derive(Clone, Debug)]
 pub struct Section {
+    /// What the section declares.
     pub kind: Kind,
     /// The C type that the section is about, empty if none.
     pub ctype: String,
+    /// The title in `mpi.h`.
     pub title: String,
+    /// The lines of the section.
     pub items: Vec<Item>,
 }
 
 /// One line of a section: `name value -- note`, or a C declaration in `value` with its name in `name`.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// The declared name.
     pub name: String,
+    /// A number, the name of another constant, or a C declaration.
     pub value: String,
+    /// The text after ` -- `.
     pub note: Option<String>,
 }
 
 impl Item {
     /// Returns the number of a constant, `None` for an alias or a declaration.
     pub fn number(&self) -> Option<i64> {
-        match self.value.strip_prefix("0x") {
-            Some(hex) => i64::from_str_radix(hex, 16).ok(),
-            None => self.value.parse().ok(),
-        }
+        number(&self.value)
     }
 }
 
-/// The lines of a table without comments and blanks, numbered from 1.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+/// Parses a decimal number, or a hexadecimal one after `0x`.
+pub fn number(text: &str) -> Option<i64> {
+    match text.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// Returns the lines of a table without comments and blanks, numbered from 1.
+pub fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.lines()
         .enumerate()
         .map(|(i, l)| (i + 1, l.trim()))
         .filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
 }
 
-/// Parses `functions.txt`.
+/// Parses a table of functions.
 pub fn functions(text: &str) -> Result<Functions, String> {
     let mut table = Functions::default();
     for (at, line) in lines(text) {
@@ -189,53 +139,7 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Parses a prototype such as `int MPI_X(int a, const int b[])`.
-pub fn parse_prototype(text: &str) -> Option<(String, String, Vec<Param>)> {
-    let (head, tail) = text.split_once('(')?;
-    let (returns, name) = head.rsplit_once(' ')?;
-    let list = tail.strip_suffix(')')?;
-    let params = match list {
-        "void" => Vec::new(),
-        list => list
-            .split(", ")
-            .map(parse_param)
-            .collect::<Option<Vec<_>>>()?,
-    };
-    Some((returns.to_string(), name.to_string(), params))
-}
-
-fn parse_param(text: &str) -> Option<Param> {
-    if text == "..." {
-        return Some(Param {
-            declaration: text.to_string(),
-            name: String::new(),
-            base: text.to_string(),
-            is_const: false,
-            stars: 0,
-            array: String::new(),
-            inout: false,
-        });
-    }
-    let (declared, array) = match text.find('[') {
-        Some(at) => text.split_at(at),
-        None => (text, ""),
-    };
-    let name_at = declared.rfind([' ', '*'])? + 1;
-    let (ctype, name) = declared.split_at(name_at);
-    let is_const = ctype.starts_with("const ");
-    let ctype = ctype.trim_start_matches("const ");
-    Some(Param {
-        declaration: text.to_string(),
-        name: name.to_string(),
-        base: ctype.trim_end_matches(['*', ' ']).to_string(),
-        is_const,
-        stars: ctype.matches('*').count(),
-        array: array.to_string(),
-        inout: false,
-    })
-}
-
-/// Parses `constants.txt`.
+/// Parses a table of constants.
 pub fn constants(text: &str) -> Result<Vec<Section>, String> {
     let mut sections: Vec<Section> = Vec::new();
     for (at, line) in lines(text) {
@@ -282,4 +186,47 @@ pub fn constants(text: &str) -> Result<Vec<Section>, String> {
         section.items.push(Item { name, value, note });
     }
     Ok(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_in_a_table_is_refused_with_its_line() {
+        let of_functions = [
+            ("1.0 int MPI_X(int a)", "line 1: a function before"),
+            ("== 3 P\n\n# text\n1.0 int MPI_X", "line 4: not a C proto"),
+            ("== 3 P\n1.0 int MPI_X(int a) ; inout b", "line 2: no param"),
+            (
+                "== 3 P\n1.0 int MPI_X(int a) ; odd a",
+                "line 2: unknown mark",
+            ),
+            ("== three P", "line 1: `three` is not"),
+        ];
+        for (text, start) in of_functions {
+            let error = functions(text).expect_err(text);
+            assert!(error.starts_with(start), "{text}: {error}");
+        }
+        let of_constants = [
+            ("MPI_X 1", "line 1: an item before"),
+            ("== enum Title", "line 1: a section needs"),
+            ("== odd : Title", "line 1: unknown kind"),
+            (
+                "== define int : Title\nMPI_X",
+                "line 2: `MPI_X` has no value",
+            ),
+        ];
+        for (text, start) in of_constants {
+            let error = constants(text).expect_err(text);
+            assert!(error.starts_with(start), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_decimal_or_hexadecimal() {
+        assert_eq!(number("-32766"), Some(-32766));
+        assert_eq!(number("0x101"), Some(257));
+        assert_eq!(number("MPI_X"), None);
+    }
 }
