@@ -26,15 +26,15 @@ use crate::group::Group;
 use std::ops::Range;
 
 /// The two communicators derived from a file's.
-pub(super) struct Across {
+pub(super) struct TwoLevel {
     local: Comm,
     /// At leaders: the leaders of all nodes, in the order of their ranks.
     leaders: Option<Comm>,
 }
 
-impl Across {
+impl TwoLevel {
     /// Makes the communicators; collective. `nodes` is the node of each member.
-    pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<Across>, Error> {
+    pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<TwoLevel>, Error> {
         let here = nodes.get(comm.rank() as usize).copied();
         let ranks = (0..).zip(nodes);
         let group = |ranks: Vec<u32>| {
@@ -50,7 +50,7 @@ impl Across {
         // Also if the first has failed: the leaders of other nodes wait for this one.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
-            (Some(local), leaders) => Some(Across { local, leaders }),
+            (Some(local), leaders) => Some(TwoLevel { local, leaders }),
             // A rank is in the group of its own node.
             (None, _) => None,
         })

@@ -19,7 +19,7 @@
 #![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
-use super::across::Across;
+use super::across::TwoLevel;
 use super::disk::Disk;
 use super::error::IoError;
 use super::plan::{LONG, Plan};
@@ -38,7 +38,7 @@ pub(super) struct Stages {
     /// The address of each aggregator's two buffers.
     bases: Vec<*mut u8>,
     part: usize,
-    across: Option<Across>,
+    across: Option<TwoLevel>,
 }
 
 impl Stages {
@@ -118,7 +118,7 @@ impl Stages {
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.share(&[engine.node_id()]))?;
-        let across = Across::new(comm, &nodes)?;
+        let across = TwoLevel::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;
         let made = across.and_then(|across| {
@@ -186,7 +186,7 @@ impl Stages {
 
     /// Returns the communicator of the ranks that share the buffers.
     fn meets<'a>(&'a self, comm: &'a Comm) -> &'a Comm {
-        self.across.as_ref().map_or(comm, Across::local)
+        self.across.as_ref().map_or(comm, TwoLevel::local)
     }
 
     fn meet(&self, comm: &Comm) -> Result<(), Error> {

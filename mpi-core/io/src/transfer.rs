@@ -47,7 +47,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
     let (completes, at) = (access.clone(), engine.clone());
-    let worker = engine.spawn(Box::pin(async move {
+    let worker = engine.start_future(Box::pin(async move {
         let _always = at.poll_always();
         let status = outcome.await.map(|bytes| Status {
             bytes: bytes.max(0) as u64,

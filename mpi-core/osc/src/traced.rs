@@ -11,8 +11,8 @@ use std::rc::Rc;
 /// Returns the trace of this process, if one is written.
 pub(super) fn trace_of(engine: &Engine) -> Option<Rc<Trace>> {
     engine
-        .witness()
-        .and_then(|witness| witness.trace())
+        .observer()
+        .and_then(|observer| observer.trace())
         .cloned()
 }
 

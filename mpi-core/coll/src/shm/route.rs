@@ -15,7 +15,7 @@ use super::large::{self, Large};
 use super::params::LongWay;
 use super::segment::{Long, Segment};
 use super::small::Shape;
-use super::wait::{Here, Waits};
+use super::wait::{Blocking, Wait};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
@@ -124,8 +124,10 @@ impl State {
             return Ok(());
         };
         let number = cells.next();
-        let spot = cells.long_spot(number);
-        cells.make_room(Here(cx.comm()), cx.engine(), spot).await;
+        let address = cells.long_address(number);
+        cells
+            .make_room(Blocking(cx.comm()), cx.engine(), address)
+            .await;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
@@ -135,7 +137,7 @@ impl State {
         };
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
         let outcome = match begun {
-            Some(begun) => self.carry_out(begun, Here(cx.comm()), cx, call).await,
+            Some(begun) => self.carry_out(begun, Blocking(cx.comm()), cx, call).await,
             None => {
                 let number = cells.begin(1);
                 let outcome = Table::run_next(cx, call);
@@ -176,7 +178,7 @@ impl State {
     pub(super) async fn carry_out(
         &self,
         begun: Begun,
-        wait: impl Waits,
+        wait: impl Wait,
         cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {

@@ -17,7 +17,7 @@ use crate::datatype::SendBuf;
 use crate::shm::barrier::Kind;
 use crate::shm::cells::DEPTH;
 use crate::shm::members::LINE;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use crate::{Call, CallId};
 use std::ops::Range;
 
@@ -90,7 +90,7 @@ impl Rows {
     }
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> Turn<'_, W> {
     /// Carries out a call in rows.
     pub(super) async fn run_in_rows(&self, call: &Call, rows: Rows) -> Result<(), Error> {
         let mut outcome = Ok(());

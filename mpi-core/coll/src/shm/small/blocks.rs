@@ -6,11 +6,11 @@ use super::{Placed, Turn};
 use crate::CollError;
 use crate::Error;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Waits;
-use mpi_base::cells::Place;
+use crate::shm::wait::Wait;
+use mpi_base::cells::CellOf;
 use mpi_base::copy::copy;
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> Turn<'_, W> {
     /// Broadcast. If the root's length differs, a receiver takes at most its own length and returns an error.
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
@@ -24,7 +24,7 @@ impl<W: Waits> Turn<'_, W> {
                 await_cell!(turn, root);
             }
             turn.take(root, 0, buf);
-            length = turn.cells.length(root, turn.spot, buf.bytes());
+            length = turn.cells.length(root, turn.address, buf.bytes());
         }
         turn.cells.end(turn.members, turn.number);
         length.map_err(|sent| self.other_length(root, sent, buf.bytes()))
@@ -70,11 +70,11 @@ impl<W: Waits> Turn<'_, W> {
         let joined = turn.meet(work).await? && joined;
         match joined {
             // The result has the same layout as `recv`, so it is copied at once.
-            true if step == len => turn.take(Place::Result, 0, recv),
+            true if step == len => turn.take(CellOf::Result, 0, recv),
             _ => {
                 for rank in 0..members {
                     match joined {
-                        true => turn.take(Place::Result, rank as usize * step, &block(rank)),
+                        true => turn.take(CellOf::Result, rank as usize * step, &block(rank)),
                         false => turn.take(rank, 0, &block(rank)),
                     }
                 }
@@ -109,7 +109,7 @@ impl<W: Waits> Turn<'_, W> {
             Ok(())
         };
         match turn.meet(work).await? && joined {
-            true => turn.take(Place::Result, mine * row, recv),
+            true => turn.take(CellOf::Result, mine * row, recv),
             false => {
                 for rank in 0..members {
                     turn.take(rank, mine * len, &recv.part(rank as usize * len, len));
@@ -174,25 +174,25 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> Placed<'_, '_, W> {
     /// Writes all ranks' blocks of `len` bytes to the result, `step` bytes apart.
     #[cold]
     fn join(&self, step: usize, len: usize) {
         for rank in 0..self.members.count() {
             let at = rank as usize * step;
-            self.cells.pass_on(self.spot, rank, 0..len, at);
+            self.cells.pass_on(self.address, rank, 0..len, at);
         }
     }
 
     /// Writes the blocks of `len` bytes to the result, sorted by destination rank.
     #[cold]
     fn transpose(&self, len: usize) {
-        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
+        let (cells, address, ranks) = (self.cells, self.address, self.members.count());
         let count = ranks as usize;
         let all = 0..count * count * len;
-        cells.compose(Place::Result, spot, all, |room| {
+        cells.compose(CellOf::Result, address, all, |room| {
             for rank in 0..ranks {
-                cells.inspect(rank, spot, 0..count * len, |data| {
+                cells.inspect(rank, address, 0..count * len, |data| {
                     for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
                         let at = (to * count + rank as usize) * len;
                         copy(block, &mut room[at..at + len]);

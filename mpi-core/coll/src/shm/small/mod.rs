@@ -23,7 +23,7 @@ use super::barrier::Kind;
 use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
 use super::members::Members;
 use super::scattered;
-use super::wait::Waits;
+use super::wait::Wait;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
@@ -31,7 +31,7 @@ use crate::engine::Engine;
 use crate::{Call, CallId, FastCall};
 use block_rows::Rows;
 use data::Given;
-use mpi_base::cells::{LINE, Spot};
+use mpi_base::cells::{CellAddress, LINE};
 use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
@@ -95,7 +95,7 @@ pub struct Turn<'a, W> {
 #[derive(Clone, Copy)]
 struct Placed<'t, 'a, W> {
     turn: &'t Turn<'a, W>,
-    spot: Spot<'a>,
+    address: CellAddress<'a>,
 }
 
 impl<'a, W> Deref for Placed<'_, 'a, W> {
@@ -240,13 +240,13 @@ impl Small {
     }
 }
 
-impl<'a, W: Waits> Turn<'a, W> {
+impl<'a, W: Wait> Turn<'a, W> {
     /// Chooses cells in which no member shows more than `bytes` bytes and the result is no longer.
     #[inline(always)]
     fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
         Placed {
             turn: self,
-            spot: self.cells.spot(self.number, flow, bytes),
+            address: self.cells.address(self.number, flow, bytes),
         }
     }
 
@@ -255,7 +255,7 @@ impl<'a, W: Waits> Turn<'a, W> {
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
         let mut placed = self.fitting(flow, bytes);
         if let (Kind::Counter, Some(result)) = (self.kind, result) {
-            placed.spot = self.cells.with_result(placed.spot, flow, result);
+            placed.address = self.cells.with_result(placed.address, flow, result);
         }
         placed
     }
@@ -264,7 +264,7 @@ impl<'a, W: Waits> Turn<'a, W> {
     fn long(&self) -> Placed<'_, 'a, W> {
         Placed {
             turn: self,
-            spot: self.cells.long_spot(self.number),
+            address: self.cells.long_address(self.number),
         }
     }
 
@@ -349,8 +349,8 @@ impl<'a, W: Waits> Turn<'a, W> {
 
     /// Carries out a fast call, which takes one cell.
     #[inline]
-    pub async fn run_fast_call(&self, brief: &FastCall<'_>) -> Result<(), Error> {
-        match brief {
+    pub async fn run_fast_call(&self, call: &FastCall<'_>) -> Result<(), Error> {
+        match call {
             FastCall::Barrier => {}
             FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
             FastCall::Gather { send, recv, root } => {
@@ -383,7 +383,7 @@ impl<'a, W: Waits> Turn<'a, W> {
             }
             // In one arm, so that the compiler inlines the call in one place.
             FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
-                let with_own = matches!(brief, FastCall::Scan { .. });
+                let with_own = matches!(call, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;
             }
         }

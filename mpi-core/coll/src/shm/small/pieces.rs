@@ -16,7 +16,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::shm::barrier::Kind;
 use crate::shm::members::LINE;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use crate::{Call, CallId};
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
     }
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> Turn<'_, W> {
     /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
@@ -154,7 +154,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> Placed<'_, '_, W> {
     /// Scatters the bytes `piece` of every block: the root shows those of the other ranks side by side.
     async fn scatter_piece(
         &self,
@@ -227,7 +227,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// `sum = data of rank op sum`
     fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
         let bytes = 0..Given::bytes(sum);
-        self.cells.inspect(rank, self.spot, bytes, |data| {
+        self.cells.inspect(rank, self.address, bytes, |data| {
             Combine::<SendBuf, RecvBuf>::apply_packed(op, data, sum, &mut None)
         })
     }

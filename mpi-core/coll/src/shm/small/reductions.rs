@@ -7,11 +7,11 @@ use crate::Error;
 use crate::op::DenseOp;
 use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Waits;
-use mpi_base::cells::Place;
+use crate::shm::wait::Wait;
+use mpi_base::cells::CellOf;
 use std::ops::Range;
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> Turn<'_, W> {
     #[inline]
     pub(super) async fn allreduce<G: CopyTo<R>, R: Room>(
         &self,
@@ -31,7 +31,7 @@ impl<W: Waits> Turn<'_, W> {
         });
         let outcome = match concluded.await {
             Ok(true) => {
-                turn.take(Place::Result, 0, recv);
+                turn.take(CellOf::Result, 0, recv);
                 Ok(())
             }
             Ok(false) => turn.fold_all(send, recv, op),
@@ -152,7 +152,7 @@ impl<W: Waits> Turn<'_, W> {
                 turn.fold(ranks, mine.start, own.as_ref(), &result, op)
             }
             Some(_) => {
-                turn.take(Place::Result, mine.start, &result);
+                turn.take(CellOf::Result, mine.start, &result);
                 Ok(())
             }
         };
@@ -172,7 +172,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> Placed<'_, '_, W> {
     /// Combines the data of all ranks.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Room>(
@@ -207,9 +207,11 @@ impl<W: Waits> Placed<'_, '_, W> {
         for rank in (0..last).rev() {
             match own(rank) {
                 Some(own) => op.apply(own, recv)?,
-                None => self.cells.inspect(rank, self.spot, bytes.clone(), |data| {
-                    op.apply_packed(data, recv, &mut spare)
-                })?,
+                None => self
+                    .cells
+                    .inspect(rank, self.address, bytes.clone(), |data| {
+                        op.apply_packed(data, recv, &mut spare)
+                    })?,
             }
         }
         Ok(())
@@ -218,10 +220,10 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// Combines all operands, each of `len` bytes, into the result.
     #[cold]
     fn fold_for_all(&self, len: usize, op: &DenseOp) {
-        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
-        cells.compose(Place::Result, spot, 0..len, |sum| {
+        let (cells, address, ranks) = (self.cells, self.address, self.members.count());
+        cells.compose(CellOf::Result, address, 0..len, |sum| {
             for rank in (0..ranks).rev() {
-                cells.inspect(rank, spot, 0..len, |data| match rank + 1 == ranks {
+                cells.inspect(rank, address, 0..len, |data| match rank + 1 == ranks {
                     true => sum.copy_from_slice(data),
                     false => op.combine(data, sum),
                 });

@@ -115,7 +115,7 @@ pub fn open_to_other_jobs(
         size: 0,
         node: None,
         params,
-        board: Some(universe.clone()),
+        modex: Some(universe.clone()),
     };
     let tcp = Tcp::open(&around, &settings, 0, universe.clone())?;
     Ok(Box::new(tcp))
@@ -127,7 +127,7 @@ struct Tcp {
     link: u32,
     settings: Settings,
     limits: Limits,
-    board: Arc<dyn Modex>,
+    modex: Arc<dyn Modex>,
     ours: AddressRecord,
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
@@ -164,7 +164,7 @@ impl Tcp {
         let called = names
             .name(around.me)
             .ok_or(OpenError::NotHere { me: around.me })?;
-        let board = around.board.clone().ok_or_else(|| OpenError::NoBoard {
+        let modex = around.modex.clone().ok_or_else(|| OpenError::NoModex {
             reason: "there is no launcher".into(),
         })?;
         let system =
@@ -205,16 +205,16 @@ impl Tcp {
         while ours.encode().len() > settings.most_card && ours.addresses.len() > 1 {
             ours.addresses.pop();
         }
-        board
-            .put(&board_key(link), &ours.encode())
-            .map_err(|reason| OpenError::NoBoard { reason })?;
+        modex
+            .put(&modex_key(link), &ours.encode())
+            .map_err(|reason| OpenError::NoModex { reason })?;
         Ok(Tcp {
             me: around.me,
             names,
             link,
             limits: settings.limits,
             settings: settings.clone(),
-            board,
+            modex,
             ours,
             epoll,
             lobby: RefCell::new(lobby),
@@ -280,7 +280,7 @@ impl Tcp {
 }
 
 /// The modex key of one link's address records.
-fn board_key(link: u32) -> String {
+fn modex_key(link: u32) -> String {
     format!("btl-tcp-{link}")
 }
 

@@ -18,7 +18,7 @@ const YES: u32 = 1;
 
 impl Comm {
     /// Agrees on the outcome of a connection of this group, whose root reached the other root at `bridge`.
-    pub(crate) async fn end_alike(
+    pub(crate) async fn uniform_outcome(
         &self,
         root: u32,
         bridge: Option<Result<Comm, LeaderError>>,
@@ -31,7 +31,9 @@ impl Comm {
         let ours = self.agree(made.is_ok().into()).await?;
         let both = match &bridge {
             _ if self.rank() != root => true,
-            Some(Ok(bridge)) if is_alike(bridge) => tell(bridge, ours.flag == YES).await,
+            Some(Ok(bridge)) if is_fault_tolerant(bridge) => {
+                exchange_outcome(bridge, ours.flag == YES).await
+            }
             Some(Ok(_)) => ours.flag == YES,
             _ => false,
         };
@@ -55,16 +57,16 @@ impl Comm {
 }
 
 /// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
-fn is_alike(bridge: &Comm) -> bool {
+fn is_fault_tolerant(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
     other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))
 }
 
 /// Exchanges with the other root whether each group has the communicator. Returns true if both have.
-async fn tell(bridge: &Comm, ours: bool) -> bool {
+async fn exchange_outcome(bridge: &Comm, ours: bool) -> bool {
     let words = U64Buf::new(2);
     words.set(0, ours.into());
     let (send, recv) = (words.send(0..1), words.recv(1..2));
-    let told = bridge.hidden().sendrecv(send, 0, recv, 0).await;
-    ours && told.is_ok() && words.get(1) == 1
+    let exchanged = bridge.hidden().sendrecv(send, 0, recv, 0).await;
+    ours && exchanged.is_ok() && words.get(1) == 1
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 /// A modex over a launcher that lives as long as the process.
-pub struct Board(pub &'static dyn Rte);
+pub struct RteModex(pub &'static dyn Rte);
 
-impl Modex for Board {
+impl Modex for RteModex {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         self.0.put(key, value).map_err(|error| error.to_string())
     }
@@ -24,35 +24,35 @@ impl Modex for Board {
 /// A modex for tests whose ranks are threads of one process.
 #[cfg(any(test, feature = "testing"))]
 #[derive(Clone, Debug, Default)]
-pub struct SharedBoard(Arc<Mutex<Notices>>);
+pub struct TestModex(Arc<Mutex<Values>>);
 
 /// Values by rank and key.
 #[cfg(any(test, feature = "testing"))]
-type Notices = HashMap<(ProcId, String), Vec<u8>>;
+type Values = HashMap<(ProcId, String), Vec<u8>>;
 
 #[cfg(any(test, feature = "testing"))]
-impl SharedBoard {
+impl TestModex {
     /// Returns the modex as one rank sees it.
     pub fn of(&self, me: ProcId) -> Arc<dyn Modex> {
-        Arc::new(Corner(self.clone(), me))
+        Arc::new(RankModex(self.clone(), me))
     }
 
     pub fn put(&self, of: ProcId, key: &str, value: &[u8]) {
-        let mut notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.insert((of, key.into()), value.to_vec());
+        let mut values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.insert((of, key.into()), value.to_vec());
     }
 
     pub fn get(&self, of: ProcId, key: &str) -> Option<Vec<u8>> {
-        let notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        notices.get(&(of, key.into())).cloned()
+        let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        values.get(&(of, key.into())).cloned()
     }
 }
 
 #[cfg(any(test, feature = "testing"))]
-struct Corner(SharedBoard, ProcId);
+struct RankModex(TestModex, ProcId);
 
 #[cfg(any(test, feature = "testing"))]
-impl Modex for Corner {
+impl Modex for RankModex {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         self.0.put(self.1, key, value);
         Ok(())

@@ -5,7 +5,7 @@ use crate::fault::{CommAgreements, FaultError};
 use std::cell::{Cell, RefCell};
 
 #[derive(Default)]
-pub(super) struct Trouble {
+pub(super) struct FailureState {
     flags: Cell<u8>,
     /// The number of its failures that the program has acknowledged.
     acknowledged: Cell<usize>,
@@ -16,7 +16,7 @@ pub(super) struct Trouble {
     parts: RefCell<Vec<WeakComm>>,
 }
 
-impl Trouble {
+impl FailureState {
     pub(super) const REVOKED: u8 = 1;
     pub(super) const FAILED: u8 = 2;
 
