@@ -118,7 +118,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// The number of members that wait until others have finished; not part of the protocol above, and not accessed in this module.
-    pub fn hungry(&self) -> &AtomicU64 {
+    pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
 

@@ -431,11 +431,11 @@ pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, Param
 }
 
 fn reason_for(name: &str, refused: &Refused) -> Refusal {
-    let said = refused
+    let reported = refused
         .iter()
         .find(|(n, _)| **n == *name)
         .map(|(_, reason)| reason.clone());
-    said.unwrap_or_else(|| Refusal("this process does not have it".into()))
+    reported.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
 /// Drops the offers that lost their vote, after calling `end` on their modules.

@@ -4,7 +4,7 @@ use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
 use super::error::{IoClass, IoError, class_number};
 use super::file::File;
-use super::split::Staging;
+use super::split::SharedMemory;
 use crate::Error;
 
 impl File {
@@ -86,9 +86,9 @@ impl File {
     /// Releases the memory that the members share.
     fn free_memory(&self) -> Result<(), Error> {
         self.shared.free()?;
-        match self.stages.take() {
-            Staging::Ready(stages) => stages.free(),
-            Staging::Untried | Staging::Impossible => Ok(()),
+        match self.buffers.take() {
+            SharedMemory::Ready(buffers) => buffers.free(),
+            SharedMemory::Untried | SharedMemory::Impossible => Ok(()),
         }
     }
 

@@ -34,7 +34,6 @@
 #![deny(unsafe_code)]
 
 pub mod access;
-mod across;
 pub mod amode;
 mod background;
 mod bits;
@@ -43,21 +42,22 @@ pub mod conversion;
 pub mod disk;
 mod ending;
 pub mod error;
+mod exchange;
 pub mod file;
 pub mod hints;
 mod marks;
 mod moves;
+mod node_map;
 mod plan;
 pub mod position;
-mod post;
 pub mod report;
-mod seating;
 pub mod shared;
 pub mod size;
 mod split;
 mod stage;
 mod staged;
 pub mod transfer;
+mod two_level;
 pub mod two_phase;
 pub mod view;
 mod walk;

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::bits::{BITS, Summary, stretches};
-use super::stage::Stage;
+use super::stage::ShmBuffer;
 use std::ops::Range;
 
 /// In place of the number of stretches: a bitmap follows.
@@ -15,7 +15,7 @@ const MAP: u64 = u64::MAX;
 const WORD: usize = 8;
 
 /// Encodes what is marked; empty if nothing is.
-pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {
+pub(super) fn encode(stage: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
     if summary.count == 0 {
         return Vec::new();
     }
@@ -37,8 +37,8 @@ pub(super) fn naming(stage: &Stage<'_>, summary: &Summary) -> Vec<u8> {
 }
 
 /// The decoded ranges of a message.
-pub(super) struct Names<'m> {
-    names: &'m [u8],
+pub(super) struct Extents<'m> {
+    extents: &'m [u8],
     is_map: bool,
     part: usize,
 }
@@ -47,9 +47,9 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
-impl<'m> Names<'m> {
+impl<'m> Extents<'m> {
     /// Decodes the ranges of a message about a part of `part` bytes. Returns them and the rest of the message, the data.
-    pub fn read(message: &'m [u8], part: usize) -> (Names<'m>, &'m [u8]) {
+    pub fn read(message: &'m [u8], part: usize) -> (Extents<'m>, &'m [u8]) {
         let (first, rest) = message.split_at_checked(WORD).unwrap_or((&[], &[]));
         let is_map = !first.is_empty() && word(first) == MAP;
         let words = match is_map {
@@ -57,18 +57,18 @@ impl<'m> Names<'m> {
             false => usize::try_from(word(first)).unwrap_or(0),
         };
         let len = words.saturating_mul(WORD).min(rest.len() / WORD * WORD);
-        let (names, data) = rest.split_at(len);
-        let names = Names {
-            names,
+        let (extents, data) = rest.split_at(len);
+        let extents = Extents {
+            extents,
             is_map,
             part,
         };
-        (names, data)
+        (extents, data)
     }
 
     /// Calls `each` with the stretches, in order, until it returns false.
     pub fn each(&self, mut each: impl FnMut(Range<usize>) -> bool) {
-        let mut words = self.names.chunks_exact(WORD).map(word);
+        let mut words = self.extents.chunks_exact(WORD).map(word);
         let mut go_on = |range: Range<usize>| match each(range) {
             true => Ok(()),
             false => Err(()),
@@ -105,7 +105,7 @@ mod tests {
 
     fn named(message: &[u8]) -> Vec<Range<usize>> {
         let mut all = Vec::new();
-        Names::read(message, PART).0.each(|range| {
+        Extents::read(message, PART).0.each(|range| {
             all.push(range);
             true
         });
@@ -116,9 +116,9 @@ mod tests {
     fn about(ranges: &[Range<usize>]) -> Vec<u8> {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
-        let stage = unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) };
+        let stage = unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) };
         ranges.iter().for_each(|range| stage.mark(range.clone()));
-        naming(&stage, &stage.summary())
+        encode(&stage, &stage.summary())
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn a_summary_knows_the_only_stretch() {
         let one = about(std::slice::from_ref(&(5..9)));
-        let one = Names::read(&one, PART).0.summary();
+        let one = Extents::read(&one, PART).0.summary();
         assert_eq!((one.only(), one.bytes), (Some(5..9), 4));
         let two = about(&[5..9, 20..21]);
-        let two = Names::read(&two, PART).0.summary();
+        let two = Extents::read(&two, PART).0.summary();
         assert_eq!((two.only(), two.bytes, two.span), (None, 5, 5..21));
     }
 }

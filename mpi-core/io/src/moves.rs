@@ -7,67 +7,67 @@ use super::error::IoError;
 use super::file::File;
 use super::hints::{Switch, Tuning};
 use super::plan::Plan;
-use super::staged::{self, Stages};
+use super::staged::{self, ShmBuffers};
 use super::two_phase;
 use super::view::View;
 use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 
 /// A buffer and the direction of its bytes.
-pub(super) enum Moves<'a> {
+pub(super) enum Transfer<'a> {
     Read(&'a mut RecvBuf),
     Write(&'a SendBuf),
 }
 
-impl Moves<'_> {
+impl Transfer<'_> {
     pub(super) fn writes(&self) -> bool {
-        matches!(self, Moves::Write(_))
+        matches!(self, Transfer::Write(_))
     }
 
     pub(super) fn datatype(&self) -> &Datatype {
         match self {
-            Moves::Read(buf) => buf.datatype(),
-            Moves::Write(buf) => buf.datatype(),
+            Transfer::Read(buf) => buf.datatype(),
+            Transfer::Write(buf) => buf.datatype(),
         }
     }
 
     /// Returns the length of the buffer in bytes.
     pub(super) fn bytes(&self) -> i64 {
         match self {
-            Moves::Read(buf) => buf.bytes(),
-            Moves::Write(buf) => buf.bytes(),
+            Transfer::Read(buf) => buf.bytes(),
+            Transfer::Write(buf) => buf.bytes(),
         }
     }
 
     /// Returns an error if the access mode of the file does not allow it.
     pub(super) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
-            Moves::Read(_) => file.may_read(),
-            Moves::Write(_) => file.may_write(),
+            Transfer::Read(_) => file.may_read(),
+            Transfer::Write(_) => file.may_write(),
         }
     }
 
     /// Returns true if the view's representation converts the bytes.
     pub(super) fn converts(&self, view: &View) -> bool {
         match self {
-            Moves::Read(_) => view.representation.converts_reads(),
-            Moves::Write(_) => view.representation.converts_writes(),
+            Transfer::Read(_) => view.representation.converts_reads(),
+            Transfer::Write(_) => view.representation.converts_writes(),
         }
     }
 
     /// Returns the hint for collective buffering in this direction.
     pub(super) fn together_by(&self, tuning: &Tuning) -> Switch {
         match self {
-            Moves::Read(_) => tuning.cb_read,
-            Moves::Write(_) => tuning.cb_write,
+            Transfer::Read(_) => tuning.cb_read,
+            Transfer::Write(_) => tuning.cb_write,
         }
     }
 
     /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
     pub(super) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {
-            Moves::Read(buf) => file.read_from(from, buf),
-            Moves::Write(buf) => file.write_from(from, buf),
+            Transfer::Read(buf) => file.read_from(from, buf),
+            Transfer::Write(buf) => file.write_from(from, buf),
         }
     }
 
@@ -76,25 +76,25 @@ impl Moves<'_> {
     pub(super) fn together(
         self,
         file: &File,
-        (plan, stages): (&Plan, Option<&Stages>),
+        (plan, buffers): (&Plan, Option<&ShmBuffers>),
         (view, at): (&View, i64),
         done: bool,
     ) -> Result<Result<i64, IoError>, Error> {
         let (comm, disk, part) = (&file.comm, &file.disk, (view, at));
         match self {
-            Moves::Read(buf) => {
+            Transfer::Read(buf) => {
                 let mut empty = RecvBuf::empty();
                 let left = if done { &mut empty } else { buf };
-                match stages {
-                    Some(stages) => staged::read(comm, (plan, stages), disk, part, left),
+                match buffers {
+                    Some(buffers) => staged::read(comm, (plan, buffers), disk, part, left),
                     None => two_phase::read(comm, plan, disk, part, left),
                 }
             }
-            Moves::Write(buf) => {
+            Transfer::Write(buf) => {
                 let empty = SendBuf::empty();
                 let left = if done { &empty } else { buf };
-                match stages {
-                    Some(stages) => staged::write(comm, (plan, stages), disk, part, left),
+                match buffers {
+                    Some(buffers) => staged::write(comm, (plan, buffers), disk, part, left),
                     None => two_phase::write(comm, plan, disk, part, left),
                 }
             }

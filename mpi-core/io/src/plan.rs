@@ -6,7 +6,7 @@
 
 use super::error::{IoError, class_number};
 use super::hints::{Switch, Tuning};
-use super::seating::Seating;
+use super::node_map::NodeMap;
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 }
 
 /// How the access continues after the exchange.
-pub(super) enum Course {
+pub(super) enum Decision {
     /// All members are done; the outcome of each rank, as the class of its error or 0.
     Over(Vec<u64>),
     /// Each rank that is not done performs its own access.
@@ -44,7 +44,7 @@ const FACTS: usize = 6;
 const TO_DO: u64 = 0;
 
 /// Returns the state: 1 plus the class of its error if the rank is done.
-fn said(done: Option<&Result<i64, IoError>>) -> u64 {
+fn state_of(done: Option<&Result<i64, IoError>>) -> u64 {
     done.map_or(TO_DO, |done| 1 + class_number(done))
 }
 
@@ -53,11 +53,11 @@ impl Plan {
     /// Collective.
     pub fn agree(
         comm: &Comm,
-        (wanted, tuning, seating, writes): (Switch, &Tuning, &Seating, bool),
+        (wanted, tuning, node_map, writes): (Switch, &Tuning, &NodeMap, bool),
         done: Option<&Result<i64, IoError>>,
         view: &View,
         (from, bytes): (i64, i64),
-    ) -> Result<Course, Error> {
+    ) -> Result<Decision, Error> {
         let part = match bytes {
             1.. if done.is_none() => [
                 view.byte_offset(from),
@@ -68,12 +68,12 @@ impl Plan {
             ],
             _ => [0, 0, 0, 0, 1],
         };
-        let mut facts = vec![said(done)];
+        let mut facts = vec![state_of(done)];
         facts.extend(part.map(|fact| fact as u64));
         let all = comm.engine().block_on(comm.share(&facts))?;
         let states = || all.chunks_exact(FACTS).map(|rank| rank[0]);
         if states().all(|state| state != TO_DO) {
-            return Ok(Course::Over(states().map(|state| state - 1).collect()));
+            return Ok(Decision::Over(states().map(|state| state - 1).collect()));
         }
         let all = all.chunks_exact(FACTS);
         let all = all.map(|rank| -> [i64; FACTS - 1] {
@@ -89,19 +89,19 @@ impl Plan {
         let interleaved = spans > high - low;
         // A nearly empty stretch is not worth reading or assembling.
         let dense = bytes >= (high - low) / 16;
-        let long = match writes || seating.spans_nodes() {
+        let long = match writes || node_map.spans_nodes() {
             true => LONG,
             false => LONG_READ,
         };
         let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < long;
         if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
-            return Ok(Course::Each);
+            return Ok(Decision::Each);
         }
-        let most = tuning.cb_nodes.clamp(1, seating.aggregators(comm.size()));
-        let part = seating.part(most, tuning.cb_buffer_size);
+        let most = tuning.cb_nodes.clamp(1, node_map.aggregators(comm.size()));
+        let part = node_map.part(most, tuning.cb_buffer_size);
         let parts = (high - low + part - 1) / part;
         let aggregators = parts.clamp(1, most.into()) as u32;
-        Ok(Course::Together(Plan {
+        Ok(Decision::Together(Plan {
             low,
             high,
             aggregators,

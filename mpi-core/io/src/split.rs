@@ -1,20 +1,20 @@
 //! State that an open file keeps between calls: an open split collective, and the shared memory of its members.
 
-use super::staged::Stages;
+use super::staged::ShmBuffers;
 use std::rc::Rc;
 
 /// An open split collective: its call, and the number of bytes it has moved.
-pub(super) struct Split {
+pub(super) struct SplitCollective {
     pub(super) call: &'static str,
     pub(super) bytes: i64,
 }
 
 /// The shared memory of collective accesses.
 #[derive(Default)]
-pub(super) enum Staging {
+pub(super) enum SharedMemory {
     #[default]
     Untried,
-    Ready(Rc<Stages>),
+    Ready(Rc<ShmBuffers>),
     /// Memory cannot be shared, or each of several nodes has only one member.
     Impossible,
 }

@@ -18,7 +18,7 @@ const HEAD: usize = 64;
 
 /// One buffer of one aggregator, in memory that lives for `'a`.
 #[derive(Clone, Copy)]
-pub(super) struct Stage<'a> {
+pub(super) struct ShmBuffer<'a> {
     base: *mut u8,
     part: usize,
     memory: PhantomData<&'a [u8]>,
@@ -34,13 +34,13 @@ pub(super) fn rounded(part: i64) -> usize {
     (part as usize).next_multiple_of(BITS)
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ShmBuffer<'a> {
     /// Makes the stage in the memory from `base` on.
     ///
     /// # Safety
     /// [`len_of`] bytes from `base` on are memory for `'a`, aligned to eight bytes, and accessed by stages only.
-    pub(super) unsafe fn new(base: *mut u8, part: usize) -> Stage<'a> {
-        Stage {
+    pub(super) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
+        ShmBuffer {
             base,
             part,
             memory: PhantomData,
@@ -174,13 +174,13 @@ mod tests {
     use super::*;
 
     /// A stage in memory of the test.
-    fn stage(memory: &mut [u64], part: usize) -> Stage<'_> {
+    fn stage(memory: &mut [u64], part: usize) -> ShmBuffer<'_> {
         assert!(memory.len() * 8 >= len_of(part));
         // SAFETY: the memory is the test's, and the assertion checks its length.
-        unsafe { Stage::new(memory.as_mut_ptr().cast(), part) }
+        unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), part) }
     }
 
-    fn marked(stage: &Stage<'_>) -> Vec<(usize, usize)> {
+    fn marked(stage: &ShmBuffer<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         stage.each_marked(|range| all.push((range.start, range.end)));
         all

@@ -19,12 +19,12 @@
 #![allow(unsafe_code)]
 
 use super::access::{read_all, write_all};
-use super::across::TwoLevel;
 use super::disk::Disk;
 use super::error::IoError;
+use super::node_map::NodeMap;
 use super::plan::{LONG, Plan};
-use super::seating::Seating;
-use super::stage::{Stage, len_of, rounded};
+use super::stage::{ShmBuffer, len_of, rounded};
+use super::two_level::TwoLevel;
 use super::view::View;
 use super::walk::{Sink, Source, walk};
 use crate::Error;
@@ -33,21 +33,21 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::osc::{Flavor, Hints, Spec, Win, is_direct_allowed};
 
 /// The buffers of all aggregators, in memory that all members of a node share.
-pub(super) struct Stages {
+pub(super) struct ShmBuffers {
     win: Win,
     /// The address of each aggregator's two buffers.
     bases: Vec<*mut u8>,
     part: usize,
-    across: Option<TwoLevel>,
+    two_level: Option<TwoLevel>,
 }
 
-impl Stages {
+impl ShmBuffers {
     /// Makes the buffers; collective. Returns `None` if windows must not be accessed directly, the node's memory is exhausted,
     /// or each of several nodes has only one member.
-    pub fn new(comm: &Comm, seating: &Seating, plan: &Plan) -> Result<Option<Stages>, Error> {
-        match seating.has_levels() {
-            true => Stages::of_leaders(comm, plan),
-            false => Stages::of_aggregators(comm, plan),
+    pub fn new(comm: &Comm, node_map: &NodeMap, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
+        match node_map.has_levels() {
+            true => ShmBuffers::of_leaders(comm, plan),
+            false => ShmBuffers::of_aggregators(comm, plan),
         }
     }
 
@@ -67,7 +67,7 @@ impl Stages {
     }
 
     /// Makes the buffers on one node: each aggregator holds its own.
-    fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
+    fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         // If all members are on the node of one member, they are on the node of each.
         let all_here = engine.members_here(comm.group()).count() == comm.size() as usize;
@@ -78,7 +78,7 @@ impl Stages {
         let aggregates = comm.rank() < plan.aggregators();
         let size = if aggregates { 2 * len_of(part) } else { 0 };
         // All members succeed or none does; after a failure messages are used.
-        let Ok(win) = Stages::window(comm, size) else {
+        let Ok(win) = ShmBuffers::window(comm, size) else {
             return Ok(None);
         };
         let base = |rank| win.shared_segment(rank).map(|segment| segment.base);
@@ -90,21 +90,21 @@ impl Stages {
                 return Err(error);
             }
         };
-        let stages = Stages {
+        let buffers = ShmBuffers {
             bases,
             win,
             part,
-            across: None,
+            two_level: None,
         };
         if aggregates {
-            stages.clear(comm.rank() as usize);
+            buffers.clear(comm.rank() as usize);
         }
         let met = comm.engine().block_on(comm.fence());
-        stages.unless_failed(met).map(Some)
+        buffers.unless_failed(met).map(Some)
     }
 
     /// Returns the buffers, or discards them after an error of a later step, since other members may have them.
-    fn unless_failed(self, outcome: Result<(), Error>) -> Result<Stages, Error> {
+    fn unless_failed(self, outcome: Result<(), Error>) -> Result<ShmBuffers, Error> {
         match outcome {
             Ok(()) => Ok(self),
             Err(error) => {
@@ -115,47 +115,47 @@ impl Stages {
     }
 
     /// Makes the buffers on several nodes: each leader holds those of all aggregators.
-    fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<Stages>, Error> {
+    fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         let nodes = engine.block_on(comm.share(&[engine.node_id()]))?;
-        let across = TwoLevel::new(comm, &nodes)?;
+        let two_level = TwoLevel::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;
-        let made = across.and_then(|across| {
-            let leads = across.local().rank() == 0;
+        let made = two_level.and_then(|two_level| {
+            let leads = two_level.local().rank() == 0;
             let size = if leads {
                 2 * aggregators * len_of(part)
             } else {
                 0
             };
-            let win = Stages::window(across.local(), size).ok()?;
+            let win = ShmBuffers::window(two_level.local(), size).ok()?;
             let base = win.shared_segment(0).ok()?.base;
             let each = |aggregator| base.wrapping_add(2 * aggregator * len_of(part));
-            Some(Stages {
+            Some(ShmBuffers {
                 win,
                 bases: (0..aggregators).map(each).collect(),
                 part,
-                across: Some(across),
+                two_level: Some(two_level),
             })
         });
         // The memory of one node may be exhausted; then all use messages.
         let all = engine.block_on(comm.share(&[made.is_some().into()]));
-        let Some(stages) = made else {
+        let Some(buffers) = made else {
             return all.map(|_| None);
         };
         let have = match all {
             Ok(all) => !all.contains(&0),
-            Err(error) => return stages.unless_failed(Err(error)).map(Some),
+            Err(error) => return buffers.unless_failed(Err(error)).map(Some),
         };
         if !have {
-            stages.free()?;
+            buffers.free()?;
             return Ok(None);
         }
-        if stages.meets(comm).rank() == 0 {
-            (0..aggregators).for_each(|aggregator| stages.clear(aggregator));
+        if buffers.meets(comm).rank() == 0 {
+            (0..aggregators).for_each(|aggregator| buffers.clear(aggregator));
         }
-        let met = engine.block_on(stages.meets(comm).fence());
-        stages.unless_failed(met).map(Some)
+        let met = engine.block_on(buffers.meets(comm).fence());
+        buffers.unless_failed(met).map(Some)
     }
 
     fn clear(&self, aggregator: usize) {
@@ -186,26 +186,26 @@ impl Stages {
 
     /// Returns the communicator of the ranks that share the buffers.
     fn meets<'a>(&'a self, comm: &'a Comm) -> &'a Comm {
-        self.across.as_ref().map_or(comm, TwoLevel::local)
+        self.two_level.as_ref().map_or(comm, TwoLevel::local)
     }
 
     fn meet(&self, comm: &Comm) -> Result<(), Error> {
         comm.engine().block_on(self.meets(comm).fence())
     }
 
-    pub(super) fn stage(&self, aggregator: usize, round: i64) -> Stage<'_> {
+    pub(super) fn stage(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
         // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, which lives as long as the stages
         // and is aligned to 64 bytes; only stages access it.
-        unsafe { Stage::new(base, self.part) }
+        unsafe { ShmBuffer::new(base, self.part) }
     }
 }
 
 /// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn write(
     comm: &Comm,
-    (plan, stages): (&Plan, &Stages),
+    (plan, buffers): (&Plan, &ShmBuffers),
     disk: &Disk,
     (view, from): (&View, i64),
     buf: &SendBuf,
@@ -223,7 +223,7 @@ pub(super) fn write(
             round,
             &mut done,
             |piece, at| {
-                let stage = stages.stage(piece.aggregator, round);
+                let stage = buffers.stage(piece.aggregator, round);
                 let mut to = piece.at;
                 source.bytes(at, piece.len, |data| {
                     stage.put(to, data);
@@ -241,13 +241,13 @@ pub(super) fn write(
                 });
             },
         );
-        stages.meet(comm)?;
-        let written = match &stages.across {
-            Some(across) => {
-                across.write_out((plan, &|at, round| stages.stage(at, round)), disk, round)?
+        buffers.meet(comm)?;
+        let written = match &buffers.two_level {
+            Some(two_level) => {
+                two_level.write_out((plan, &|at, round| buffers.stage(at, round)), disk, round)?
             }
             None if me < plan.aggregators() => {
-                let stage = stages.stage(me as usize, round);
+                let stage = buffers.stage(me as usize, round);
                 stage.write_out(disk, plan.part(round, me.into()))
             }
             None => Ok(()),
@@ -260,13 +260,13 @@ pub(super) fn write(
 /// Reads the data of a round into the buffers. The inner error is that of this rank, which reads nothing more after one.
 fn fetch(
     comm: &Comm,
-    (plan, stages): (&Plan, &Stages),
+    (plan, buffers): (&Plan, &ShmBuffers),
     disk: &Disk,
     round: i64,
     has_failed: bool,
 ) -> Result<Result<(), IoError>, Error> {
-    if let Some(across) = &stages.across {
-        return across.fetch((plan, &|at, round| stages.stage(at, round)), disk, round);
+    if let Some(two_level) = &buffers.two_level {
+        return two_level.fetch((plan, &|at, round| buffers.stage(at, round)), disk, round);
     }
     let me = comm.rank();
     if me >= plan.aggregators() || has_failed {
@@ -274,7 +274,7 @@ fn fetch(
     }
     let base = plan.part(round, me.into());
     let wanted = (plan.high() - base).clamp(0, plan.part_bytes()) as usize;
-    let mut stage = stages.stage(me as usize, round);
+    let mut stage = buffers.stage(me as usize, round);
     let read = read_all(disk, stage.room(wanted), base);
     stage.ends_at(base + *read.as_ref().unwrap_or(&0) as i64);
     Ok(read.map(drop))
@@ -283,7 +283,7 @@ fn fetch(
 /// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
 pub(super) fn read(
     comm: &Comm,
-    (plan, stages): (&Plan, &Stages),
+    (plan, buffers): (&Plan, &ShmBuffers),
     disk: &Disk,
     (view, from): (&View, i64),
     buf: &mut RecvBuf,
@@ -296,27 +296,27 @@ pub(super) fn read(
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: super::walk::Piece, _: i64| {
-            let stage = stages.stage(piece.aggregator, round);
+            let stage = buffers.stage(piece.aggregator, round);
             stage.mark(piece.at..piece.at + piece.len);
         };
         walk(plan, about, round, &mut asked, mark, |_, _, _| {});
     };
     let rounds = plan.rounds();
     if rounds > 0 {
-        if stages.across.is_some() {
+        if buffers.two_level.is_some() {
             want(0);
-            stages.meet(comm)?;
+            buffers.meet(comm)?;
         }
-        outcome = fetch(comm, (plan, stages), disk, 0, false)?;
+        outcome = fetch(comm, (plan, buffers), disk, 0, false)?;
     }
     for round in 0..rounds {
         let next = (round + 1 < rounds).then_some(round + 1);
-        if let (Some(next), Some(_)) = (next, &stages.across) {
+        if let (Some(next), Some(_)) = (next, &buffers.two_level) {
             want(next);
         }
-        stages.meet(comm)?;
+        buffers.meet(comm)?;
         if let Some(next) = next {
-            let read = fetch(comm, (plan, stages), disk, next, outcome.is_err())?;
+            let read = fetch(comm, (plan, buffers), disk, next, outcome.is_err())?;
             outcome = outcome.and(read);
         }
         let mut direct: Vec<(i64, i64, i64)> = Vec::new();
@@ -326,7 +326,7 @@ pub(super) fn read(
             round,
             &mut done,
             |piece, at| {
-                let stage = stages.stage(piece.aggregator, round);
+                let stage = buffers.stage(piece.aggregator, round);
                 let base = plan.part(round, piece.aggregator as i64);
                 let end = stage.end() - base - piece.at as i64;
                 let there = end.clamp(0, piece.len as i64) as usize;

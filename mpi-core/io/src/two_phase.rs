@@ -17,8 +17,8 @@
 use super::access::{read_all, write_all};
 use super::disk::Disk;
 use super::error::IoError;
+use super::exchange::Exchange;
 use super::plan::Plan;
-use super::post::Post;
 use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
@@ -114,7 +114,7 @@ pub(super) fn exchange(
     let all = comm.engine().block_on(comm.share(&sizes))?;
     let (me, aggregators) = (comm.rank() as usize, plan.aggregators() as usize);
     let mut come = Vec::new();
-    let mut post = Post::new(comm);
+    let mut exchange = Exchange::new(comm);
     if me < aggregators {
         come = (0..comm.size() as usize)
             .map(|rank| match rank == me {
@@ -125,17 +125,17 @@ pub(super) fn exchange(
         for (rank, room) in come.iter_mut().enumerate() {
             if rank != me && !room.is_empty() {
                 // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
-                unsafe { post.expect(rank, room.as_mut_ptr(), room.len())? };
+                unsafe { exchange.expect(rank, room.as_mut_ptr(), room.len())? };
             }
         }
     }
     for (to, message) in messages.iter().enumerate() {
         if to != me && !message.is_empty() {
             // SAFETY: `messages` does not change until `post.done` below (or its drop) returns.
-            unsafe { post.send(to, message)? };
+            unsafe { exchange.send(to, message)? };
         }
     }
-    post.done().map(|_| come)
+    exchange.done().map(|_| come)
 }
 
 /// Returns the covered ranges, sorted and merged where they touch.
@@ -322,20 +322,20 @@ fn answered(
         .iter()
         .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])
         .collect();
-    let mut post = Post::new(comm);
+    let mut exchange = Exchange::new(comm);
     for (from, room) in rooms.iter_mut().enumerate() {
         if from != me && !room.is_empty() {
             // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
-            unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
+            unsafe { exchange.expect(from, room.as_mut_ptr(), room.len())? };
         }
     }
     for (to, answer) in answers.iter().enumerate() {
         if to != me && all[to * mine.len() + me] == 1 {
             // SAFETY: `answers` does not change until `post.done` below (or its drop) returns.
-            unsafe { post.send(to, answer)? };
+            unsafe { exchange.send(to, answer)? };
         }
     }
-    for (from, bytes) in post.done()? {
+    for (from, bytes) in exchange.done()? {
         rooms[from].truncate(bytes);
     }
     if let (Some(own), Some(room)) = (answers.into_iter().nth(me), rooms.get_mut(me)) {

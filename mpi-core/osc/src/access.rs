@@ -5,7 +5,7 @@ use crate::datatype::{Datatype, Kind};
 
 /// The target arguments of an access.
 #[derive(Clone, Copy)]
-pub struct There<'a> {
+pub struct TargetArgs<'a> {
     pub rank: i32,
     pub disp: i64,
     pub count: i64,
@@ -14,25 +14,25 @@ pub struct There<'a> {
 
 /// The kind of an access: what it does to the target's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum AccessKind {
     Write,
     Read,
     /// Accumulate: one atomic update per element of this type.
     Update(Kind),
 }
 
-impl Does {
-    pub fn conflicts_with(self, other: Does) -> bool {
+impl AccessKind {
+    pub fn conflicts_with(self, other: AccessKind) -> bool {
         match (self, other) {
-            (Does::Read, Does::Read) => false,
-            (Does::Update(a), Does::Update(b)) => a != b,
+            (AccessKind::Read, AccessKind::Read) => false,
+            (AccessKind::Update(a), AccessKind::Update(b)) => a != b,
             _ => true,
         }
     }
 }
 
 /// The location of an access at the target.
-pub(super) enum Spot<'a> {
+pub(super) enum TargetLocation<'a> {
     /// Memory that is reached directly; it starts where displacement and datatype start.
     Direct(Memory<'a>),
     /// Memory that is reached by messages: an offset into the target's window, or an address in a dynamic window.

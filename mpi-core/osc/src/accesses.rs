@@ -1,6 +1,6 @@
 //! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
 
-use super::access::Does;
+use super::access::AccessKind;
 use super::neighbours::{Doing, Neighbours};
 use super::target::Target;
 use mpi_base::param::{Level, Param};
@@ -22,7 +22,7 @@ const MOST: usize = 4096;
 
 struct Access {
     call: &'static str,
-    does: Does,
+    kind: AccessKind,
     bytes: Range<i64>,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Conflict {
 }
 
 /// The incomplete accesses; empty without `osc_base_check`.
-pub(super) struct Accesses(Option<Known>);
+pub(super) struct OpenAccesses(Option<Known>);
 
 struct Known {
     /// Incomplete accesses of this process, by target.
@@ -47,9 +47,9 @@ struct Known {
     phase: Cell<u64>,
 }
 
-impl Accesses {
-    pub fn new(wanted: bool, size: u32, neighbours: Option<Neighbours>) -> Accesses {
-        Accesses(wanted.then(|| Known {
+impl OpenAccesses {
+    pub fn new(wanted: bool, size: u32, neighbours: Option<Neighbours>) -> OpenAccesses {
+        OpenAccesses(wanted.then(|| Known {
             own: RefCell::new((0..size).map(|_| Vec::new()).collect()),
             neighbours,
             phase: Cell::new(0),
@@ -83,7 +83,7 @@ impl Accesses {
     /// Records an access to these bytes of a target's window, or returns the incomplete access that conflicts with it.
     pub fn begin(
         &self,
-        (call, does): (&'static str, Does),
+        (call, kind): (&'static str, AccessKind),
         target: u32,
         runs: impl Iterator<Item = Range<i64>>,
     ) -> Result<(), Conflict> {
@@ -94,7 +94,7 @@ impl Accesses {
         let known = &mut all[target as usize];
         let before = known.len();
         for bytes in runs {
-            if let Err(conflict) = watched.add(known, before, (call, does), target, bytes) {
+            if let Err(conflict) = watched.add(known, before, (call, kind), target, bytes) {
                 known.truncate(before);
                 return Err(conflict);
             }
@@ -111,13 +111,13 @@ impl Known {
         &self,
         known: &mut Vec<Access>,
         before: usize,
-        (call, does): (&'static str, Does),
+        (call, kind): (&'static str, AccessKind),
         target: u32,
         bytes: Range<i64>,
     ) -> Result<(), Conflict> {
         let overlaps = |old: &&Access| old.bytes.start < bytes.end && bytes.start < old.bytes.end;
         let mut earlier = known[..before].iter().filter(overlaps);
-        if let Some(old) = earlier.find(|old| old.does.conflicts_with(does)) {
+        if let Some(old) = earlier.find(|old| old.kind.conflicts_with(kind)) {
             return Err(Conflict {
                 call: old.call,
                 bytes: bytes.start.max(old.bytes.start)..bytes.end.min(old.bytes.end),
@@ -127,7 +127,7 @@ impl Known {
         let doing = Doing {
             call,
             target,
-            does,
+            kind,
             bytes: bytes.clone(),
             phase: self.phase.get(),
         };
@@ -139,7 +139,7 @@ impl Known {
                 origin: Some(other.origin),
             });
         }
-        known.push(Access { call, does, bytes });
+        known.push(Access { call, kind, bytes });
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 //! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
 #![allow(unsafe_code)]
 
-use super::access::{Does, Spot, There};
+use super::access::{AccessKind, TargetArgs, TargetLocation};
 use super::apply::{self, Combine, packed};
 use super::runs;
 use super::target::Target;
@@ -74,9 +74,14 @@ impl Win {
     }
 
     /// `MPI_Accumulate`.
-    pub fn accumulate(&self, origin: &SendBuf, there: There<'_>, op: &Op) -> Result<(), Error> {
+    pub fn accumulate(
+        &self,
+        origin: &SendBuf,
+        target_args: TargetArgs<'_>,
+        op: &Op,
+    ) -> Result<(), Error> {
         const CALL: &str = "MPI_Accumulate";
-        let Some(target) = self.target(there.rank)? else {
+        let Some(target) = self.target(target_args.rank)? else {
             return Ok(());
         };
         self.check_access(target)?;
@@ -88,24 +93,29 @@ impl Win {
             );
             return Err(OscError::new(OscClass::Op, sentence).into());
         }
-        if there.datatype.bytes(there.count) == 0 {
+        if target_args.datatype.bytes(target_args.count) == 0 {
             return Ok(());
         }
-        let combine = self.combine(CALL, op, there.datatype)?;
+        let combine = self.combine(CALL, op, target_args.datatype)?;
         self.check_alike(CALL, &combine, origin.datatype())?;
-        self.check_lengths(CALL, origin.bytes(), &there)?;
-        let does = Does::Update(combine.named().info().kind);
-        let _turn = self.note(CALL, does, target, &there)?;
+        self.check_lengths(CALL, origin.bytes(), &target_args)?;
+        let kind = AccessKind::Update(combine.named().info().kind);
+        let _turn = self.note(CALL, kind, target, &target_args)?;
         self.lock_before_message(target)?;
-        match self.spot(target, there.disp, there.count, there.datatype)? {
-            Spot::Direct(memory) => {
-                let runs = runs::of(there.datatype, there.count, origin.bytes());
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => {
+                let runs = runs::of(target_args.datatype, target_args.count, origin.bytes());
                 // SAFETY: `spot` checked that the target memory holds all elements.
                 let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
                 done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
             }
-            Spot::Message(at) => {
-                self.accumulate_remote(target, at, &combine, &packed(origin), &there, None)?;
+            TargetLocation::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &packed(origin), &target_args, None)?;
                 Ok(())
             }
         }
@@ -116,40 +126,45 @@ impl Win {
         &self,
         origin: &SendBuf,
         result: &mut RecvBuf,
-        there: There<'_>,
+        target_args: TargetArgs<'_>,
         op: &Op,
     ) -> Result<Option<Req>, Error> {
         const CALL: &str = "MPI_Get_accumulate";
-        let Some(target) = self.target(there.rank)? else {
+        let Some(target) = self.target(target_args.rank)? else {
             return Ok(None);
         };
         self.check_access(target)?;
-        let bytes = there.datatype.bytes(there.count);
+        let bytes = target_args.datatype.bytes(target_args.count);
         if bytes == 0 {
             return Ok(None);
         }
-        let combine = self.combine(CALL, op, there.datatype)?;
+        let combine = self.combine(CALL, op, target_args.datatype)?;
         self.check_alike(CALL, &combine, result.datatype())?;
         let reads_only = combine.op() == Predefined::NoOp;
         let input = match reads_only {
             true => Default::default(),
             false => {
                 self.check_alike(CALL, &combine, origin.datatype())?;
-                self.check_lengths(CALL, origin.bytes(), &there)?;
+                self.check_lengths(CALL, origin.bytes(), &target_args)?;
                 packed(origin)
             }
         };
-        self.check_lengths(CALL, result.bytes(), &there)?;
-        let does = Does::Update(combine.named().info().kind);
-        let _turn = self.note(CALL, does, target, &there)?;
+        self.check_lengths(CALL, result.bytes(), &target_args)?;
+        let kind = AccessKind::Update(combine.named().info().kind);
+        let _turn = self.note(CALL, kind, target, &target_args)?;
         self.lock_before_message(target)?;
         let bytes = match reads_only {
             true => result.bytes().min(bytes),
             false => origin.bytes().min(bytes),
         };
-        match self.spot(target, there.disp, there.count, there.datatype)? {
-            Spot::Direct(memory) => {
-                let runs = runs::of(there.datatype, there.count, bytes);
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => {
+                let runs = runs::of(target_args.datatype, target_args.count, bytes);
                 let update = |old: &mut [u8]| {
                     // SAFETY: `spot` checked that the target memory holds all elements.
                     let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
@@ -165,8 +180,8 @@ impl Win {
                 }
                 Ok(None)
             }
-            Spot::Message(at) => {
-                self.accumulate_remote(target, at, &combine, &input, &there, Some(result))
+            TargetLocation::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &input, &target_args, Some(result))
             }
         }
     }
@@ -188,7 +203,7 @@ impl Win {
     ) -> bool {
         if let Some(word) = self.0.word.get()
             && word.is(op, named)
-            && let Some((at, target)) = self.plain_spot(rank, disp, word.size())
+            && let Some((at, target)) = self.plain_address(rank, disp, word.size())
             && !target.locked
         {
             // SAFETY: `plain_spot` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
@@ -219,7 +234,7 @@ impl Win {
             _ => return false,
         };
         let size = combine.size();
-        let Some((at, target)) = self.plain_spot(rank, disp, size) else {
+        let Some((at, target)) = self.plain_address(rank, disp, size) else {
             return false;
         };
         if !combine.is_atomic(target.locked, at.addr() as u64) {
@@ -249,20 +264,20 @@ impl Win {
         &self,
         origin: &SendBuf,
         result: &mut RecvBuf,
-        there: There<'_>,
+        target_args: TargetArgs<'_>,
         op: &Op,
     ) -> Result<(), Error> {
-        if there.datatype.as_basic().is_none() {
+        if target_args.datatype.as_basic().is_none() {
             let sentence = format!(
                 "MPI_Fetch_and_op of rank {} on {} needs a predefined datatype, not {}",
                 self.rank(),
                 self.label(),
-                there.datatype
+                target_args.datatype
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         }
         // The next flush completes the access, so no request is returned.
-        let req = self.get_accumulate(origin, result, there, op)?;
+        let req = self.get_accumulate(origin, result, target_args, op)?;
         self.give_up(req);
         Ok(())
     }
@@ -279,9 +294,9 @@ impl Win {
         &self,
         [origin, compare]: [&SendBuf; 2],
         result: &mut RecvBuf,
-        there: There<'_>,
+        target_args: TargetArgs<'_>,
     ) -> Result<(), Error> {
-        let Some(target) = self.target(there.rank)? else {
+        let Some(target) = self.target(target_args.rank)? else {
             return Ok(());
         };
         self.check_access(target)?;
@@ -297,21 +312,21 @@ impl Win {
                     | Kind::Byte
             )
         };
-        let Some(named) = there.datatype.as_basic().filter(allowed) else {
+        let Some(named) = target_args.datatype.as_basic().filter(allowed) else {
             let sentence = format!(
                 "MPI_Compare_and_swap of rank {} on {} compares integers, logicals and bytes, not {}",
                 self.rank(),
                 self.label(),
-                there.datatype
+                target_args.datatype
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
-        let does = Does::Update(named.info().kind);
-        let _turn = self.note("MPI_Compare_and_swap", does, target, &there)?;
+        let kind = AccessKind::Update(named.info().kind);
+        let _turn = self.note("MPI_Compare_and_swap", kind, target, &target_args)?;
         self.lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
-        match self.spot(target, there.disp, 1, there.datatype)? {
-            Spot::Direct(memory) => {
+        match self.locate(target, target_args.disp, 1, target_args.datatype)? {
+            TargetLocation::Direct(memory) => {
                 let mut old = vec![0; origin.len()];
                 // SAFETY: `spot` checked that the target memory holds the element.
                 let done = unsafe {
@@ -321,7 +336,9 @@ impl Win {
                 result.unpack_at(0, &old);
                 Ok(())
             }
-            Spot::Message(at) => self.swap_remote(target, (at, named), [&compare, &origin], result),
+            TargetLocation::Message(at) => {
+                self.swap_remote(target, (at, named), [&compare, &origin], result)
+            }
         }
     }
 
@@ -335,7 +352,7 @@ impl Win {
         rank: i32,
         disp: i64,
     ) -> bool {
-        let Some((at, target)) = self.plain_spot(rank, disp, result.len()) else {
+        let Some((at, target)) = self.plain_address(rank, disp, result.len()) else {
             return false;
         };
         if !apply::is_atomic(named, target.locked, at.addr() as u64) {

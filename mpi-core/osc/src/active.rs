@@ -37,7 +37,7 @@ impl Win {
             self.0.comm.collective(Call::Barrier)?;
             fence(Ordering::SeqCst);
         }
-        self.0.accesses.forget_phase();
+        self.0.open_accesses.forget_phase();
         epochs.set(match assert.nosucceed {
             true => Access::None,
             false => Access::Fence,
@@ -178,7 +178,7 @@ impl Win {
             let target = &self.0.targets[*rank as usize];
             outcome = outcome.and(self.flush_remote(Some(target)));
         }
-        self.0.accesses.forget(None);
+        self.0.open_accesses.forget(None);
         fence(Ordering::SeqCst);
         for rank in &ranks {
             let target = &self.0.targets[*rank as usize];

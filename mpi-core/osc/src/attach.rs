@@ -7,7 +7,7 @@
 //! Values that were read are checked before use, since another process wrote them.
 #![allow(unsafe_code)]
 
-use super::access::Spot;
+use super::access::TargetLocation;
 use super::apply::{Memory, Reach};
 use super::attached::{Region, joined};
 use super::control::Head;
@@ -57,7 +57,7 @@ impl Win {
         }
         let node = self.0.engine.node();
         let place = node.place_of(address as usize, size as usize);
-        let inserted = self.0.attached.insert(Region {
+        let inserted = self.0.attached_cache.insert(Region {
             address,
             len: size,
             place: place.map_or(0, |place| place.0),
@@ -68,7 +68,7 @@ impl Win {
             return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
         }
         if !self.publish() {
-            self.0.attached.remove(address);
+            self.0.attached_cache.remove(address);
             self.publish();
             return Err(bad("this rank's part of the node's memory is full".into()));
         }
@@ -79,7 +79,7 @@ impl Win {
     pub fn detach(&self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;
-        if !self.0.attached.remove(address) {
+        if !self.0.attached_cache.remove(address) {
             let sentence = format!(
                 "rank {} detaches {address:#x} from {}, where no attached memory begins",
                 self.rank(),
@@ -93,7 +93,7 @@ impl Win {
 
     /// Publishes the table for the other members on the node. Returns false if there is no memory for it.
     fn publish(&self) -> bool {
-        let own = self.0.attached.all_own();
+        let own = self.0.attached_cache.all_own();
         let head = &self.0.control.mine().head;
         let node = self.0.engine.node();
         let len = own.len() * EACH;
@@ -121,7 +121,7 @@ impl Win {
         head.count.store(own.len() as u64, Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(2), Ordering::Release);
-        self.0.attached.set_table(block);
+        self.0.attached_cache.set_table(block);
         true
     }
 
@@ -138,7 +138,7 @@ impl Win {
                 mpi_base::yield_now::yield_now();
                 continue;
             }
-            let known = self.0.attached.of_member(target.rank, version);
+            let known = self.0.attached_cache.of_member(target.rank, version);
             if known.is_some() {
                 return known;
             }
@@ -173,26 +173,26 @@ impl Win {
                     self.0.mapped.keep(index, begins);
                 }
                 let kept = regions.clone();
-                self.0.attached.remember(target.rank, version, kept);
+                self.0.attached_cache.remember(target.rank, version, kept);
                 return Some(regions);
             }
         }
     }
 
     /// Returns the location of an access to attached memory.
-    pub(super) fn attached_spot<'a>(
+    pub(super) fn locate_attached<'a>(
         &'a self,
         target: &'a Target,
         disp: i64,
         span: Range<i64>,
-    ) -> Result<Spot<'a>, Error> {
+    ) -> Result<TargetLocation<'a>, Error> {
         let address = disp as u64;
         let range = address.wrapping_add_signed(span.start)..address.wrapping_add_signed(span.end);
         if matches!(target.route, Route::Message) && target.here.is_none() {
-            return Ok(Spot::Message(address));
+            return Ok(TargetLocation::Message(address));
         }
         let region = match self.is_me(target) {
-            true => self.0.attached.own(&range),
+            true => self.0.attached_cache.own(&range),
             false => {
                 let head = target.here.map(|index| &self.0.control.of(index).head);
                 let regions = head.and_then(|head| self.regions(target, head));
@@ -235,10 +235,10 @@ impl Win {
             route => match (attached(), route) {
                 (Some(start), _) => Reach::Here(start),
                 (None, Route::Process(pid)) => Reach::Process(pid),
-                (None, _) => return Ok(Spot::Message(address)),
+                (None, _) => return Ok(TargetLocation::Message(address)),
             },
         };
-        Ok(Spot::Direct(Memory {
+        Ok(TargetLocation::Direct(Memory {
             reach,
             address,
             stripes: self.stripes(target),
@@ -272,7 +272,7 @@ impl Win {
     pub(super) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
         let me = &self.0.targets[self.rank() as usize];
         if self.0.flavor == Flavor::Dynamic {
-            let found = self.0.attached.own(range);
+            let found = self.0.attached_cache.own(range);
             let region = found.ok_or_else(|| self.not_attached(me.rank, range))?;
             return Ok(Memory {
                 reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),

@@ -17,7 +17,7 @@ pub(super) struct Region {
 }
 
 /// The attached memory that this process knows.
-pub(super) struct Attached {
+pub(super) struct AttachedCache {
     /// This process's own regions by address.
     own: RefCell<BTreeMap<u64, Region>>,
     /// The published copy of the table.
@@ -26,9 +26,9 @@ pub(super) struct Attached {
     known: RefCell<Vec<(u64, Rc<[Region]>)>>,
 }
 
-impl Attached {
-    pub fn new(size: u32) -> Attached {
-        Attached {
+impl AttachedCache {
+    pub fn new(size: u32) -> AttachedCache {
+        AttachedCache {
             own: RefCell::default(),
             table: RefCell::default(),
             known: RefCell::new(vec![(u64::MAX, Rc::from([])); size as usize]),

@@ -48,13 +48,13 @@ mod check;
 mod control;
 mod epoch;
 mod error;
+mod location;
 mod make;
 mod mapped;
 mod neighbours;
 mod passive;
 mod recorded;
 mod runs;
-mod spot;
 mod target;
 #[cfg(test)]
 mod tests;
@@ -65,7 +65,7 @@ mod wait;
 mod win;
 mod word;
 
-pub use access::There;
+pub use access::TargetArgs;
 pub use accesses::CHECK;
 pub use am::Service;
 pub use epoch::Assert;

@@ -5,10 +5,10 @@
 //! A member that cannot create its part reports so in the same exchange, and all members fail with the same error text.
 //! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
 
-use super::accesses::{Accesses, CHECK};
+use super::accesses::{CHECK, OpenAccesses};
 use super::am::Service;
 use super::am::remote::Remote;
-use super::attached::Attached;
+use super::attached::AttachedCache;
 use super::control::{self, Control};
 use super::epoch::Epochs;
 use super::mapped::{self, Mapped, Offer};
@@ -199,9 +199,9 @@ impl Win {
         let win = Win(Rc::new(Inner {
             epochs: Epochs::default(),
             remote: Remote::new(own.size()),
-            attached: Attached::new(own.size()),
+            attached_cache: AttachedCache::new(own.size()),
             mapped,
-            accesses: Accesses::new(checks, own.size(), neighbours),
+            open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
             trace,
             combine: Cell::new(None),
             word: Cell::new(None),

@@ -13,7 +13,7 @@
 
 #![allow(unsafe_code)]
 
-use super::access::Does;
+use super::access::AccessKind;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};
@@ -38,7 +38,7 @@ pub(super) struct Slot {
     stamp: AtomicU64,
     /// The target's rank; in the upper half the index of the call.
     whom: AtomicU64,
-    does: AtomicU64,
+    kind: AtomicU64,
     from: AtomicU64,
     to: AtomicU64,
     phase: AtomicU64,
@@ -52,7 +52,7 @@ unsafe impl Shared for Slot {}
 pub(super) struct Doing {
     pub call: &'static str,
     pub target: u32,
-    pub does: Does,
+    pub kind: AccessKind,
     pub bytes: Range<i64>,
     pub phase: u64,
 }
@@ -66,13 +66,13 @@ pub(super) struct Clash {
 }
 
 /// Encodes the kind of an access: equal words are accesses that may overlap, except two writes.
-fn word(does: Does) -> u64 {
+fn word(kind: AccessKind) -> u64 {
     const WRITE: u64 = 1;
     const READ: u64 = 2;
-    match does {
-        Does::Write => WRITE,
-        Does::Read => READ,
-        Does::Update(kind) => {
+    match kind {
+        AccessKind::Write => WRITE,
+        AccessKind::Read => READ,
+        AccessKind::Update(kind) => {
             // All members run the same library, so the hashes agree. Kinds whose hashes collide are taken for equal.
             let mut hasher = DefaultHasher::new();
             kind.hash(&mut hasher);
@@ -82,7 +82,7 @@ fn word(does: Does) -> u64 {
 }
 
 fn conflict(a: u64, b: u64) -> bool {
-    a != b || a == word(Does::Write)
+    a != b || a == word(AccessKind::Write)
 }
 
 /// Allocates a member's table; zeroed memory is an empty table.
@@ -127,7 +127,7 @@ impl Neighbours {
         let call = CALLS.iter().position(|name| *name == doing.call);
         let whom = u64::from(doing.target) | (call.unwrap_or(0) as u64) << 32;
         slot.whom.store(whom, Ordering::Relaxed);
-        slot.does.store(word(doing.does), Ordering::Relaxed);
+        slot.kind.store(word(doing.kind), Ordering::Relaxed);
         slot.from.store(doing.bytes.start as u64, Ordering::Relaxed);
         slot.to.store(doing.bytes.end as u64, Ordering::Relaxed);
         slot.phase.store(doing.phase, Ordering::Relaxed);
@@ -145,7 +145,7 @@ impl Neighbours {
     }
 
     fn clash(&self, doing: &Doing) -> Option<Clash> {
-        let does = word(doing.does);
+        let kind = word(doing.kind);
         let slots = |(rank, table): &(u32, Held<[Slot]>)| {
             let rank = *rank;
             table
@@ -156,7 +156,7 @@ impl Neighbours {
                         && seen.phase == doing.phase
                         && seen.bytes.start < doing.bytes.end
                         && doing.bytes.start < seen.bytes.end
-                        && conflict(seen.does, does)
+                        && conflict(seen.kind, kind)
                 })
                 .map(|seen| Clash {
                     origin: rank,
@@ -184,7 +184,7 @@ impl Neighbours {
 struct Seen {
     call: &'static str,
     target: u32,
-    does: u64,
+    kind: u64,
     bytes: Range<i64>,
     phase: u64,
 }
@@ -199,7 +199,7 @@ fn read(slot: &Slot) -> Option<Seen> {
     let seen = Seen {
         call: call.and_then(|call| CALLS.get(call)).unwrap_or(&"a call"),
         target: whom as u32,
-        does: slot.does.load(Ordering::Relaxed),
+        kind: slot.kind.load(Ordering::Relaxed),
         bytes: slot.from.load(Ordering::Relaxed) as i64..slot.to.load(Ordering::Relaxed) as i64,
         phase: slot.phase.load(Ordering::Relaxed),
     };

@@ -103,7 +103,7 @@ impl Win {
             return Err(self.misfit(CALL, &why));
         }
         let outcome = self.flush_remote(Some(target));
-        self.0.accesses.forget(Some(target));
+        self.0.open_accesses.forget(Some(target));
         if target.held.get() == Held::Unchecked {
             fence(Ordering::SeqCst);
         }
@@ -151,7 +151,7 @@ impl Win {
             return Err(self.misfit("MPI_Win_unlock_all", epochs.describe()));
         }
         let mut outcome = self.flush_remote(None);
-        self.0.accesses.forget(None);
+        self.0.open_accesses.forget(None);
         let by_flag = epochs.by_flag.replace(false);
         if !by_flag {
             fence(Ordering::SeqCst);
@@ -207,7 +207,7 @@ impl Win {
         let is_plain = is_open
             && window.remote.is_idle()
             && window.trace.is_none()
-            && !window.accesses.are_wanted()
+            && !window.open_accesses.are_wanted()
             && !flushes.is_multiple_of(FLUSHES);
         if is_plain {
             window.epochs.flushes.set(flushes);
@@ -227,10 +227,10 @@ impl Win {
     #[inline]
     pub fn flush(&self, rank: i32) -> Result<(), Error> {
         self.flush_for("MPI_Win_flush", rank)?;
-        if self.0.accesses.are_wanted()
+        if self.0.open_accesses.are_wanted()
             && let Some(target) = self.target(rank)?
         {
-            self.0.accesses.forget(Some(target));
+            self.0.open_accesses.forget(Some(target));
         }
         Ok(())
     }
@@ -272,7 +272,7 @@ impl Win {
     /// `MPI_Win_flush_all`.
     pub fn flush_all(&self) -> Result<(), Error> {
         self.flush_all_for("MPI_Win_flush_all")?;
-        self.0.accesses.forget(None);
+        self.0.open_accesses.forget(None);
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Put and get.
 #![allow(unsafe_code)]
 
-use super::access::{Does, Spot, There};
+use super::access::{AccessKind, TargetArgs, TargetLocation};
 use super::apply::{Memory, Reach};
 use super::runs;
 use super::target::Target;
@@ -20,7 +20,7 @@ impl Win {
     /// Aligned words of 1, 2, 4 and 8 bytes are stored atomically.
     #[inline]
     pub fn put_plain(&self, data: &[u8], rank: i32, disp: i64) -> bool {
-        let Some((to, _)) = self.plain_spot(rank, disp, data.len()) else {
+        let Some((to, _)) = self.plain_address(rank, disp, data.len()) else {
             return false;
         };
         self.0.epochs.order.has_stored();
@@ -48,7 +48,7 @@ impl Win {
     /// `MPI_Get`, fast path; see [`Win::put_plain`].
     #[inline]
     pub fn get_plain(&self, room: &mut [u8], rank: i32, disp: i64) -> bool {
-        let Some((from, _)) = self.plain_spot(rank, disp, room.len()) else {
+        let Some((from, _)) = self.plain_address(rank, disp, room.len()) else {
             return false;
         };
         self.0.epochs.order.has_loaded();
@@ -72,26 +72,34 @@ impl Win {
     }
 
     /// `MPI_Put`; the origin buffer may be reused when it returns.
-    pub fn put(&self, origin: &SendBuf, there: There<'_>) -> Result<(), Error> {
-        let Some(target) = self.target(there.rank)? else {
+    pub fn put(&self, origin: &SendBuf, target_args: TargetArgs<'_>) -> Result<(), Error> {
+        let Some(target) = self.target(target_args.rank)? else {
             return Ok(());
         };
         self.check_access(target)?;
-        self.check_lengths("MPI_Put", origin.bytes(), &there)?;
-        let _turn = self.note("MPI_Put", Does::Write, target, &there)?;
+        self.check_lengths("MPI_Put", origin.bytes(), &target_args)?;
+        let _turn = self.note("MPI_Put", AccessKind::Write, target, &target_args)?;
         self.lock_before_message(target)?;
-        match self.spot(target, there.disp, there.count, there.datatype)? {
-            Spot::Direct(memory) => match memory.reach {
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
                     // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
-                    let mut to =
-                        unsafe { RecvBuf::new(start, there.count, there.datatype.clone()) };
+                    let mut to = unsafe {
+                        RecvBuf::new(start, target_args.count, target_args.datatype.clone())
+                    };
                     datatype::copy(origin, &mut to);
                     Ok(())
                 }
                 Reach::Process(pid) => {
-                    let bytes = origin.bytes().min(there.datatype.bytes(there.count));
-                    let remote = regions(&memory, &there, bytes);
+                    let bytes = origin
+                        .bytes()
+                        .min(target_args.datatype.bytes(target_args.count));
+                    let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_send(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
                         // SAFETY: the maker of the buffer guaranteed the data of its elements (`SendBuf::new`), and the runs cover these data only.
@@ -101,32 +109,43 @@ impl Win {
                     done.map_err(|why| self.unreachable(target, "write to", bytes, why))
                 }
             },
-            Spot::Message(at) => self.put_remote(target, at, origin, &there),
+            TargetLocation::Message(at) => self.put_remote(target, at, origin, &target_args),
         }
     }
 
     /// `MPI_Get`. Returns a request if the data have not arrived yet.
-    pub fn get(&self, origin: &mut RecvBuf, there: There<'_>) -> Result<Option<Req>, Error> {
-        let Some(target) = self.target(there.rank)? else {
+    pub fn get(
+        &self,
+        origin: &mut RecvBuf,
+        target_args: TargetArgs<'_>,
+    ) -> Result<Option<Req>, Error> {
+        let Some(target) = self.target(target_args.rank)? else {
             return Ok(None);
         };
         self.check_access(target)?;
-        let bytes = there.datatype.bytes(there.count);
+        let bytes = target_args.datatype.bytes(target_args.count);
         if bytes > origin.bytes() {
-            return Err(self.too_long("MPI_Get", bytes, origin.bytes(), there.rank));
+            return Err(self.too_long("MPI_Get", bytes, origin.bytes(), target_args.rank));
         }
-        let _turn = self.note("MPI_Get", Does::Read, target, &there)?;
+        let _turn = self.note("MPI_Get", AccessKind::Read, target, &target_args)?;
         self.lock_before_message(target)?;
-        match self.spot(target, there.disp, there.count, there.datatype)? {
-            Spot::Direct(memory) => match memory.reach {
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
                     // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
-                    let from = unsafe { SendBuf::new(start, there.count, there.datatype.clone()) };
+                    let from = unsafe {
+                        SendBuf::new(start, target_args.count, target_args.datatype.clone())
+                    };
                     datatype::copy(&from, origin);
                     Ok(None)
                 }
                 Reach::Process(pid) => {
-                    let remote = regions(&memory, &there, bytes);
+                    let remote = regions(&memory, &target_args, bytes);
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
                         // SAFETY: the maker of the buffer guaranteed its elements and exclusive use (`RecvBuf::new`); the runs cover these data only, and slices of cells may overlap.
@@ -137,7 +156,7 @@ impl Win {
                     Ok(None)
                 }
             },
-            Spot::Message(at) => self.get_remote(target, at, origin, &there),
+            TargetLocation::Message(at) => self.get_remote(target, at, origin, &target_args),
         }
     }
 
@@ -146,11 +165,11 @@ impl Win {
         &self,
         call: &str,
         bytes: i64,
-        there: &There<'_>,
+        target_args: &TargetArgs<'_>,
     ) -> Result<(), Error> {
-        let room = there.datatype.bytes(there.count);
+        let room = target_args.datatype.bytes(target_args.count);
         match bytes > room {
-            true => Err(self.too_long(call, bytes, room, there.rank)),
+            true => Err(self.too_long(call, bytes, room, target_args.rank)),
             false => Ok(()),
         }
     }
@@ -190,11 +209,11 @@ impl Win {
 /// Returns the regions of the target process that hold the first `bytes` packed bytes of an access.
 fn regions<'a>(
     memory: &Memory<'_>,
-    there: &There<'a>,
+    target_args: &TargetArgs<'a>,
     bytes: i64,
 ) -> impl Iterator<Item = Region> + use<'a> {
     let address = memory.address;
-    let runs = runs::of(there.datatype, there.count, bytes);
+    let runs = runs::of(target_args.datatype, target_args.count, bytes);
     runs.map(move |run| Region {
         address: address.wrapping_add_signed(run.offset),
         len: run.len as u64,

@@ -1,9 +1,9 @@
 //! A window at one process: its state and its queries.
 
-use super::accesses::Accesses;
+use super::accesses::OpenAccesses;
 use super::am::remote::Remote;
 use super::apply::Combine;
-use super::attached::Attached;
+use super::attached::AttachedCache;
 use super::control::Control;
 use super::epoch::Epochs;
 use super::mapped::Mapped;
@@ -34,9 +34,9 @@ pub(super) struct Inner {
     pub control: Control,
     pub epochs: Epochs,
     pub remote: Remote,
-    pub attached: Attached,
+    pub attached_cache: AttachedCache,
     pub mapped: Mapped,
-    pub accesses: Accesses,
+    pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
     /// The operator that was used last.
     pub combine: Cell<Option<Combine>>,

@@ -147,11 +147,14 @@ mod tests {
         ];
         for (op, wanted) in OPS.into_iter().zip(wanted) {
             let word = Word::new(op, Named::INT64).expect("a word");
-            let (mut there, mut old) = (before, 0_u64);
-            let (at, from) = (std::ptr::from_mut(&mut there), std::ptr::from_ref(&given));
+            let (mut target_args, mut old) = (before, 0_u64);
+            let (at, from) = (
+                std::ptr::from_mut(&mut target_args),
+                std::ptr::from_ref(&given),
+            );
             // SAFETY: all three pointers lead to locals of eight bytes.
             let done = unsafe { word.apply(at.cast(), from.cast(), (&raw mut old).cast()) };
-            assert!(done && there == wanted && old == before, "{op:?}");
+            assert!(done && target_args == wanted && old == before, "{op:?}");
         }
         let word = Word::new(Predefined::Sum, Named::INT32).expect("a word");
         let mut two = [u32::MAX, 7];

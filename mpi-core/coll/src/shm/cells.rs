@@ -208,7 +208,7 @@ pub struct Cells {
     choices: [[Choice; 3]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
-    patience: PollDelay,
+    poll_delay: PollDelay,
     /// True if waiters are frequent, as when oversubscribed: then the finishing rank executes the fence, otherwise the waiter does.
     shared: bool,
 }
@@ -254,14 +254,14 @@ impl Cells {
                 })
             }),
             number: Cell::new(0),
-            patience: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
+            poll_delay: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
             shared: kind == Kind::Counter,
         })
     }
 
     #[inline(always)]
-    pub fn patience(&self) -> &PollDelay {
-        &self.patience
+    pub fn poll_delay(&self) -> &PollDelay {
+        &self.poll_delay
     }
 
     pub fn lane(&self) -> Lane {
@@ -366,13 +366,13 @@ impl Cells {
         if wait.briefly(engine, &mut done) {
             return;
         }
-        self.hungry().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.hungry: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
+        self.waiters().fetch_add(1, Ordering::SeqCst);
+        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
         if !fenced {
             heavy();
         }
         wait.until(engine, done).await;
-        self.hungry().fetch_sub(1, Ordering::Relaxed);
+        self.waiters().fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Finishes an operation in which this rank has seen every member arrive.
@@ -392,26 +392,26 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
+        // SYNC POINT shm.waiters: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
         }
-        self.feed(members);
+        self.wake_waiters(members);
     }
 
     /// Finishes an operation so long that others usually wait: a fence here is cheaper than one executed by the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry
+        // SYNC POINT shm.waiters
         fence(Ordering::SeqCst);
-        self.feed(members);
+        self.wake_waiters(members);
     }
 
     /// Wakes the waiters; the caller has executed a fence.
     #[inline(always)]
-    fn feed(&self, members: &Members) {
-        if self.hungry().load(Ordering::Relaxed) > 0 {
+    fn wake_waiters(&self, members: &Members) {
+        if self.waiters().load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }
     }

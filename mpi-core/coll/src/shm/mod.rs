@@ -328,7 +328,9 @@ impl Module for ShmModule {
                 Box::pin(async move {
                     let _polled = cx.engine().poll_always();
                     match state.in_cells(&begun, Polled, &cx) {
-                        Some(turn) => wait::unless_broken(cx.comm(), turn.run_at_once(&call)).await,
+                        Some(operation) => {
+                            wait::unless_broken(cx.comm(), operation.run_at_once(&call)).await
+                        }
                         // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
                     }
@@ -365,7 +367,7 @@ impl Module for ShmModule {
         }
         // Each nested future is a considerable part of the cost of a short call.
         match (route, state.in_cells(&begun, Blocking(comm), cx)) {
-            (Route::Cells(shape), Some(turn)) => wait::now(comm, turn.run(call, shape)),
+            (Route::Cells(shape), Some(operation)) => wait::now(comm, operation.run(call, shape)),
             _ => wait::now(comm, state.carry_out(begun, Blocking(comm), cx, call)),
         }
     }
@@ -389,7 +391,7 @@ impl Module for ShmModule {
             // Without cells only barriers are accepted as fast calls.
             return state.pass(comm);
         };
-        let turn = small::Turn {
+        let operation = small::SmallOp {
             cells: &small.cells,
             kind: small.kind,
             members: &state.members,
@@ -398,7 +400,7 @@ impl Module for ShmModule {
             number: small.cells.begin(1),
             wait: Blocking(comm),
         };
-        wait::now(comm, turn.run_fast_call(call))
+        wait::now(comm, operation.run_fast_call(call))
     }
 
     fn disable(&self) {

@@ -158,13 +158,13 @@ impl State {
         begun: &Begun,
         wait: W,
         cx: &'a Invocation,
-    ) -> Option<small::Turn<'a, W>> {
+    ) -> Option<small::SmallOp<'a, W>> {
         let Route::Cells(_) = begun.route else {
             return None;
         };
         let small = self.place.get()?.small.as_ref()?;
         let small = &small[begun.lane as usize];
-        Some(small::Turn {
+        Some(small::SmallOp {
             cells: &small.cells,
             kind: small.kind,
             members: &self.members,
@@ -182,15 +182,17 @@ impl State {
         cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
-        if let (Route::Cells(shape), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
-            return turn.run(call, shape).await;
+        if let (Route::Cells(shape), Some(operation)) =
+            (begun.route, self.in_cells(&begun, wait, cx))
+        {
+            return operation.run(call, shape).await;
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
             // Unreachable: no operation has numbers without cells.
             return Ok(());
         };
-        let turn = large::Turn {
+        let operation = large::LargeOp {
             large,
             cells: &small[begun.lane as usize].cells,
             members: &self.members,
@@ -198,6 +200,6 @@ impl State {
             number: begun.number,
             wait,
         };
-        turn.run(call).await
+        operation.run(call).await
     }
 }

@@ -289,15 +289,15 @@ impl Service {
         let Some(inner) = fetch.win.upgrade() else {
             return;
         };
-        let far = inner.remote.of(fetch.rank);
-        far.due.set(far.due.get().saturating_sub(fetch.left));
+        let remote = inner.remote.of(fetch.rank);
+        remote.due.set(remote.due.get().saturating_sub(fetch.left));
         let requests = inner.engine.pml().requests();
         if let Some(req) = &fetch.req {
             let outcome = outcome.clone().map(|()| Status::EMPTY);
             requests.complete(req, outcome.map_err(Error::from));
         }
         if let (Err(e), None) = (outcome, &fetch.req) {
-            far.refused.borrow_mut().get_or_insert(e);
+            remote.refused.borrow_mut().get_or_insert(e);
         }
         requests.nudge();
     }

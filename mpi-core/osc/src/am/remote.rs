@@ -6,14 +6,14 @@ use std::cell::{Cell, RefCell};
 
 /// The state of a window for its members on other nodes.
 pub(in super::super) struct Remote {
-    members: Box<[Far]>,
+    members: Box<[RemoteMember]>,
     /// The number of members with accesses that no flush has completed.
     busy: Cell<u32>,
 }
 
 /// The state of one member that is reached by messages.
 #[derive(Default)]
-pub(in super::super) struct Far {
+pub(in super::super) struct RemoteMember {
     /// The number of its posts and completions.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
@@ -38,12 +38,12 @@ pub(in super::super) struct Far {
 impl Remote {
     pub fn new(size: u32) -> Remote {
         Remote {
-            members: (0..size).map(|_| Far::default()).collect(),
+            members: (0..size).map(|_| RemoteMember::default()).collect(),
             busy: Cell::new(0),
         }
     }
 
-    pub fn of(&self, rank: u32) -> &Far {
+    pub fn of(&self, rank: u32) -> &RemoteMember {
         &self.members[rank as usize]
     }
 
@@ -54,15 +54,15 @@ impl Remote {
     }
 
     /// Marks a member as having incomplete accesses.
-    pub(super) fn begins(&self, far: &Far) {
-        if !far.sent.replace(true) {
+    pub(super) fn begins(&self, remote: &RemoteMember) {
+        if !remote.sent.replace(true) {
             self.busy.set(self.busy.get() + 1);
         }
     }
 
     /// Marks the accesses to a member as complete.
-    pub(super) fn ends(&self, far: &Far) {
-        if far.sent.replace(false) {
+    pub(super) fn ends(&self, remote: &RemoteMember) {
+        if remote.sent.replace(false) {
             self.busy.set(self.busy.get() - 1);
         }
     }

@@ -39,7 +39,7 @@ impl Service {
         let Some(rank) = win.group().rank_of(from) else {
             return self.protocol_error();
         };
-        let far = win.0.remote.of(rank);
+        let remote = win.0.remote.of(rank);
         let count = |cell: &std::cell::Cell<u32>| cell.set(cell.get().wrapping_add(1));
         match am {
             wire::PUT => self.answer(&win, from, 0, win.serve_put(payload).map(|()| None)),
@@ -59,15 +59,15 @@ impl Service {
                 let answer = [header[0], header[1]];
                 self.reply(from, wire::FLUSHED, answer, Vec::new());
             }
-            wire::FLUSHED => far.answered.set(header[1] as u32),
+            wire::FLUSHED => remote.answered.set(header[1] as u32),
             wire::LOCK => self.on_lock(&win, rank, header[1] != 0),
-            wire::GRANTED => count(&far.granted),
-            wire::UNLOCK => match far.holds.take() {
+            wire::GRANTED => count(&remote.granted),
+            wire::UNLOCK => match remote.holds.take() {
                 Some(mode) => win.0.control.leave(win.my_index(), mode),
                 None => self.protocol_error(),
             },
-            wire::POST => count(&far.posts),
-            wire::COMPLETE => count(&far.completions),
+            wire::POST => count(&remote.posts),
+            wire::COMPLETE => count(&remote.completions),
             wire::REFUSED => self.on_refused(&win, rank, header, payload),
             _ => self.protocol_error(),
         }
@@ -156,8 +156,10 @@ impl Service {
             fetch.buf.unpack_at(position as i64, data);
             fetch.left -= data.len() as u64;
             if let Some(win) = fetch.win.upgrade() {
-                let far = win.remote.of(fetch.rank);
-                far.due.set(far.due.get().saturating_sub(data.len() as u64));
+                let remote = win.remote.of(fetch.rank);
+                remote
+                    .due
+                    .set(remote.due.get().saturating_sub(data.len() as u64));
             }
             fetch.left == 0
         };
@@ -219,8 +221,8 @@ impl Service {
                 return true;
             }
             control.enter(waiting.index, waiting.ticket);
-            let far = win.0.remote.of(waiting.rank);
-            far.holds.set(Some(waiting.ticket.mode()));
+            let remote = win.0.remote.of(waiting.rank);
+            remote.holds.set(Some(waiting.ticket.mode()));
             let proc = win.0.targets[waiting.rank as usize].proc;
             self.reply(proc, wire::GRANTED, [win.id(), 0], Vec::new());
             false

@@ -7,7 +7,7 @@ use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use crate::op::{Op, Predefined};
-use crate::{Assert, Flavor, Hints, Spec, There, Win};
+use crate::{Assert, Flavor, Hints, Spec, TargetArgs, Win};
 use mpi_coll::testing::Job;
 
 fn window(engine: &Engine, memory: &mut [i64]) -> Win {
@@ -32,7 +32,7 @@ fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     win.lock_all(Assert::default()).expect("a lock of all");
     for _ in 0..TIMES {
         for rank in 0..ranks {
-            let there = |disp| There {
+            let there = |disp| TargetArgs {
                 rank: rank as i32,
                 disp,
                 count: 1,
@@ -188,7 +188,7 @@ fn access_attached(engine: &Engine) {
         let rank = target as i32;
         for (round, by) in [0, -16, 8, 40, -8, -64].into_iter().enumerate() {
             let pair = moved(by);
-            let there = || There {
+            let there = || TargetArgs {
                 rank,
                 disp: (start as i64) + 8 * (BLOCK * me + 2) as i64 - by,
                 count: 1,

@@ -53,7 +53,7 @@ pub struct Large {
 }
 
 /// One call.
-pub struct Turn<'a, W> {
+pub struct LargeOp<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
@@ -161,7 +161,7 @@ fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
     })
 }
 
-impl<W: Wait> Turn<'_, W> {
+impl<W: Wait> LargeOp<'_, W> {
     /// Carries out a call for which [`Large::serves`] has returned true.
     pub async fn run(&self, call: &Call) -> Result<(), Error> {
         match call {
@@ -310,7 +310,7 @@ impl<W: Wait> Turn<'_, W> {
         self.cells.end_long(self.members, number);
     }
 
-    /// As [`Turn::end`], then waits for the ranks that read this rank's memory.
+    /// As [`LargeOp::end`], then waits for the ranks that read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
         self.await_readers(number, readers).await;

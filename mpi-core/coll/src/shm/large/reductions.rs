@@ -1,6 +1,6 @@
 //! Long collectives that combine data.
 
-use super::{BLOCK, Turn};
+use super::{BLOCK, LargeOp};
 use crate::Error;
 use crate::algo::{self, share};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
@@ -23,7 +23,7 @@ struct Job<'a> {
     place: &'a RecvBuf,
 }
 
-impl<W: Wait> Turn<'_, W> {
+impl<W: Wait> LargeOp<'_, W> {
     /// Reduces to `recv` at the root, or on all ranks if `root` is `None`; `recv` is `Some` where there is a result.
     pub(super) async fn reduce(
         &self,
@@ -324,7 +324,7 @@ impl<W: Wait> Turn<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await;
     }
 
-    /// As [`Turn::combine`], with temporary memory of its own.
+    /// As [`LargeOp::combine`], with temporary memory of its own.
     async fn combine_alone(
         &self,
         own: &SendBuf,

@@ -78,7 +78,7 @@ impl Shape {
 
 /// An operation in progress.
 #[derive(Clone, Copy)]
-pub struct Turn<'a, W> {
+pub struct SmallOp<'a, W> {
     pub cells: &'a Cells,
     pub kind: Kind,
     pub members: &'a Members,
@@ -91,19 +91,19 @@ pub struct Turn<'a, W> {
 
 /// An operation with the address of its data.
 ///
-/// It borrows the [`Turn`], since copying a struct that was just written field by field is slow.
+/// It borrows the [`SmallOp`], since copying a struct that was just written field by field is slow.
 #[derive(Clone, Copy)]
-struct Placed<'t, 'a, W> {
-    turn: &'t Turn<'a, W>,
+struct OpInCell<'t, 'a, W> {
+    op: &'t SmallOp<'a, W>,
     address: CellAddress<'a>,
 }
 
-impl<'a, W> Deref for Placed<'_, 'a, W> {
-    type Target = Turn<'a, W>;
+impl<'a, W> Deref for OpInCell<'_, 'a, W> {
+    type Target = SmallOp<'a, W>;
 
     #[inline(always)]
-    fn deref(&self) -> &Turn<'a, W> {
-        self.turn
+    fn deref(&self) -> &SmallOp<'a, W> {
+        self.op
     }
 }
 
@@ -240,37 +240,37 @@ impl Small {
     }
 }
 
-impl<'a, W: Wait> Turn<'a, W> {
+impl<'a, W: Wait> SmallOp<'a, W> {
     /// Chooses cells in which no member shows more than `bytes` bytes and the result is no longer.
     #[inline(always)]
-    fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
-        Placed {
-            turn: self,
+    fn fitting(&self, flow: Flow, bytes: usize) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
             address: self.cells.address(self.number, flow, bytes),
         }
     }
 
     /// The same with a result of another length, if there is a result.
     #[inline(always)]
-    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
-        let mut placed = self.fitting(flow, bytes);
+    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
+        let mut cell_op = self.fitting(flow, bytes);
         if let (Kind::Counter, Some(result)) = (self.kind, result) {
-            placed.address = self.cells.with_result(placed.address, flow, result);
+            cell_op.address = self.cells.with_result(cell_op.address, flow, result);
         }
-        placed
+        cell_op
     }
 
     /// Chooses long cells.
-    fn long(&self) -> Placed<'_, 'a, W> {
-        Placed {
-            turn: self,
+    fn long(&self) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
             address: self.cells.long_address(self.number),
         }
     }
 
     /// The operation `numbers` after this one.
     fn behind(&self, numbers: u64) -> Self {
-        Turn {
+        SmallOp {
             number: self.number + numbers,
             ..*self
         }

@@ -14,7 +14,7 @@
 //!
 //! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
 
-use super::Placed;
+use super::OpInCell;
 use super::data::{CopyTo, Room};
 use super::steps::{await_cell, await_room};
 use crate::op::DenseOp;
@@ -22,7 +22,7 @@ use crate::shm::cells::FEW;
 use crate::shm::wait::Wait;
 use mpi_base::atomic::{Ordering, fence};
 
-impl<W: Wait> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
     pub(super) async fn scan_on<G: CopyTo<R>, R: Room>(

@@ -1,7 +1,7 @@
 //! Steps of the short collectives: showing data in a cell, waiting for other ranks' cells, reading them.
 
 use super::data::{Given, Room};
-use super::{Placed, Turn};
+use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::shm::barrier::Kind;
 use crate::shm::wait::Wait;
@@ -13,43 +13,43 @@ use std::ops::Range;
 /// It polls before it creates a future, which costs half as much as a short call, since the cell is nearly always free.
 /// An async function that polls costs as much, because the compiler does not inline its poll where several calls share it.
 macro_rules! await_room {
-    ($turn:expr) => {
-        if !$turn.cells.has_room($turn.address) {
-            $turn.make_room().await;
+    ($op:expr) => {
+        if !$op.cells.has_room($op.address) {
+            $op.make_room().await;
         }
     };
 }
 
 /// Shows data in this rank's cell, once that may be written.
 macro_rules! show {
-    ($turn:expr, $data:expr) => {{
-        await_room!($turn);
-        $turn.show_at_once($data);
+    ($op:expr, $data:expr) => {{
+        await_room!($op);
+        $op.show_at_once($data);
     }};
 }
 
 /// Waits until a place shows its data; polls without a future first.
 macro_rules! await_cell {
-    ($turn:expr, $place:expr) => {
-        if !$turn
+    ($op:expr, $place:expr) => {
+        if !$op
             .wait
-            .at_once($turn.engine, $turn.cells.watch($place, $turn.address))
+            .at_once($op.engine, $op.cells.watch($place, $op.address))
         {
-            $turn.await_cell($place).await;
+            $op.await_cell($place).await;
         }
     };
 }
 
 pub(super) use {await_cell, await_room, show};
 
-impl<W: Wait> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     #[inline(always)]
     pub(super) fn me(&self) -> u32 {
         self.members.me()
     }
 }
 
-impl<W: Wait> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Shows data in this rank's cell, which must be free.
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
@@ -125,8 +125,8 @@ impl<W: Wait> Placed<'_, '_, W> {
 
     /// Polls for a rank's data before a wait for them, with a delay where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
-    pub(super) fn comes(&self, rank: u32) -> bool {
-        self.cells.patience().look(|| self.seen(rank))
+    pub(super) fn is_shown_soon(&self, rank: u32) -> bool {
+        self.cells.poll_delay().poll(|| self.seen(rank))
     }
 
     #[cold]
@@ -138,9 +138,9 @@ impl<W: Wait> Placed<'_, '_, W> {
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
         // The ranks after the first have had time meanwhile, so they are polled without a delay.
-        for (looked, rank) in ranks.enumerate() {
-            let there = match looked {
-                0 => self.comes(rank),
+        for (polled, rank) in ranks.enumerate() {
+            let there = match polled {
+                0 => self.is_shown_soon(rank),
                 _ => self.seen(rank),
             };
             if !there {

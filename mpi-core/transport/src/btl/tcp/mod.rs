@@ -145,7 +145,7 @@ struct Tcp {
     /// Number of peers whose socket buffer was full at the last write.
     stuck: Cell<usize>,
     /// A send was refused since this process last slept.
-    starving: Cell<bool>,
+    wants_space: Cell<bool>,
     /// The sink is running.
     busy: Cell<bool>,
     /// This process has left MPI and has not come back.
@@ -225,7 +225,7 @@ impl Tcp {
             parting: RefCell::default(),
             looks: Cell::new(0),
             stuck: Cell::new(0),
-            starving: Cell::new(false),
+            wants_space: Cell::new(false),
             busy: Cell::new(false),
             away: Cell::new(false),
             has_left: Cell::new(false),
@@ -270,7 +270,7 @@ impl Tcp {
         match taken {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
-                self.starving.set(true);
+                self.wants_space.set(true);
                 Err(SendError::WouldBlock)
             }
             // The next read fails too, and then the peer is lost for all callers.
@@ -357,7 +357,7 @@ impl Btl for Tcp {
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
-        if self.starving.replace(false) {
+        if self.wants_space.replace(false) {
             let room = |proc: &ProcId| {
                 let outgoing = self.peer(*proc).map(|peer| peer.outgoing.try_borrow_mut());
                 outgoing.is_some_and(|mine| mine.is_ok_and(|mut mine| mine.has_room_again()))

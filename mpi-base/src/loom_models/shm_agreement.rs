@@ -5,7 +5,7 @@ use loom::thread;
 
 use super::check;
 use crate::atomic::{AtomicU64, Ordering};
-use crate::testimonies::{Testimonies, words};
+use crate::shm_agreement::{ShmAgreement, words};
 
 const MEMBERS: u32 = 3;
 
@@ -13,7 +13,7 @@ const MEMBERS: u32 = 3;
 type Seen = Vec<Option<u64>>;
 
 fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
-    let slots = Testimonies::new(&shared.0[..], me, MEMBERS, 1).unwrap();
+    let slots = ShmAgreement::new(&shared.0[..], me, MEMBERS, 1).unwrap();
     let is_dead = |member: u32| shared.1.load(Ordering::Acquire) == u64::from(member) + 1;
     let mut next = 0;
     loop {
@@ -38,13 +38,13 @@ fn all_conclude_alike(the_dead_writes: bool) {
         let shared = Arc::new((memory, AtomicU64::new(0)));
         // The two living members have written, so they wait for the third one only.
         for me in 0..2 {
-            let slots = Testimonies::new(&shared.0[..], me, MEMBERS, 1).unwrap();
+            let slots = ShmAgreement::new(&shared.0[..], me, MEMBERS, 1).unwrap();
             slots.write(0, &[u64::from(me) + 10]);
         }
         let dies = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                let slots = Testimonies::new(&shared.0[..], 2, MEMBERS, 1).unwrap();
+                let slots = ShmAgreement::new(&shared.0[..], 2, MEMBERS, 1).unwrap();
                 if the_dead_writes {
                     slots.write(0, &[12]);
                 }

@@ -8,7 +8,7 @@ const MEMORY: i64 = 64 << 20;
 
 /// The map of the members to nodes, summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seating {
+pub(super) struct NodeMap {
     nodes: u32,
     /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
     levels: bool,
@@ -16,7 +16,7 @@ pub(super) struct Seating {
     cores: u32,
 }
 
-impl Seating {
+impl NodeMap {
     /// Returns a member's words: its node, whether it may share memory within the node, the cores of its host.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -24,12 +24,12 @@ impl Seating {
     }
 
     /// Evaluates the words of all members, by rank.
-    pub fn of(told: &[[u64; WORDS]]) -> Seating {
+    pub fn of(told: &[[u64; WORDS]]) -> NodeMap {
         let mut nodes: Vec<u64> = told.iter().map(|words| words[0]).collect();
         nodes.sort_unstable();
         nodes.dedup();
         let shares = told.iter().all(|words| words[1] == 1);
-        Seating {
+        NodeMap {
             nodes: nodes.len() as u32,
             levels: shares && nodes.len() > 1 && nodes.len() < told.len(),
             cores: told.first().map_or(1, |words| words[2].clamp(1, 1 << 16)) as u32,
@@ -73,9 +73,9 @@ impl Seating {
 mod tests {
     use super::*;
 
-    fn seating(nodes: &[u64], shares: u64) -> Seating {
+    fn seating(nodes: &[u64], shares: u64) -> NodeMap {
         let told: Vec<_> = nodes.iter().map(|node| [*node, shares, 2]).collect();
-        Seating::of(&told)
+        NodeMap::of(&told)
     }
 
     #[test]

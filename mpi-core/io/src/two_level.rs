@@ -15,10 +15,10 @@ use super::access::read_all;
 use super::bits::Summary;
 use super::disk::Disk;
 use super::error::IoError;
-use super::marks::{Names, naming};
+use super::exchange::Exchange;
+use super::marks::{Extents, encode};
 use super::plan::Plan;
-use super::post::Post;
-use super::stage::Stage;
+use super::stage::ShmBuffer;
 use super::two_phase::exchange;
 use crate::Error;
 use crate::comm::Comm;
@@ -64,7 +64,7 @@ impl TwoLevel {
     /// Sends each aggregator this node's data of a round, and writes the received data. The inner error is that of this rank.
     pub fn write_out<'a>(
         &self,
-        (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
+        (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
         disk: &Disk,
         round: i64,
     ) -> Result<Result<(), IoError>, Error> {
@@ -73,7 +73,7 @@ impl TwoLevel {
         };
         let me = i64::from(leaders.rank());
         let aggregators = i64::from(plan.aggregators());
-        let buffer = |aggregator: i64| stages(aggregator as usize, round);
+        let buffer = |aggregator: i64| buffers(aggregator as usize, round);
         let message = |aggregator| match aggregator == me {
             true => Vec::new(),
             false => merged(&buffer(aggregator)),
@@ -94,7 +94,7 @@ impl TwoLevel {
     /// Lets the aggregators read what is marked in a round, and copies the replies to the marked bytes. The inner error is that of this rank.
     pub fn fetch<'a>(
         &self,
-        (plan, stages): (&Plan, &dyn Fn(usize, i64) -> Stage<'a>),
+        (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
         disk: &Disk,
         round: i64,
     ) -> Result<Result<(), IoError>, Error> {
@@ -103,7 +103,7 @@ impl TwoLevel {
         };
         let me = leaders.rank() as usize;
         let aggregators = 0..plan.aggregators() as usize;
-        let buffer = |aggregator: usize| stages(aggregator, round);
+        let buffer = |aggregator: usize| buffers(aggregator, round);
         let base = |aggregator: usize| plan.part(round, aggregator as i64);
         let wanted: Vec<Summary> = aggregators
             .clone()
@@ -111,16 +111,19 @@ impl TwoLevel {
             .collect();
         let asks = |(aggregator, summary): (usize, &Summary)| match aggregator == me {
             true => Vec::new(),
-            false => naming(&buffer(aggregator), summary),
+            false => encode(&buffer(aggregator), summary),
         };
         let come = exchange(leaders, plan, wanted.iter().enumerate().map(asks).collect())?;
         let (mut outcome, mut answers) = (Ok(()), Vec::new());
         if aggregators.contains(&me) {
             let asked = come
                 .iter()
-                .map(|message| Names::read(message, buffer(me).part()).0);
-            let asked: Vec<Names<'_>> = asked.collect();
-            let spans = asked.iter().map(Names::summary).chain([wanted[me].clone()]);
+                .map(|message| Extents::read(message, buffer(me).part()).0);
+            let asked: Vec<Extents<'_>> = asked.collect();
+            let spans = asked
+                .iter()
+                .map(Extents::summary)
+                .chain([wanted[me].clone()]);
             let end = match read_in(disk, &mut buffer(me), base(me), spans) {
                 Ok(end) => end,
                 Err(error) => {
@@ -129,7 +132,7 @@ impl TwoLevel {
                 }
             };
             buffer(me).ends_at(in_file(base(me), end));
-            let answer = |names: &Names<'_>| Answer::of(&buffer(me), names, end);
+            let answer = |extents: &Extents<'_>| Answer::of(&buffer(me), extents, end);
             answers = asked.iter().map(answer).collect();
         }
         // A single stretch is received directly into the stage.
@@ -139,7 +142,7 @@ impl TwoLevel {
             _ => vec![0; summary.bytes],
         };
         let mut rooms: Vec<Vec<u8>> = wanted.iter().enumerate().map(room).collect();
-        let mut post = Post::new(leaders);
+        let mut exchange = Exchange::new(leaders);
         for (from, (summary, room)) in wanted.iter().zip(&mut rooms).enumerate() {
             if from == me || summary.count == 0 {
                 continue;
@@ -151,15 +154,15 @@ impl TwoLevel {
             };
             // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the stage,
             // which belongs to the leader until the next barrier of the node.
-            unsafe { post.expect(from, room.as_mut_ptr(), room.len())? };
+            unsafe { exchange.expect(from, room.as_mut_ptr(), room.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {
             if to != me && !come[to].is_empty() {
                 // SAFETY: neither the answer nor the stage changes until `post.done` below (or its drop) returns.
-                unsafe { post.send(to, answer.bytes())? };
+                unsafe { exchange.send(to, answer.bytes())? };
             }
         }
-        for (from, bytes) in post.done()? {
+        for (from, bytes) in exchange.done()? {
             let stage = buffer(from);
             let end = match wanted[from].only() {
                 Some(range) if bytes == range.len() => usize::MAX,
@@ -186,14 +189,14 @@ enum Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Collects the requested bytes from a buffer that is valid up to `end`.
-    fn of(stage: &Stage<'a>, names: &Names<'_>, end: usize) -> Answer<'a> {
+    fn of(stage: &ShmBuffer<'a>, extents: &Extents<'_>, end: usize) -> Answer<'a> {
         let there = |range: &Range<usize>| stage.bytes(range.start..range.end.min(end));
-        let summary = names.summary();
+        let summary = extents.summary();
         if let Some(one) = summary.only() {
             return Answer::Stretch(there(&one));
         }
         let mut data = Vec::with_capacity(summary.bytes);
-        names.each(|range| {
+        extents.each(|range| {
             data.extend_from_slice(there(&range));
             range.end <= end
         });
@@ -211,7 +214,7 @@ impl<'a> Answer<'a> {
 /// Reads the requested bytes of a part into its buffer, by one read. Returns the offset in the part where the file ends.
 fn read_in(
     disk: &Disk,
-    stage: &mut Stage<'_>,
+    stage: &mut ShmBuffer<'_>,
     base: i64,
     wanted: impl Iterator<Item = Summary>,
 ) -> Result<usize, IoError> {
@@ -228,16 +231,16 @@ fn read_in(
 }
 
 /// Returns the message with the marked ranges and their bytes; empty if nothing is marked.
-fn merged(stage: &Stage<'_>) -> Vec<u8> {
-    let mut message = naming(stage, &stage.summary());
+fn merged(stage: &ShmBuffer<'_>) -> Vec<u8> {
+    let mut message = encode(stage, &stage.summary());
     stage.each_marked(|range| message.extend_from_slice(stage.bytes(range)));
     message
 }
 
 /// Copies the content of a message into the buffer of its part, and marks it.
-fn take_in(stage: &Stage<'_>, message: &[u8]) {
-    let (names, mut data) = Names::read(message, stage.part());
-    names.each(|range| {
+fn take_in(stage: &ShmBuffer<'_>, message: &[u8]) {
+    let (extents, mut data) = Extents::read(message, stage.part());
+    extents.each(|range| {
         let Some((bytes, rest)) = data.split_at_checked(range.len()) else {
             return false;
         };
@@ -249,7 +252,7 @@ fn take_in(stage: &Stage<'_>, message: &[u8]) {
 }
 
 /// Copies bytes of the file to the marked ranges. Returns the offset in the part where they end.
-fn put_back(stage: &Stage<'_>, mut data: &[u8]) -> usize {
+fn put_back(stage: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
     let ends = stage.marked(|range| {
         let there = data.len().min(range.len());
         let (bytes, rest) = data.split_at(there);
@@ -270,10 +273,10 @@ mod tests {
 
     const PART: usize = 256;
 
-    fn with_stage(test: impl FnOnce(Stage<'_>)) {
+    fn with_stage(test: impl FnOnce(ShmBuffer<'_>)) {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
-        test(unsafe { Stage::new(memory.as_mut_ptr().cast(), PART) });
+        test(unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) });
     }
 
     #[test]
@@ -324,13 +327,13 @@ mod tests {
         with_stage(|stage| {
             stage.mark(0..4);
             stage.mark(10..14);
-            question = naming(&stage, &stage.summary());
+            question = encode(&stage, &stage.summary());
         });
         with_stage(|stage| {
             stage.put(0, &[1, 2, 3, 4]);
             stage.put(10, &[5, 6, 7, 8]);
-            let names = Names::read(&question, PART).0;
-            let answer = |end| Answer::of(&stage, &names, end).bytes().to_vec();
+            let extents = Extents::read(&question, PART).0;
+            let answer = |end| Answer::of(&stage, &extents, end).bytes().to_vec();
             assert_eq!(answer(usize::MAX), [1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(answer(12), [1, 2, 3, 4, 5, 6]);
             assert_eq!(answer(3), [1, 2, 3]);

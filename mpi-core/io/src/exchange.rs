@@ -13,16 +13,16 @@ use crate::request::Req;
 const TAG: i32 = 1;
 
 /// Messages in flight.
-pub(super) struct Post<'c> {
+pub(super) struct Exchange<'c> {
     comm: &'c Comm,
     /// The sender and the request of each expected message.
     coming: Vec<(usize, Req)>,
     going: Vec<Req>,
 }
 
-impl<'c> Post<'c> {
-    pub fn new(comm: &'c Comm) -> Post<'c> {
-        Post {
+impl<'c> Exchange<'c> {
+    pub fn new(comm: &'c Comm) -> Exchange<'c> {
+        Exchange {
             comm,
             coming: Vec::new(),
             going: Vec::new(),
@@ -77,7 +77,7 @@ impl<'c> Post<'c> {
     }
 }
 
-impl Drop for Post<'_> {
+impl Drop for Exchange<'_> {
     fn drop(&mut self) {
         // A caller that drops the post without `done` has failed already.
         let _ = self.wait();

@@ -2,7 +2,7 @@
 //!
 //! The origin checks the epoch and the range here; [`Win::target`] checks the rank before.
 
-use super::access::Spot;
+use super::access::TargetLocation;
 use super::apply::{Memory, Reach};
 use super::target::{Held, Route, Target};
 use super::win::Win;
@@ -38,22 +38,22 @@ impl Win {
     }
 
     /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
-    pub(super) fn spot<'a>(
+    pub(super) fn locate<'a>(
         &'a self,
         target: &'a Target,
         disp: i64,
         count: i64,
         datatype: &Datatype,
-    ) -> Result<Spot<'a>, Error> {
+    ) -> Result<TargetLocation<'a>, Error> {
         // The caller may store there, and the next flush must order that.
         self.0.epochs.order.has_stored();
         let span = datatype.span(count);
         if self.0.flavor == Flavor::Dynamic {
-            return self.attached_spot(target, disp, span);
+            return self.locate_attached(target, disp, span);
         }
         let offset = self.offset(target, disp, &span)?;
         let memory = |reach| {
-            Spot::Direct(Memory {
+            TargetLocation::Direct(Memory {
                 reach,
                 address: target.address.wrapping_add_signed(offset),
                 stripes: self.stripes(target),
@@ -66,7 +66,7 @@ impl Win {
                 memory(Reach::Here(base.wrapping_offset(offset as isize)))
             }
             Route::Process(pid) => memory(Reach::Process(pid)),
-            Route::Message => Spot::Message(offset as u64),
+            Route::Message => TargetLocation::Message(offset as u64),
         })
     }
 
@@ -101,7 +101,7 @@ impl Win {
 
     /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
     #[inline]
-    pub(super) fn plain_spot(
+    pub(super) fn plain_address(
         &self,
         rank: i32,
         disp: i64,

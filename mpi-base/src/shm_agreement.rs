@@ -38,18 +38,18 @@ pub fn words(members: u32, says: usize) -> usize {
 }
 
 /// One member's view of the slots of all members.
-pub struct Testimonies<M> {
+pub struct ShmAgreement<M> {
     memory: M,
     me: u32,
     members: u32,
     says: usize,
 }
 
-impl<M: Deref<Target = [AtomicU64]>> Testimonies<M> {
+impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
     /// Returns `None` if `memory` is shorter than [`words`] or there is no member `me`.
-    pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<Testimonies<M>> {
+    pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
-        fits.then_some(Testimonies {
+        fits.then_some(ShmAgreement {
             memory,
             me,
             members,
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_round_is_settled_when_each_member_has_written_or_is_dead() {
         let memory = memory(3, 2);
-        let member = |me| Testimonies::new(&memory[..], me, 3, 2).unwrap();
+        let member = |me| ShmAgreement::new(&memory[..], me, 3, 2).unwrap();
         member(0).write(7, &[1, 2]);
         member(2).write(7, &[5]);
         assert_eq!(member(0).settled(7, 0, |_| false), 1);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn the_next_round_has_other_slots_and_the_one_after_it_the_same() {
         let memory = memory(2, 1);
-        let member = Testimonies::new(&memory[..], 0, 2, 1).unwrap();
+        let member = ShmAgreement::new(&memory[..], 0, 2, 1).unwrap();
         member.write(0, &[1]);
         member.write(1, &[2]);
         assert!(member.has_written(0, 0) && member.has_written(0, 1));
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_conclusion_is_of_its_round() {
         let memory = memory(3, 1);
-        let member = |me| Testimonies::new(&memory[..], me, 3, 1).unwrap();
+        let member = |me| ShmAgreement::new(&memory[..], me, 3, 1).unwrap();
         assert_eq!(member(0).concluded(0), None);
         member(2).conclude(5, 77);
         assert_eq!(member(0).concluded(5), Some(77));
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn leaving_touches_no_round() {
         let memory = memory(2, 1);
-        let member = Testimonies::new(&memory[..], 1, 2, 1).unwrap();
+        let member = ShmAgreement::new(&memory[..], 1, 2, 1).unwrap();
         member.write(4, &[9]);
         assert!(!member.has_left(1));
         member.leave();
@@ -208,8 +208,8 @@ mod tests {
     #[test]
     fn memory_that_is_too_short_is_refused() {
         let memory = memory(2, 1);
-        assert!(Testimonies::new(&memory[..], 0, 3, 1).is_none());
-        assert!(Testimonies::new(&memory[1..], 0, 2, 1).is_none());
-        assert!(Testimonies::new(&memory[..], 2, 2, 1).is_none());
+        assert!(ShmAgreement::new(&memory[..], 0, 3, 1).is_none());
+        assert!(ShmAgreement::new(&memory[1..], 0, 2, 1).is_none());
+        assert!(ShmAgreement::new(&memory[..], 2, 2, 1).is_none());
     }
 }
