@@ -4,8 +4,8 @@ use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
 use super::error::{IoClass, IoError, class_number};
 use super::file::File;
-use super::split::SharedMemory;
 use crate::Error;
+use crate::split_collective::SharedMemory;
 
 impl File {
     /// `MPI_File_close`; collective.

@@ -2,21 +2,21 @@
 #![allow(unsafe_code)]
 
 use super::access::{self, RangeLock};
-use super::background::{LONG, Start};
 use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
-use super::moves::Transfer;
-use super::plan::{Decision, Plan};
 use super::report::Counter;
-use super::split::{SharedMemory, SplitCollective};
-use super::staged::ShmBuffers;
 use super::view::View;
 use crate::Error;
+use crate::collective::plan::{Decision, Plan};
+use crate::collective::shm_aggregation::ShmBuffers;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::direction::Transfer;
 use crate::engine::Engine;
 use crate::request::{Body, Req, Status};
+use crate::split_collective::{SharedMemory, SplitCollective};
+use crate::uring_read::{LONG, Start};
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;

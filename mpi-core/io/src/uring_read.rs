@@ -12,9 +12,9 @@
 //! The kernel writes into the program's buffer while pieces are in flight, so dropping a read waits for them.
 #![allow(unsafe_code)]
 
-use super::access::{failed, read_all};
-use super::disk::Disk;
-use super::error::IoError;
+use crate::access::{failed, read_all};
+use crate::disk::Disk;
+use crate::error::IoError;
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::io::Errno;
 use std::future::poll_fn;
@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 /// Shorter reads complete at initiation.
-pub(super) const LONG: i64 = 4 << 20;
+pub(crate) const LONG: i64 = 4 << 20;
 
 /// Bytes of a piece.
 const SLICE: usize = 1 << 20;
@@ -35,14 +35,14 @@ const DEPTH: u32 = 16;
 const PATIENCE: u32 = 64;
 
 /// The result of starting a read.
-pub(super) enum Start {
+pub(crate) enum Start {
     /// Complete: the number of bytes read.
     Done(usize),
     Under(Box<Reading>),
 }
 
 /// A read in progress.
-pub(super) struct Reading {
+pub(crate) struct Reading {
     ring: IoUring,
     disk: Rc<Disk>,
     room: *mut u8,

@@ -1,6 +1,6 @@
 //! Two-phase collective I/O through memory that the ranks of a node share, without messages and without lists of pieces.
 //!
-//! Each aggregator has two buffers ([`Stage`]), each for one [`Plan::part`] of the file, in a window of shared memory.
+//! Each aggregator has two buffers ([`ShmBuffer`]), each for one [`Plan::part`] of the file, in a window of shared memory.
 //! Round r of a write: every rank copies its pieces directly from user memory into buffer r mod 2 of the aggregators
 //! and marks the touched bytes; barrier; the aggregators write the marked bytes and clear the marks, while the
 //! others already copy into the other buffers. A read is the mirror image: the aggregators read ahead into one buffer while all ranks copy
@@ -10,7 +10,7 @@
 //! which an aggregator enters only after it has written round r.
 //!
 //! With members on several nodes, the leader of each node holds the buffers of all aggregators, and exchanges data with the other leaders
-//! between two barriers of the node ([`Across`]). A read then marks its requested bytes one round ahead.
+//! between two barriers of the node ([`TwoLevel`]). A read then marks its requested bytes one round ahead.
 //!
 //! Runs of [`LONG`](super::plan::LONG) bytes or more move directly between user memory and the file: copying them twice costs more than a system call.
 //! A write leaves them unmarked, so the aggregators do not write these bytes.
@@ -18,22 +18,22 @@
 //! Every rank enters every barrier, even with no data or after an error, so no rank waits for one that has given up.
 #![allow(unsafe_code)]
 
-use super::access::{read_all, write_all};
-use super::disk::Disk;
-use super::error::IoError;
 use super::node_map::NodeMap;
+use super::piece_iter::{Piece, Sink, Source, for_each_piece};
 use super::plan::{LONG, Plan};
-use super::stage::{ShmBuffer, len_of, rounded};
+use super::shm_buffer::{ShmBuffer, len_of, rounded};
 use super::two_level::TwoLevel;
-use super::view::View;
-use super::walk::{Sink, Source, walk};
 use crate::Error;
+use crate::access::{read_all, write_all};
 use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
+use crate::disk::Disk;
+use crate::error::IoError;
 use crate::osc::{Flavor, Hints, Spec, Win, is_direct_allowed};
+use crate::view::View;
 
 /// The buffers of all aggregators, in memory that all members of a node share.
-pub(super) struct ShmBuffers {
+pub(crate) struct ShmBuffers {
     win: Win,
     /// The address of each aggregator's two buffers.
     bases: Vec<*mut u8>,
@@ -159,7 +159,7 @@ impl ShmBuffers {
     }
 
     fn clear(&self, aggregator: usize) {
-        (0..2).for_each(|round| self.stage(aggregator, round).clear());
+        (0..2).for_each(|round| self.buffer(aggregator, round).clear());
     }
 
     /// Returns true if the buffers fit a plan.
@@ -193,17 +193,17 @@ impl ShmBuffers {
         comm.engine().block_on(self.meets(comm).fence())
     }
 
-    pub(super) fn stage(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {
+    pub(crate) fn buffer(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
-        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, which lives as long as the stages
-        // and is aligned to 64 bytes; only stages access it.
+        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, which lives as long as the buffers
+        // and is aligned to 64 bytes; only buffers access it.
         unsafe { ShmBuffer::new(base, self.part) }
     }
 }
 
 /// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
-pub(super) fn write(
+pub(crate) fn write(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
     disk: &Disk,
@@ -217,19 +217,19 @@ pub(super) fn write(
     for round in 0..plan.rounds() {
         let about = (view, from, buf.bytes());
         let mut wrote = Ok(());
-        walk(
+        for_each_piece(
             plan,
             about,
             round,
-            &mut done,
+            (&mut done, LONG),
             |piece, at| {
-                let stage = buffers.stage(piece.aggregator, round);
+                let buffer = buffers.buffer(piece.aggregator, round);
                 let mut to = piece.at;
                 source.bytes(at, piece.len, |data| {
-                    stage.put(to, data);
+                    buffer.put(to, data);
                     to += data.len();
                 });
-                stage.mark(piece.at..piece.at + piece.len);
+                buffer.mark(piece.at..piece.at + piece.len);
             },
             |offset, len, at| {
                 let mut to = offset;
@@ -244,11 +244,11 @@ pub(super) fn write(
         buffers.meet(comm)?;
         let written = match &buffers.two_level {
             Some(two_level) => {
-                two_level.write_out((plan, &|at, round| buffers.stage(at, round)), disk, round)?
+                two_level.write_out((plan, &|at, round| buffers.buffer(at, round)), disk, round)?
             }
             None if me < plan.aggregators() => {
-                let stage = buffers.stage(me as usize, round);
-                stage.write_out(disk, plan.part(round, me.into()))
+                let buffer = buffers.buffer(me as usize, round);
+                buffer.write_out(disk, plan.part(round, me.into()))
             }
             None => Ok(()),
         };
@@ -266,7 +266,7 @@ fn fetch(
     has_failed: bool,
 ) -> Result<Result<(), IoError>, Error> {
     if let Some(two_level) = &buffers.two_level {
-        return two_level.fetch((plan, &|at, round| buffers.stage(at, round)), disk, round);
+        return two_level.fetch((plan, &|at, round| buffers.buffer(at, round)), disk, round);
     }
     let me = comm.rank();
     if me >= plan.aggregators() || has_failed {
@@ -274,14 +274,14 @@ fn fetch(
     }
     let base = plan.part(round, me.into());
     let wanted = (plan.high() - base).clamp(0, plan.part_bytes()) as usize;
-    let mut stage = buffers.stage(me as usize, round);
-    let read = read_all(disk, stage.room(wanted), base);
-    stage.ends_at(base + *read.as_ref().unwrap_or(&0) as i64);
+    let mut buffer = buffers.buffer(me as usize, round);
+    let read = read_all(disk, buffer.room(wanted), base);
+    buffer.ends_at(base + *read.as_ref().unwrap_or(&0) as i64);
     Ok(read.map(drop))
 }
 
 /// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
-pub(super) fn read(
+pub(crate) fn read(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
     disk: &Disk,
@@ -295,11 +295,11 @@ pub(super) fn read(
     // With several nodes the marks are the requested bytes; on one node the aggregators read their whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
-        let mark = |piece: super::walk::Piece, _: i64| {
-            let stage = buffers.stage(piece.aggregator, round);
-            stage.mark(piece.at..piece.at + piece.len);
+        let mark = |piece: Piece, _: i64| {
+            let buffer = buffers.buffer(piece.aggregator, round);
+            buffer.mark(piece.at..piece.at + piece.len);
         };
-        walk(plan, about, round, &mut asked, mark, |_, _, _| {});
+        for_each_piece(plan, about, round, (&mut asked, LONG), mark, |_, _, _| {});
     };
     let rounds = plan.rounds();
     if rounds > 0 {
@@ -320,17 +320,17 @@ pub(super) fn read(
             outcome = outcome.and(read);
         }
         let mut direct: Vec<(i64, i64, i64)> = Vec::new();
-        walk(
+        for_each_piece(
             plan,
             about,
             round,
-            &mut done,
+            (&mut done, LONG),
             |piece, at| {
-                let stage = buffers.stage(piece.aggregator, round);
+                let buffer = buffers.buffer(piece.aggregator, round);
                 let base = plan.part(round, piece.aggregator as i64);
-                let end = stage.end() - base - piece.at as i64;
+                let end = buffer.end() - base - piece.at as i64;
                 let there = end.clamp(0, piece.len as i64) as usize;
-                sink.put(at, stage.bytes(piece.at..piece.at + there));
+                sink.put(at, buffer.bytes(piece.at..piece.at + there));
                 filled += there as i64;
             },
             |offset, len, at| direct.push((offset, len, at)),

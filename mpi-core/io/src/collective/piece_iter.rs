@@ -1,28 +1,30 @@
-//! Iteration over the pieces of a rank in a round of a staged access, and the transfer of their bytes from and to the program's buffer.
+//! Iteration over the pieces of a rank in a round of a collective access, and the transfer of their bytes from and to the program's buffer.
 //!
 //! The runs of a view are iterated, never listed, and noncontiguous memory is packed in stretches of [`PACKED`] bytes,
 //! so the memory does not depend on the number of pieces.
 
-use super::plan::{LONG, Plan};
-use super::view::View;
+use super::plan::Plan;
 use crate::datatype::{RecvBuf, SendBuf};
+use crate::view::View;
 
 /// Maximum bytes of noncontiguous memory that are packed at a time.
 const PACKED: usize = 64 << 10;
 
 /// The location of a piece: the aggregator, the offset in its part, and its length.
-pub(super) struct Piece {
+pub(crate) struct Piece {
     pub aggregator: usize,
     pub at: usize,
     pub len: usize,
 }
 
-/// Iterates over the rank's runs in a round from byte `done` of its access on; runs of `LONG` bytes or more go to `long` whole, as file offset, length and position.
-pub(super) fn walk(
+/// Iterates over the rank's runs in a round from byte `done` of its access on, and advances `done`.
+/// Calls `short` with each piece and its position in the access;
+/// runs of `min_long` bytes or more go to `long` whole, as file offset, length and position.
+pub(crate) fn for_each_piece(
     plan: &Plan,
     (view, from, len): (&View, i64, i64),
     round: i64,
-    done: &mut i64,
+    (done, min_long): (&mut i64, i64),
     mut short: impl FnMut(Piece, i64),
     mut long: impl FnMut(i64, i64, i64),
 ) {
@@ -35,7 +37,7 @@ pub(super) fn walk(
     view.runs(from + fresh, len - fresh, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
         // A run that an earlier round has split continues at the round boundary as the kind it was.
-        if left >= LONG && offset < end {
+        if left >= min_long && offset < end {
             long(offset, left, *done);
             *done += left;
             return true;
@@ -59,14 +61,14 @@ pub(super) fn walk(
 }
 
 /// The bytes of a send buffer in stream order, packed in stretches if it is noncontiguous.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     buf: &'a SendBuf,
     packed: Vec<u8>,
     begin: i64,
 }
 
 impl<'a> Source<'a> {
-    pub(super) fn new(buf: &'a SendBuf) -> Source<'a> {
+    pub(crate) fn new(buf: &'a SendBuf) -> Source<'a> {
         Source {
             buf,
             packed: Vec::new(),
@@ -75,7 +77,7 @@ impl<'a> Source<'a> {
     }
 
     /// Passes `len` bytes from `at` on to `each`, in pieces.
-    pub(super) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
+    pub(crate) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
         if let Some(all) = self.buf.contiguous() {
             each(all.get(at as usize..at as usize + len).unwrap_or(&[]));
             return;
@@ -101,14 +103,14 @@ impl<'a> Source<'a> {
 }
 
 /// Stores bytes into a receive buffer in stream order, in stretches if it is noncontiguous.
-pub(super) struct Sink<'a> {
+pub(crate) struct Sink<'a> {
     buf: &'a mut RecvBuf,
     packed: Vec<u8>,
     begin: i64,
 }
 
 impl<'a> Sink<'a> {
-    pub(super) fn new(buf: &'a mut RecvBuf) -> Sink<'a> {
+    pub(crate) fn new(buf: &'a mut RecvBuf) -> Sink<'a> {
         Sink {
             buf,
             packed: Vec::new(),
@@ -117,11 +119,11 @@ impl<'a> Sink<'a> {
     }
 
     /// Returns the memory if it is contiguous.
-    pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
+    pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }
 
-    pub(super) fn put(&mut self, at: i64, data: &[u8]) {
+    pub(crate) fn put(&mut self, at: i64, data: &[u8]) {
         if let Some(room) = self.buf.contiguous() {
             if let Some(room) = room.get_mut(at as usize..at as usize + data.len()) {
                 room.copy_from_slice(data);
@@ -136,7 +138,7 @@ impl<'a> Sink<'a> {
         self.packed.extend_from_slice(data);
     }
 
-    pub(super) fn flush(&mut self) {
+    pub(crate) fn flush(&mut self) {
         if !self.packed.is_empty() {
             self.buf.unpack_at(self.begin, &self.packed);
             self.packed.clear();

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 /// Bits in a word of the bitmap.
-pub(super) const BITS: usize = 64;
+pub(crate) const BITS: usize = 64;
 
 /// Calls `each` with the maximal stretches of ones, until it fails.
-pub(super) fn stretches<E>(
+pub(crate) fn stretches<E>(
     words: impl IntoIterator<Item = u64>,
     mut each: impl FnMut(Range<usize>) -> Result<(), E>,
 ) -> Result<(), E> {
@@ -49,7 +49,7 @@ pub(super) fn stretches<E>(
 
 /// Number, bytes and span of the stretches of a part, without a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Summary {
+pub(crate) struct Summary {
     pub count: usize,
     pub bytes: usize,
     /// From the start of the first stretch to the end of the last.

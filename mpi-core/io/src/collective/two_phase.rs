@@ -8,21 +8,22 @@
 //! and sends each rank its bytes, up to the end of the file.
 //!
 //! Every rank takes part in every round, even with no data or after an error, so no rank waits for one that has given up.
-//! Members on one node use shared memory instead ([`super::staged`]); where several nodes have several members
-//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory ([`super::across`]).
+//! Members on one node use shared memory instead ([`super::shm_aggregation`]); where several nodes have several members
+//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory ([`crate::across`]).
 //!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, independent of the number of pieces.
 #![allow(unsafe_code)]
 
-use super::access::{read_all, write_all};
-use super::disk::Disk;
-use super::error::IoError;
 use super::exchange::Exchange;
+use super::piece_iter::{Piece as InPart, for_each_piece};
 use super::plan::Plan;
-use super::view::View;
 use crate::Error;
+use crate::access::{read_all, write_all};
 use crate::comm::Comm;
 use crate::datatype::{RecvBuf, SendBuf};
+use crate::disk::Disk;
+use crate::error::IoError;
+use crate::view::View;
 
 const WORD: usize = 8;
 
@@ -35,34 +36,18 @@ struct Piece {
 }
 
 /// Returns the pieces of one rank in a round, by aggregator, and advances `done`, the number of bytes handled so far.
-fn pieces(
-    plan: &Plan,
-    view: &View,
-    from: i64,
-    len: i64,
-    round: i64,
-    done: &mut i64,
-) -> Vec<Vec<Piece>> {
+fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> Vec<Vec<Piece>> {
     let mut parts = vec![Vec::new(); plan.aggregators() as usize];
-    let begin = plan.part(round, 0);
-    let end = plan.part(round + 1, 0);
-    view.runs(from + *done, len - *done, |run| {
-        let (mut offset, mut left) = (run.offset, run.len);
-        while left > 0 && offset < end {
-            let part = (offset - begin) / plan.part_bytes();
-            let room = begin + (part + 1) * plan.part_bytes() - offset;
-            let piece = Piece {
-                offset,
-                len: left.min(room),
-                at: *done,
-            };
-            parts[part as usize].push(piece);
-            *done += piece.len;
-            offset += piece.len;
-            left -= piece.len;
-        }
-        left == 0
-    });
+    let short = |piece: InPart, at| {
+        let begin = plan.part(round, piece.aggregator as i64);
+        parts[piece.aggregator].push(Piece {
+            offset: begin + piece.at as i64,
+            len: piece.len as i64,
+            at,
+        });
+    };
+    // No run is too long for messages.
+    for_each_piece(plan, part, round, (done, i64::MAX), short, |_, _, _| {});
     parts
 }
 
@@ -102,7 +87,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
 }
 
 /// Sends each aggregator its message. Returns to an aggregator the messages of all ranks.
-pub(super) fn exchange(
+pub(crate) fn exchange(
     comm: &Comm,
     plan: &Plan,
     mut messages: Vec<Vec<u8>>,
@@ -154,7 +139,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
 }
 
 /// Writes a rank's data of a collective access; collective. The inner error is that of this rank.
-pub(super) fn write(
+pub(crate) fn write(
     comm: &Comm,
     plan: &Plan,
     disk: &Disk,
@@ -162,9 +147,9 @@ pub(super) fn write(
     buf: &SendBuf,
 ) -> Result<Result<i64, IoError>, Error> {
     let (mut done, mut outcome) = (0, Ok(buf.bytes()));
-    let mut stage = Vec::new();
+    let mut buffer = Vec::new();
     for round in 0..plan.rounds() {
-        let mine = pieces(plan, view, from, buf.bytes(), round, &mut done);
+        let mine = pieces(plan, (view, from, buf.bytes()), round, &mut done);
         let messages = mine.iter().map(|pieces| {
             let mut message = match pieces.is_empty() {
                 true => Vec::new(),
@@ -182,7 +167,7 @@ pub(super) fn write(
         let come = exchange(comm, plan, messages.collect())?;
         if outcome.is_ok() && !come.is_empty() {
             let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
-            if let Err(error) = assemble(disk, part, &come, &mut stage) {
+            if let Err(error) = assemble(disk, part, &come, &mut buffer) {
                 outcome = Err(error);
             }
         }
@@ -195,9 +180,9 @@ fn assemble(
     disk: &Disk,
     part: (i64, i64),
     come: &[Vec<u8>],
-    stage: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
 ) -> Result<(), IoError> {
-    stage.resize(part.1 as usize, 0);
+    buffer.resize(part.1 as usize, 0);
     let mut all = Vec::new();
     for message in come {
         let (named, mut data) = parsed(message, part);
@@ -207,20 +192,20 @@ fn assemble(
                 break;
             };
             let at = (offset - part) as usize;
-            stage[at..at + bytes.len()].copy_from_slice(bytes);
+            buffer[at..at + bytes.len()].copy_from_slice(bytes);
             all.push((offset, len));
             data = rest;
         }
     }
     for (offset, len) in covered(all) {
         let at = (offset - part.0) as usize;
-        write_all(disk, &stage[at..at + len as usize], offset)?;
+        write_all(disk, &buffer[at..at + len as usize], offset)?;
     }
     Ok(())
 }
 
 /// Reads a rank's data of a collective access; collective. The inner error is that of this rank.
-pub(super) fn read(
+pub(crate) fn read(
     comm: &Comm,
     plan: &Plan,
     disk: &Disk,
@@ -229,10 +214,10 @@ pub(super) fn read(
 ) -> Result<Result<i64, IoError>, Error> {
     let (len, mut done, mut filled) = (buf.bytes(), 0, 0);
     let mut outcome = Ok(());
-    let mut stage = Vec::new();
+    let mut buffer = Vec::new();
     for round in 0..plan.rounds() {
-        let mine = pieces(plan, view, from, len, round, &mut done);
-        let (there, read) = asked(comm, plan, disk, round, &mine, &mut stage)?;
+        let mine = pieces(plan, (view, from, len), round, &mut done);
+        let (there, read) = asked(comm, plan, disk, round, &mine, &mut buffer)?;
         outcome = outcome.and(read);
         for (pieces, data) in mine.iter().zip(there) {
             if let Some(first) = pieces.first() {
@@ -255,7 +240,7 @@ fn asked(
     disk: &Disk,
     round: i64,
     mine: &[Vec<Piece>],
-    stage: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
 ) -> Result<(Answers, Result<(), IoError>), Error> {
     let wanted = mine.iter().map(|pieces| match pieces.is_empty() {
         true => Vec::new(),
@@ -265,7 +250,7 @@ fn asked(
     let (mut answers, mut outcome) = (Vec::new(), Ok(()));
     if !come.is_empty() {
         let part = (plan.part(round, comm.rank().into()), plan.part_bytes());
-        answers = fetch(disk, part, &come, stage).unwrap_or_else(|error| {
+        answers = fetch(disk, part, &come, buffer).unwrap_or_else(|error| {
             outcome = Err(error);
             vec![Vec::new(); come.len()]
         });
@@ -278,7 +263,7 @@ fn fetch(
     disk: &Disk,
     part: (i64, i64),
     come: &[Vec<u8>],
-    stage: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
 ) -> Result<Vec<Vec<u8>>, IoError> {
     let named: Vec<_> = come.iter().map(|message| parsed(message, part).0).collect();
     let all: Vec<_> = named.iter().flatten().copied().collect();
@@ -288,14 +273,14 @@ fn fetch(
     ) else {
         return Ok(vec![Vec::new(); come.len()]);
     };
-    stage.resize((high - low) as usize, 0);
-    let end = low + read_all(disk, stage, low)? as i64;
+    buffer.resize((high - low) as usize, 0);
+    let end = low + read_all(disk, buffer, low)? as i64;
     let answer = |pieces: &Vec<(i64, i64)>| {
         let mut data = Vec::new();
         for (offset, len) in pieces {
             let there = (end - offset).clamp(0, *len);
             let at = (offset - low) as usize;
-            data.extend_from_slice(&stage[at..at + there as usize]);
+            data.extend_from_slice(&buffer[at..at + there as usize]);
             if there < *len {
                 break;
             }

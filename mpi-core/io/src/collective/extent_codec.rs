@@ -5,8 +5,8 @@
 //! Ranges beyond the part, or beyond the end of the message, are ignored.
 #![allow(unsafe_code)]
 
-use super::bits::{BITS, Summary, stretches};
-use super::stage::ShmBuffer;
+use super::bitmap::{BITS, Summary, stretches};
+use super::shm_buffer::ShmBuffer;
 use std::ops::Range;
 
 /// In place of the number of stretches: a bitmap follows.
@@ -15,20 +15,20 @@ const MAP: u64 = u64::MAX;
 const WORD: usize = 8;
 
 /// Encodes what is marked; empty if nothing is.
-pub(super) fn encode(stage: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
+pub(crate) fn encode(buffer: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
     if summary.count == 0 {
         return Vec::new();
     }
-    let (list, map) = (summary.count * WORD, stage.words().len() * WORD);
+    let (list, map) = (summary.count * WORD, buffer.words().len() * WORD);
     let mut message = Vec::with_capacity(WORD + list.min(map) + summary.bytes);
     if map < list {
         message.extend_from_slice(&MAP.to_le_bytes());
-        let words = stage.words().map(u64::to_le_bytes);
+        let words = buffer.words().map(u64::to_le_bytes);
         words.for_each(|word| message.extend_from_slice(&word));
         return message;
     }
     message.extend_from_slice(&(summary.count as u64).to_le_bytes());
-    stage.each_marked(|range| {
+    buffer.each_marked(|range| {
         let pair = [range.start as u32, range.len() as u32];
         pair.iter()
             .for_each(|number| message.extend_from_slice(&number.to_le_bytes()));
@@ -37,7 +37,7 @@ pub(super) fn encode(stage: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
 }
 
 /// The decoded ranges of a message.
-pub(super) struct Extents<'m> {
+pub(crate) struct Extents<'m> {
     extents: &'m [u8],
     is_map: bool,
     part: usize,
@@ -99,7 +99,7 @@ impl<'m> Extents<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::len_of;
+    use crate::collective::shm_buffer::len_of;
 
     const PART: usize = 1024;
 
@@ -116,9 +116,9 @@ mod tests {
     fn about(ranges: &[Range<usize>]) -> Vec<u8> {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
-        let stage = unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) };
-        ranges.iter().for_each(|range| stage.mark(range.clone()));
-        encode(&stage, &stage.summary())
+        let buffer = unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) };
+        ranges.iter().for_each(|range| buffer.mark(range.clone()));
+        encode(&buffer, &buffer.summary())
     }
 
     #[test]

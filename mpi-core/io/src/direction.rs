@@ -3,28 +3,28 @@
 //! Each kind of access (individual, collective, ordered) is written once, for a [`Moves`];
 //! the differences between reads and writes are in this file only.
 
-use super::error::IoError;
-use super::file::File;
-use super::hints::{Switch, Tuning};
-use super::plan::Plan;
-use super::staged::{self, ShmBuffers};
-use super::two_phase;
-use super::view::View;
 use crate::Error;
+use crate::collective::plan::Plan;
+use crate::collective::shm_aggregation::{self, ShmBuffers};
+use crate::collective::two_phase;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::error::IoError;
+use crate::file::File;
+use crate::hints::{Switch, Tuning};
+use crate::view::View;
 
 /// A buffer and the direction of its bytes.
-pub(super) enum Transfer<'a> {
+pub(crate) enum Transfer<'a> {
     Read(&'a mut RecvBuf),
     Write(&'a SendBuf),
 }
 
 impl Transfer<'_> {
-    pub(super) fn writes(&self) -> bool {
+    pub(crate) fn writes(&self) -> bool {
         matches!(self, Transfer::Write(_))
     }
 
-    pub(super) fn datatype(&self) -> &Datatype {
+    pub(crate) fn datatype(&self) -> &Datatype {
         match self {
             Transfer::Read(buf) => buf.datatype(),
             Transfer::Write(buf) => buf.datatype(),
@@ -32,7 +32,7 @@ impl Transfer<'_> {
     }
 
     /// Returns the length of the buffer in bytes.
-    pub(super) fn bytes(&self) -> i64 {
+    pub(crate) fn bytes(&self) -> i64 {
         match self {
             Transfer::Read(buf) => buf.bytes(),
             Transfer::Write(buf) => buf.bytes(),
@@ -40,7 +40,7 @@ impl Transfer<'_> {
     }
 
     /// Returns an error if the access mode of the file does not allow it.
-    pub(super) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
+    pub(crate) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
             Transfer::Read(_) => file.may_read(),
             Transfer::Write(_) => file.may_write(),
@@ -48,7 +48,7 @@ impl Transfer<'_> {
     }
 
     /// Returns true if the view's representation converts the bytes.
-    pub(super) fn converts(&self, view: &View) -> bool {
+    pub(crate) fn converts(&self, view: &View) -> bool {
         match self {
             Transfer::Read(_) => view.representation.converts_reads(),
             Transfer::Write(_) => view.representation.converts_writes(),
@@ -56,7 +56,7 @@ impl Transfer<'_> {
     }
 
     /// Returns the hint for collective buffering in this direction.
-    pub(super) fn together_by(&self, tuning: &Tuning) -> Switch {
+    pub(crate) fn together_by(&self, tuning: &Tuning) -> Switch {
         match self {
             Transfer::Read(_) => tuning.cb_read,
             Transfer::Write(_) => tuning.cb_write,
@@ -64,16 +64,16 @@ impl Transfer<'_> {
     }
 
     /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
-    pub(super) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
+    pub(crate) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {
             Transfer::Read(buf) => file.read_from(from, buf),
             Transfer::Write(buf) => file.write_from(from, buf),
         }
     }
 
-    /// Moves the buffer collectively, through shared memory if there are `stages`, otherwise by messages;
+    /// Moves the buffer collectively, through shared memory if there are `buffers`, otherwise by messages;
     /// a member whose access is `done` takes part with an empty buffer.
-    pub(super) fn together(
+    pub(crate) fn together(
         self,
         file: &File,
         (plan, buffers): (&Plan, Option<&ShmBuffers>),
@@ -86,7 +86,7 @@ impl Transfer<'_> {
                 let mut empty = RecvBuf::empty();
                 let left = if done { &mut empty } else { buf };
                 match buffers {
-                    Some(buffers) => staged::read(comm, (plan, buffers), disk, part, left),
+                    Some(buffers) => shm_aggregation::read(comm, (plan, buffers), disk, part, left),
                     None => two_phase::read(comm, plan, disk, part, left),
                 }
             }
@@ -94,7 +94,9 @@ impl Transfer<'_> {
                 let empty = SendBuf::empty();
                 let left = if done { &empty } else { buf };
                 match buffers {
-                    Some(buffers) => staged::write(comm, (plan, buffers), disk, part, left),
+                    Some(buffers) => {
+                        shm_aggregation::write(comm, (plan, buffers), disk, part, left)
+                    }
                     None => two_phase::write(comm, plan, disk, part, left),
                 }
             }

@@ -1,14 +1,14 @@
 //! The map of the members of a file to nodes, as far as collective accesses need it; exchanged once, when the file is opened.
 
 /// Words that each member contributes.
-pub(super) const WORDS: usize = 3;
+pub(crate) const WORDS: usize = 3;
 
 /// Maximum bytes of a leader's buffers for accesses between nodes, two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
 /// The map of the members to nodes, summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NodeMap {
+pub(crate) struct NodeMap {
     nodes: u32,
     /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
     levels: bool,

@@ -4,10 +4,10 @@
 //! Every access is bounds-checked: nothing is written or read outside of the part.
 #![allow(unsafe_code)]
 
-use super::access::write_all;
-use super::bits::{BITS, Summary, stretches};
-use super::disk::Disk;
-use super::error::IoError;
+use super::bitmap::{BITS, Summary, stretches};
+use crate::access::write_all;
+use crate::disk::Disk;
+use crate::error::IoError;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -18,28 +18,28 @@ const HEAD: usize = 64;
 
 /// One buffer of one aggregator, in memory that lives for `'a`.
 #[derive(Clone, Copy)]
-pub(super) struct ShmBuffer<'a> {
+pub(crate) struct ShmBuffer<'a> {
     base: *mut u8,
     part: usize,
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Returns the bytes of memory of a stage for `part` bytes of the file.
-pub(super) fn len_of(part: usize) -> usize {
+/// Returns the bytes of memory of a buffer for `part` bytes of the file.
+pub(crate) fn len_of(part: usize) -> usize {
     HEAD + part + part / 8
 }
 
 /// Rounds up to a multiple of the bits in a word of the bitmap.
-pub(super) fn rounded(part: i64) -> usize {
+pub(crate) fn rounded(part: i64) -> usize {
     (part as usize).next_multiple_of(BITS)
 }
 
 impl<'a> ShmBuffer<'a> {
-    /// Makes the stage in the memory from `base` on.
+    /// Makes the buffer in the memory from `base` on.
     ///
     /// # Safety
-    /// [`len_of`] bytes from `base` on are memory for `'a`, aligned to eight bytes, and accessed by stages only.
-    pub(super) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
+    /// [`len_of`] bytes from `base` on are memory for `'a`, aligned to eight bytes, and accessed by buffers only.
+    pub(crate) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
         ShmBuffer {
             base,
             part,
@@ -48,16 +48,16 @@ impl<'a> ShmBuffer<'a> {
     }
 
     fn end_word(&self) -> &AtomicI64 {
-        // SAFETY: the stage begins with its header, aligned to eight bytes by the contract of `new`, and this word is only accessed atomically.
+        // SAFETY: the buffer begins with its header, aligned to eight bytes by the contract of `new`, and this word is only accessed atomically.
         unsafe { &*self.base.cast::<AtomicI64>() }
     }
 
     /// Returns the file offset at which the read bytes end.
-    pub(super) fn end(&self) -> i64 {
+    pub(crate) fn end(&self) -> i64 {
         self.end_word().load(Relaxed)
     }
 
-    pub(super) fn ends_at(&self, offset: i64) {
+    pub(crate) fn ends_at(&self, offset: i64) {
         self.end_word().store(offset, Relaxed);
     }
 
@@ -68,7 +68,7 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Copies bytes to an offset of the part.
-    pub(super) fn put(&self, at: usize, data: &[u8]) {
+    pub(crate) fn put(&self, at: usize, data: &[u8]) {
         if at > self.part || data.len() > self.part - at {
             return;
         }
@@ -81,20 +81,20 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Returns bytes of the part: for its aggregator, or for all members while none writes them.
-    pub(super) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
+    pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
-        // SAFETY: the range is clamped to the part, and the barriers of a round ([`super::staged`]) separate these reads from all writes.
+        // SAFETY: the range is clamped to the part, and the barriers of a round ([`super::shm_aggregation`]) separate these reads from all writes.
         unsafe { std::slice::from_raw_parts(self.base.add(HEAD + begin), end - begin) }
     }
 
     /// Returns the first bytes of the part, for the aggregator that fills them from the file.
-    pub(super) fn room(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
         // SAFETY: the range is clamped to the part, and between two barriers of a round only its aggregator accesses it.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(HEAD), len.min(self.part)) }
     }
 
-    pub(super) fn mark(&self, range: Range<usize>) {
+    pub(crate) fn mark(&self, range: Range<usize>) {
         let marks = self.marks();
         let (first, last) = (range.start / BITS, range.end / BITS);
         let head = !0u64 << (range.start % BITS);
@@ -120,12 +120,12 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Returns the words of the bitmap.
-    pub(super) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
+    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = u64> {
         self.marks().iter().map(|word| word.load(Relaxed))
     }
 
     /// Calls `each` with the maximal marked stretches, until it fails.
-    pub(super) fn marked<E>(
+    pub(crate) fn marked<E>(
         &self,
         each: impl FnMut(Range<usize>) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -133,7 +133,7 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Calls `each` with the maximal marked stretches.
-    pub(super) fn each_marked(&self, mut each: impl FnMut(Range<usize>)) {
+    pub(crate) fn each_marked(&self, mut each: impl FnMut(Range<usize>)) {
         let never = self.marked(|range| -> Result<(), Infallible> {
             each(range);
             Ok(())
@@ -143,19 +143,19 @@ impl<'a> ShmBuffer<'a> {
         }
     }
 
-    pub(super) fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         let mut summary = Summary::default();
         self.each_marked(|range| summary.add(&range));
         summary
     }
 
-    /// Returns the number of file bytes that the stage holds.
-    pub(super) fn part(&self) -> usize {
+    /// Returns the number of file bytes that the buffer holds.
+    pub(crate) fn part(&self) -> usize {
         self.part
     }
 
-    /// Writes the marked ranges to the file, at offset `base` for the stage's first byte, and clears the marks.
-    pub(super) fn write_out(&self, disk: &Disk, base: i64) -> Result<(), IoError> {
+    /// Writes the marked ranges to the file, at offset `base` for the buffer's first byte, and clears the marks.
+    pub(crate) fn write_out(&self, disk: &Disk, base: i64) -> Result<(), IoError> {
         let written = self.marked(|range| {
             let at = base + range.start as i64;
             write_all(disk, self.bytes(range), at)
@@ -164,7 +164,7 @@ impl<'a> ShmBuffer<'a> {
         written
     }
 
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.marks().iter().for_each(|word| word.store(0, Relaxed));
     }
 }
@@ -173,16 +173,16 @@ impl<'a> ShmBuffer<'a> {
 mod tests {
     use super::*;
 
-    /// A stage in memory of the test.
-    fn stage(memory: &mut [u64], part: usize) -> ShmBuffer<'_> {
+    /// A buffer in memory of the test.
+    fn buffer(memory: &mut [u64], part: usize) -> ShmBuffer<'_> {
         assert!(memory.len() * 8 >= len_of(part));
         // SAFETY: the memory is the test's, and the assertion checks its length.
         unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), part) }
     }
 
-    fn marked(stage: &ShmBuffer<'_>) -> Vec<(usize, usize)> {
+    fn marked(buffer: &ShmBuffer<'_>) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
-        stage.each_marked(|range| all.push((range.start, range.end)));
+        buffer.each_marked(|range| all.push((range.start, range.end)));
         all
     }
 
@@ -190,31 +190,31 @@ mod tests {
     fn what_is_marked_is_found_again_in_stretches_as_long_as_can_be() {
         let part = 4 * BITS;
         let mut memory = vec![0u64; len_of(part) / 8 + 1];
-        let stage = stage(&mut memory, part);
-        assert_eq!(marked(&stage), []);
+        let buffer = buffer(&mut memory, part);
+        assert_eq!(marked(&buffer), []);
         for range in [3..5, 5..64, 64..70, 100..101, 126..130, 192..256] {
-            stage.mark(range);
+            buffer.mark(range);
         }
         assert_eq!(
-            marked(&stage),
+            marked(&buffer),
             [(3, 70), (100, 101), (126, 130), (192, 256)]
         );
-        stage.mark(0..256);
-        assert_eq!(marked(&stage), [(0, 256)]);
-        stage.clear();
-        assert_eq!(marked(&stage), []);
+        buffer.mark(0..256);
+        assert_eq!(marked(&buffer), [(0, 256)]);
+        buffer.clear();
+        assert_eq!(marked(&buffer), []);
     }
 
     #[test]
     fn every_range_is_found_as_it_was_marked() {
         let part = 3 * BITS;
         let mut memory = vec![0u64; len_of(part) / 8 + 1];
-        let stage = stage(&mut memory, part);
+        let buffer = buffer(&mut memory, part);
         for begin in 0..part {
             for end in begin + 1..=part {
-                stage.clear();
-                stage.mark(begin..end);
-                assert_eq!(marked(&stage), [(begin, end)]);
+                buffer.clear();
+                buffer.mark(begin..end);
+                assert_eq!(marked(&buffer), [(begin, end)]);
             }
         }
     }
@@ -223,11 +223,11 @@ mod tests {
     fn bytes_beyond_the_part_are_not_written() {
         let part = BITS;
         let mut memory = vec![0u64; len_of(part) / 8 + 1];
-        let stage = stage(&mut memory, part);
-        stage.put(part - 1, &[1, 2]);
-        stage.put(usize::MAX, &[1]);
-        stage.put(part - 1, &[7]);
-        assert_eq!(stage.bytes(part - 2..part + 5), [0, 7]);
-        assert_eq!(marked(&stage), []);
+        let buffer = buffer(&mut memory, part);
+        buffer.put(part - 1, &[1, 2]);
+        buffer.put(usize::MAX, &[1]);
+        buffer.put(part - 1, &[7]);
+        assert_eq!(buffer.bytes(part - 2..part + 5), [0, 7]);
+        assert_eq!(marked(&buffer), []);
     }
 }

@@ -4,22 +4,22 @@
 //! The others report the extent of their access. If all members are done, the access is over; otherwise those with accesses left
 //! perform them individually or by a plan, and all agree a second time.
 
-use super::error::{IoError, class_number};
-use super::hints::{Switch, Tuning};
 use super::node_map::NodeMap;
-use super::view::View;
 use crate::Error;
 use crate::comm::Comm;
+use crate::error::{IoError, class_number};
+use crate::hints::{Switch, Tuning};
+use crate::view::View;
 
 /// Mean run length from which each rank may as well perform its own access.
-pub(super) const LONG: i64 = 256 << 10;
+pub(crate) const LONG: i64 = 256 << 10;
 
 /// The same for reads by members of one node, which share the page cache:
 /// an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 
 /// The plan of a collective access, equal at all members.
-pub(super) struct Plan {
+pub(crate) struct Plan {
     low: i64,
     high: i64,
     aggregators: u32,
@@ -28,7 +28,7 @@ pub(super) struct Plan {
 }
 
 /// How the access continues after the exchange.
-pub(super) enum Decision {
+pub(crate) enum Decision {
     /// All members are done; the outcome of each rank, as the class of its error or 0.
     Over(Vec<u64>),
     /// Each rank that is not done performs its own access.

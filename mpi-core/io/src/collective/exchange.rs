@@ -1,6 +1,6 @@
 //! Concurrent nonblocking messages of a collective access.
 //!
-//! Guarantee: when a [`Post`] is done or dropped, none of its messages accesses memory any more, even after an error.
+//! Guarantee: when a [`Exchange`] is done or dropped, none of its messages accesses memory any more, even after an error.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -13,7 +13,7 @@ use crate::request::Req;
 const TAG: i32 = 1;
 
 /// Messages in flight.
-pub(super) struct Exchange<'c> {
+pub(crate) struct Exchange<'c> {
     comm: &'c Comm,
     /// The sender and the request of each expected message.
     coming: Vec<(usize, Req)>,

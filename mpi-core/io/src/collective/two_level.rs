@@ -2,31 +2,31 @@
 //! and one rank per node, the leader, sends them on (Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
 //! "Improving MPI collective I/O for high volume non-contiguous requests with intra-node aggregation", TPDS 2020).
 //!
-//! Each leader holds buffers for all aggregators ([`super::staged`]), into which the members of the node copy their pieces and mark them.
+//! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]), into which the members of the node copy their pieces and mark them.
 //! After a barrier of the node, the leader sends each aggregator the stretches that are marked in its buffer; adjacent pieces of a node
 //! have become one stretch. Aggregators are leaders; each copies received stretches into its own buffer and writes what is marked there.
 //! For a read the marks are the requested bytes, and the replies go into the buffers, from which the members copy.
 //!
-//! A single stretch is sent from buffer to buffer in place; several are encoded as a list or a bitmap ([`super::marks`]), so the memory does not
+//! A single stretch is sent from buffer to buffer in place; several are encoded as a list or a bitmap ([`super::extent_codec`]), so the memory does not
 //! depend on the number of pieces.
 #![allow(unsafe_code)]
 
-use super::access::read_all;
-use super::bits::Summary;
-use super::disk::Disk;
-use super::error::IoError;
+use super::bitmap::Summary;
 use super::exchange::Exchange;
-use super::marks::{Extents, encode};
+use super::extent_codec::{Extents, encode};
 use super::plan::Plan;
-use super::stage::ShmBuffer;
+use super::shm_buffer::ShmBuffer;
 use super::two_phase::exchange;
 use crate::Error;
+use crate::access::read_all;
 use crate::comm::Comm;
+use crate::disk::Disk;
+use crate::error::IoError;
 use crate::group::Group;
 use std::ops::Range;
 
 /// The two communicators derived from a file's.
-pub(super) struct TwoLevel {
+pub(crate) struct TwoLevel {
     local: Comm,
     /// At leaders: the leaders of all nodes, in the order of their ranks.
     leaders: Option<Comm>,
@@ -135,7 +135,7 @@ impl TwoLevel {
             let answer = |extents: &Extents<'_>| Answer::of(&buffer(me), extents, end);
             answers = asked.iter().map(answer).collect();
         }
-        // A single stretch is received directly into the stage.
+        // A single stretch is received directly into the buffer.
         let room = |(from, summary): (usize, &Summary)| match summary.count {
             0 | 1 => Vec::new(),
             _ if from == me => Vec::new(),
@@ -147,29 +147,29 @@ impl TwoLevel {
             if from == me || summary.count == 0 {
                 continue;
             }
-            let mut stage = buffer(from);
+            let mut buffer = buffer(from);
             let room = match summary.only() {
-                Some(range) => &mut stage.room(range.end)[range.start..],
+                Some(range) => &mut buffer.room(range.end)[range.start..],
                 None => &mut room[..],
             };
-            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the stage,
+            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the buffer,
             // which belongs to the leader until the next barrier of the node.
             unsafe { exchange.expect(from, room.as_mut_ptr(), room.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {
             if to != me && !come[to].is_empty() {
-                // SAFETY: neither the answer nor the stage changes until `post.done` below (or its drop) returns.
+                // SAFETY: neither the answer nor the buffer changes until `post.done` below (or its drop) returns.
                 unsafe { exchange.send(to, answer.bytes())? };
             }
         }
         for (from, bytes) in exchange.done()? {
-            let stage = buffer(from);
+            let buffer = buffer(from);
             let end = match wanted[from].only() {
                 Some(range) if bytes == range.len() => usize::MAX,
                 Some(range) => range.start + bytes,
-                None => put_back(&stage, &rooms[from][..bytes]),
+                None => put_back(&buffer, &rooms[from][..bytes]),
             };
-            stage.ends_at(in_file(base(from), end));
+            buffer.ends_at(in_file(base(from), end));
         }
         aggregators.for_each(|aggregator| buffer(aggregator).clear());
         Ok(outcome)
@@ -189,8 +189,8 @@ enum Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// Collects the requested bytes from a buffer that is valid up to `end`.
-    fn of(stage: &ShmBuffer<'a>, extents: &Extents<'_>, end: usize) -> Answer<'a> {
-        let there = |range: &Range<usize>| stage.bytes(range.start..range.end.min(end));
+    fn of(buffer: &ShmBuffer<'a>, extents: &Extents<'_>, end: usize) -> Answer<'a> {
+        let there = |range: &Range<usize>| buffer.bytes(range.start..range.end.min(end));
         let summary = extents.summary();
         if let Some(one) = summary.only() {
             return Answer::Stretch(there(&one));
@@ -214,7 +214,7 @@ impl<'a> Answer<'a> {
 /// Reads the requested bytes of a part into its buffer, by one read. Returns the offset in the part where the file ends.
 fn read_in(
     disk: &Disk,
-    stage: &mut ShmBuffer<'_>,
+    buffer: &mut ShmBuffer<'_>,
     base: i64,
     wanted: impl Iterator<Item = Summary>,
 ) -> Result<usize, IoError> {
@@ -222,7 +222,7 @@ fn read_in(
     let Some(span) = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
         return Ok(usize::MAX);
     };
-    let room = &mut stage.room(span.end)[span.start..];
+    let room = &mut buffer.room(span.end)[span.start..];
     match span.start + read_all(disk, room, base + span.start as i64)? {
         // The file may be longer, but no member requests more.
         end if end == span.end => Ok(usize::MAX),
@@ -231,32 +231,32 @@ fn read_in(
 }
 
 /// Returns the message with the marked ranges and their bytes; empty if nothing is marked.
-fn merged(stage: &ShmBuffer<'_>) -> Vec<u8> {
-    let mut message = encode(stage, &stage.summary());
-    stage.each_marked(|range| message.extend_from_slice(stage.bytes(range)));
+fn merged(buffer: &ShmBuffer<'_>) -> Vec<u8> {
+    let mut message = encode(buffer, &buffer.summary());
+    buffer.each_marked(|range| message.extend_from_slice(buffer.bytes(range)));
     message
 }
 
 /// Copies the content of a message into the buffer of its part, and marks it.
-fn take_in(stage: &ShmBuffer<'_>, message: &[u8]) {
-    let (extents, mut data) = Extents::read(message, stage.part());
+fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
+    let (extents, mut data) = Extents::read(message, buffer.part());
     extents.each(|range| {
         let Some((bytes, rest)) = data.split_at_checked(range.len()) else {
             return false;
         };
-        stage.put(range.start, bytes);
-        stage.mark(range);
+        buffer.put(range.start, bytes);
+        buffer.mark(range);
         data = rest;
         true
     });
 }
 
 /// Copies bytes of the file to the marked ranges. Returns the offset in the part where they end.
-fn put_back(stage: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
-    let ends = stage.marked(|range| {
+fn put_back(buffer: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
+    let ends = buffer.marked(|range| {
         let there = data.len().min(range.len());
         let (bytes, rest) = data.split_at(there);
-        stage.put(range.start, bytes);
+        buffer.put(range.start, bytes);
         data = rest;
         match there == range.len() {
             true => Ok(()),
@@ -269,11 +269,11 @@ fn put_back(stage: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stage::len_of;
+    use crate::collective::shm_buffer::len_of;
 
     const PART: usize = 256;
 
-    fn with_stage(test: impl FnOnce(ShmBuffer<'_>)) {
+    fn with_buffer(test: impl FnOnce(ShmBuffer<'_>)) {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.
         test(unsafe { ShmBuffer::new(memory.as_mut_ptr().cast(), PART) });
@@ -282,23 +282,23 @@ mod tests {
     #[test]
     fn neighbouring_pieces_of_a_node_are_one_stretch_of_the_message_and_arrive_where_they_belong() {
         let mut message = Vec::new();
-        with_stage(|stage| {
+        with_buffer(|buffer| {
             for (at, bytes) in [(4, [1u8; 4]), (0, [2; 4]), (100, [3; 4])] {
-                stage.put(at, &bytes);
-                stage.mark(at..at + bytes.len());
+                buffer.put(at, &bytes);
+                buffer.mark(at..at + bytes.len());
             }
-            assert_eq!(stage.summary().count, 2);
-            message = merged(&stage);
+            assert_eq!(buffer.summary().count, 2);
+            message = merged(&buffer);
         });
-        with_stage(|stage| {
-            take_in(&stage, &message);
-            assert_eq!(stage.bytes(0..8), [2, 2, 2, 2, 1, 1, 1, 1]);
-            assert_eq!(stage.bytes(100..104), [3; 4]);
+        with_buffer(|buffer| {
+            take_in(&buffer, &message);
+            assert_eq!(buffer.bytes(0..8), [2, 2, 2, 2, 1, 1, 1, 1]);
+            assert_eq!(buffer.bytes(100..104), [3; 4]);
             let mut found = Vec::new();
-            stage.each_marked(|range| found.push(range));
+            buffer.each_marked(|range| found.push(range));
             assert_eq!(found, [0..8, 100..104]);
-            stage.clear();
-            assert!(merged(&stage).is_empty());
+            buffer.clear();
+            assert!(merged(&buffer).is_empty());
         });
     }
 
@@ -310,13 +310,13 @@ mod tests {
             (&[7; 4], 10),
             (&[], 0),
         ] {
-            with_stage(|stage| {
+            with_buffer(|buffer| {
                 for range in [0..4, 10..14, 20..24] {
-                    stage.mark(range);
+                    buffer.mark(range);
                 }
-                assert_eq!(put_back(&stage, data), end, "{} bytes", data.len());
+                assert_eq!(put_back(&buffer, data), end, "{} bytes", data.len());
                 let first = data.len().min(4);
-                assert_eq!(stage.bytes(0..first), &data[..first]);
+                assert_eq!(buffer.bytes(0..first), &data[..first]);
             });
         }
     }
@@ -324,16 +324,16 @@ mod tests {
     #[test]
     fn an_answer_has_what_is_named_as_far_as_the_file_goes() {
         let mut question = Vec::new();
-        with_stage(|stage| {
-            stage.mark(0..4);
-            stage.mark(10..14);
-            question = encode(&stage, &stage.summary());
+        with_buffer(|buffer| {
+            buffer.mark(0..4);
+            buffer.mark(10..14);
+            question = encode(&buffer, &buffer.summary());
         });
-        with_stage(|stage| {
-            stage.put(0, &[1, 2, 3, 4]);
-            stage.put(10, &[5, 6, 7, 8]);
+        with_buffer(|buffer| {
+            buffer.put(0, &[1, 2, 3, 4]);
+            buffer.put(10, &[5, 6, 7, 8]);
             let extents = Extents::read(&question, PART).0;
-            let answer = |end| Answer::of(&stage, &extents, end).bytes().to_vec();
+            let answer = |end| Answer::of(&buffer, &extents, end).bytes().to_vec();
             assert_eq!(answer(usize::MAX), [1, 2, 3, 4, 5, 6, 7, 8]);
             assert_eq!(answer(12), [1, 2, 3, 4, 5, 6]);
             assert_eq!(answer(3), [1, 2, 3]);

@@ -1,17 +1,17 @@
 //! State that an open file keeps between calls: an open split collective, and the shared memory of its members.
 
-use super::staged::ShmBuffers;
+use crate::collective::shm_aggregation::ShmBuffers;
 use std::rc::Rc;
 
 /// An open split collective: its call, and the number of bytes it has moved.
-pub(super) struct SplitCollective {
-    pub(super) call: &'static str,
-    pub(super) bytes: i64,
+pub(crate) struct SplitCollective {
+    pub(crate) call: &'static str,
+    pub(crate) bytes: i64,
 }
 
 /// The shared memory of collective accesses.
 #[derive(Default)]
-pub(super) enum SharedMemory {
+pub(crate) enum SharedMemory {
     #[default]
     Untried,
     Ready(Rc<ShmBuffers>),
