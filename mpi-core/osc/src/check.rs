@@ -2,28 +2,30 @@
 //!
 //! Each origin remembers its accesses to each target until they are complete there: by a fence, the end of an epoch or a flush.
 //! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
-//! Accesses of other origins on this node are found in tables in shared memory ([`super::neighbours`]); accesses of origins on other nodes are not checked.
+//! Accesses of other origins on this node are found in tables in shared memory ([`crate::state::neighbours`]); accesses of origins on other nodes are not checked.
 
-use super::access::{AccessKind, TargetArgs};
-use super::accesses::Conflict;
+use super::access::TargetArgs;
 use super::runs;
-use super::target::Target;
-use super::turns::Turn;
 use super::win::Win;
-use super::{Flavor, OscClass, OscError};
 use crate::Error;
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::access_kind::AccessKind;
+use crate::state::access_order::OrderedAccess;
+use crate::state::open_accesses::Conflict;
+use crate::state::target::Target;
 
 impl Win {
     /// Records the begin of an access for traces, recorded runs and the conflict check. Returns an error if it conflicts with an incomplete access.
     /// The access ends when the returned value is dropped.
     #[inline]
-    pub(super) fn note(
+    pub(crate) fn note(
         &self,
         call: &'static str,
         kind: AccessKind,
         target: &Target,
         target_args: &TargetArgs<'_>,
-    ) -> Result<Turn<'_>, Error> {
+    ) -> Result<OrderedAccess<'_>, Error> {
         self.traces_access(
             target,
             target_args.disp,
@@ -32,7 +34,7 @@ impl Win {
         if self.0.open_accesses.are_wanted() {
             self.note_access(call, kind, target, target_args)?;
         }
-        self.take_turn(call, target)
+        self.order_access(call, target)
     }
 
     #[cold]

@@ -271,17 +271,17 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
         let long = Datatype::from(Named::INT64);
         let (me, value) = (engine.me(), 5);
         let put = |disp| win.put(&send(&value), target_args(&long, 0, disp));
-        let turn = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
+        let ordered = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
             let outcome = if me == rank { access() } else { Ok(()) };
             barrier(engine);
             outcome
         };
         win.lock_all(Assert::default()).expect("a lock of all");
-        turn(1, &|| put(0)).expect("the first put");
-        let second = turn(2, &|| put(0));
-        turn(2, &|| put(1)).expect("a put beside it");
-        turn(1, &|| win.flush(0)).expect("a flush");
-        turn(2, &|| put(0)).expect("a put after the flush");
+        ordered(1, &|| put(0)).expect("the first put");
+        let second = ordered(2, &|| put(0));
+        ordered(2, &|| put(1)).expect("a put beside it");
+        ordered(1, &|| win.flush(0)).expect("a flush");
+        ordered(2, &|| put(0)).expect("a put after the flush");
         win.unlock_all().expect("its end");
         barrier(engine);
         // Sums of one type do not conflict.

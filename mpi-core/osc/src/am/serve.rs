@@ -3,18 +3,18 @@
 //! All of this runs inside progress, in whatever MPI call this process is. Nothing blocks except on a stripe lock, which is held briefly.
 #![allow(unsafe_code)]
 
-use super::super::apply::{self, Reach};
 use super::super::win::Win;
-use super::super::{OscClass, OscError};
 use super::wire::{self, Runs, put_word, take_word};
 use super::{Service, Waiting};
 use crate::btl::{Am, Header, ProcId};
 use crate::datatype::{Datatype, Named};
+use crate::direct::apply::{self, Reach};
+use crate::error::{OscClass, OscError};
 use mpi_base::window::Mode;
 use std::rc::Rc;
 
 /// Returns the payload of [`wire::REFUSED`].
-pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
+pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
     let mut payload = Vec::new();
     put_word(&mut payload, token);
     // A message could carry any error text of this library; longer texts are cut here.
@@ -29,7 +29,7 @@ pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
 
 impl Service {
     /// Executes the request of a message.
-    pub(super) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+    pub(crate) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         if am == wire::REPLY {
             return self.on_reply(from, header, payload);
         }
@@ -73,12 +73,12 @@ impl Service {
         }
     }
 
-    pub(super) fn protocol_error(&self) {
+    pub(crate) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
     /// Sends a reply. If the receiver is unreachable, the next call that needs it reports that.
-    pub(super) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
+    pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
@@ -175,7 +175,7 @@ impl Service {
         let class = OscClass::from_number(header[1]);
         let sentence = String::from_utf8_lossy(payload).into_owned();
         if token == wire::LOCK_TOKEN {
-            return win.hear_lock_refused(rank, OscError::new(class, sentence));
+            return win.on_lock_refused(rank, OscError::new(class, sentence));
         }
         let ours = self
             .fetches
@@ -184,7 +184,7 @@ impl Service {
             .is_some_and(|fetch| fetch.rank == rank);
         match ours {
             true => self.finish(token, Err(OscError::new(class, sentence))),
-            false => win.hear_refusal(rank, class, sentence),
+            false => win.on_refusal(rank, class, sentence),
         }
     }
 
@@ -208,7 +208,7 @@ impl Service {
     }
 
     /// Grants the locks whose tickets are admitted. Returns true if there were any.
-    pub(super) fn grant_waiting(&self) -> bool {
+    pub(crate) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();
         all.retain(|waiting| {
@@ -237,7 +237,7 @@ impl Service {
 
 impl Win {
     /// This process's own index among the members on this node.
-    pub(super) fn my_index(&self) -> usize {
+    pub(crate) fn my_index(&self) -> usize {
         let me = &self.0.targets[self.rank() as usize];
         me.here.unwrap_or(0)
     }

@@ -1,8 +1,8 @@
 //! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
 
-use super::access::AccessKind;
-use super::neighbours::{Doing, Neighbours};
-use super::target::Target;
+use crate::state::access_kind::AccessKind;
+use crate::state::neighbours::{Doing, Neighbours};
+use crate::state::target::Target;
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -27,7 +27,7 @@ struct Access {
 }
 
 /// An incomplete access that conflicts with a new one.
-pub(super) struct Conflict {
+pub(crate) struct Conflict {
     pub call: &'static str,
     /// The bytes that both accesses touch.
     pub bytes: Range<i64>,
@@ -36,7 +36,7 @@ pub(super) struct Conflict {
 }
 
 /// The incomplete accesses; empty without `osc_base_check`.
-pub(super) struct OpenAccesses(Option<Known>);
+pub(crate) struct OpenAccesses(Option<Known>);
 
 struct Known {
     /// Incomplete accesses of this process, by target.

@@ -1,15 +1,15 @@
 //! Passive target synchronisation: locks, flushes and `MPI_Win_sync` (MPI 5.0, sections 12.5.3 and 12.5.4).
 //!
-//! The lock of a member on this node is taken in its control words ([`super::control`]): one or two atomic instructions without contention.
+//! The lock of a member on this node is taken in its control words ([`crate::state::control`]): one or two atomic instructions without contention.
 //! `MPI_Win_lock_all` raises one flag. While an exclusive lock is announced or requested from another node, it takes a shared lock of each member instead.
 //! A member on another node is locked by a message and its reply; `MPI_Win_lock_all` sends the message at the first access to that member.
 
-use super::epoch::{Access, Assert};
-use super::target::{Held, Target};
-use super::win::Win;
-use super::{OscClass, OscError};
 use crate::Error;
+use crate::error::{OscClass, OscError};
 use crate::request::PROC_NULL;
+use crate::state::epoch::{Access, Assert};
+use crate::state::target::{Held, Target};
+use crate::win::Win;
 use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
@@ -170,7 +170,7 @@ impl Win {
 
     /// Takes the lock of a member on another node that `MPI_Win_lock_all` covers, before the first access to it.
     #[inline]
-    pub(super) fn lock_before_message(&self, target: &Target) -> Result<(), Error> {
+    pub(crate) fn lock_before_message(&self, target: &Target) -> Result<(), Error> {
         let covered = self.0.epochs.access() == Access::LockAll;
         if covered && target.here.is_none() && target.held.get() == Held::Nothing {
             self.lock_remote(target, Mode::Shared)?;

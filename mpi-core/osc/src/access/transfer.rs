@@ -1,15 +1,16 @@
 //! Put and get.
 #![allow(unsafe_code)]
 
-use super::access::{AccessKind, TargetArgs, TargetLocation};
-use super::apply::{Memory, Reach};
-use super::runs;
-use super::target::Target;
-use super::win::Win;
-use super::{OscClass, OscError};
 use crate::Error;
+use crate::access::{TargetArgs, TargetLocation};
 use crate::datatype::{self, RecvBuf, SendBuf};
+use crate::direct::apply::{Memory, Reach};
+use crate::error::{OscClass, OscError};
 use crate::request::Req;
+use crate::runs;
+use crate::state::access_kind::AccessKind;
+use crate::state::target::Target;
+use crate::win::Win;
 use mpi_base::cma::{self, CmaError, Region};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
@@ -78,7 +79,7 @@ impl Win {
         };
         self.check_access(target)?;
         self.check_lengths("MPI_Put", origin.bytes(), &target_args)?;
-        let _turn = self.note("MPI_Put", AccessKind::Write, target, &target_args)?;
+        let _ordered = self.note("MPI_Put", AccessKind::Write, target, &target_args)?;
         self.lock_before_message(target)?;
         match self.locate(
             target,
@@ -127,7 +128,7 @@ impl Win {
         if bytes > origin.bytes() {
             return Err(self.too_long("MPI_Get", bytes, origin.bytes(), target_args.rank));
         }
-        let _turn = self.note("MPI_Get", AccessKind::Read, target, &target_args)?;
+        let _ordered = self.note("MPI_Get", AccessKind::Read, target, &target_args)?;
         self.lock_before_message(target)?;
         match self.locate(
             target,
@@ -161,7 +162,7 @@ impl Win {
     }
 
     /// Checks that the target elements have space for `bytes` bytes.
-    pub(super) fn check_lengths(
+    pub(crate) fn check_lengths(
         &self,
         call: &str,
         bytes: i64,
@@ -185,7 +186,7 @@ impl Win {
     }
 
     #[cold]
-    pub(super) fn unreachable(
+    pub(crate) fn unreachable(
         &self,
         target: &Target,
         verb: &str,

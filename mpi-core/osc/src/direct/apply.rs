@@ -12,10 +12,10 @@
 #[cfg(test)]
 mod tests;
 
-use super::control::{STRIPE_BYTES, STRIPES};
-use super::word::{Instruction, instruct};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
+use crate::direct::word::{Instruction, instruct};
 use crate::op::{DenseOp, Op, OpError, Predefined};
+use crate::state::control::{STRIPE_BYTES, STRIPES};
 use mpi_base::cma::{self, CmaError};
 use mpi_base::node::Node;
 use mpi_base::window::Stripe;
@@ -28,7 +28,7 @@ const LONGEST: usize = 32;
 
 /// Memory of a target, as this process reaches it; `address` is its start in the owner's address space.
 #[derive(Clone, Copy)]
-pub(super) struct Memory<'a> {
+pub(crate) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
@@ -40,7 +40,7 @@ pub(super) struct Memory<'a> {
 
 /// How memory is reached.
 #[derive(Clone, Copy)]
-pub(super) enum Reach {
+pub(crate) enum Reach {
     /// Mapped into this process.
     Here(*mut u8),
     /// By `process_vm_readv` and `process_vm_writev` of this process id; the kernel checks the addresses.
@@ -91,7 +91,7 @@ impl Memory<'_> {
 
 /// An operator on a basic type, looked up once.
 #[derive(Clone, Copy)]
-pub(super) struct Combine {
+pub(crate) struct Combine {
     op: Predefined,
     named: Named,
     dense: Option<DenseOp>,
@@ -415,7 +415,7 @@ impl Combine {
 
 /// Returns true if an element of this type at `address` is updated by atomic instructions alone, in memory that is not `locked`.
 #[inline]
-pub(super) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
+pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
     let info = named.info();
     !locked
         && match info.size {
@@ -496,7 +496,7 @@ impl Gathered {
 /// # Safety
 /// If the memory is mapped here, an element of type `named` at its start is inside it. All three slices have the length of the element.
 #[inline]
-pub(super) unsafe fn compare_and_swap(
+pub(crate) unsafe fn compare_and_swap(
     memory: &Memory<'_>,
     named: Named,
     [compare, new]: [&[u8]; 2],
@@ -538,7 +538,7 @@ pub(super) unsafe fn compare_and_swap(
 }
 
 /// Returns the packed bytes of a buffer, in place if they are contiguous.
-pub(super) fn packed(buf: &SendBuf) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn packed(buf: &SendBuf) -> std::borrow::Cow<'_, [u8]> {
     match buf.contiguous() {
         Some(all) => all.into(),
         None => buf.to_vec().into(),

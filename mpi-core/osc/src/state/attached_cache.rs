@@ -8,16 +8,16 @@ use std::rc::Rc;
 
 /// An attached region; the address is that at its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region {
+pub(crate) struct Region {
     pub address: u64,
     pub len: u64,
     pub place: u64,
-    /// Whether other members can map it although it is outside of the arenas; see [`super::mapped`].
+    /// Whether other members can map it although it is outside of the arenas; see [`crate::direct::mapped`].
     pub is_mappable: bool,
 }
 
 /// The attached memory that this process knows.
-pub(super) struct AttachedCache {
+pub(crate) struct AttachedCache {
     /// This process's own regions by address.
     own: RefCell<BTreeMap<u64, Region>>,
     /// The published copy of the table.
@@ -86,7 +86,7 @@ impl AttachedCache {
 }
 
 /// Joins the first region with adjacent ones until they hold `range`; `None` if they do not.
-pub(super) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
+pub(crate) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) -> Option<Region> {
     let mut regions = regions;
     let mut whole = regions.next()?;
     while !whole.holds(range) {

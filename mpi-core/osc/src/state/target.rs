@@ -6,10 +6,10 @@ use std::cell::Cell;
 
 /// The route to the memory of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Route {
+pub(crate) enum Route {
     /// Mapped in this process; the address of its start.
     Here(*mut u8),
-    /// Mapped by [`super::mapped`] for this process's accesses only; the address of its start.
+    /// Mapped by [`crate::direct::mapped`] for this process's accesses only; the address of its start.
     Mapped(*mut u8),
     /// Copied by the kernel, from and to the process with this id.
     Process(u32),
@@ -19,7 +19,7 @@ pub(super) enum Route {
 
 /// The lock of a member that this process holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held {
+pub(crate) enum Held {
     Nothing,
     /// `MPI_MODE_NOCHECK`: no lock was taken.
     Unchecked,
@@ -30,7 +30,7 @@ pub(super) enum Held {
 }
 
 /// One member of a window.
-pub(super) struct Target {
+pub(crate) struct Target {
     /// Start of its memory here, for accesses by plain copies; null if they are not allowed.
     pub plain: *mut u8,
     pub rank: u32,

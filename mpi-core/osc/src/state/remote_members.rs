@@ -1,11 +1,11 @@
 //! The state of a window for its members on other nodes: counters of requests and replies.
 
-use super::super::OscError;
+use crate::error::OscError;
 use mpi_base::window::Mode;
 use std::cell::{Cell, RefCell};
 
 /// The state of a window for its members on other nodes.
-pub(in super::super) struct Remote {
+pub(crate) struct RemoteMembers {
     members: Box<[RemoteMember]>,
     /// The number of members with accesses that no flush has completed.
     busy: Cell<u32>,
@@ -13,31 +13,31 @@ pub(in super::super) struct Remote {
 
 /// The state of one member that is reached by messages.
 #[derive(Default)]
-pub(in super::super) struct RemoteMember {
+pub(crate) struct RemoteMember {
     /// The number of its posts and completions.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
     /// Whether accesses were sent that no flush has completed.
-    pub(super) sent: Cell<bool>,
+    pub(crate) sent: Cell<bool>,
     /// The numbers of the last flush that was requested and of the last that was answered.
-    pub(super) asked: Cell<u32>,
-    pub(super) answered: Cell<u32>,
+    pub(crate) asked: Cell<u32>,
+    pub(crate) answered: Cell<u32>,
     /// Bytes of replies that it still owes.
-    pub(super) due: Cell<u64>,
+    pub(crate) due: Cell<u64>,
     /// The number of locks that it has granted, and that were requested.
-    pub(super) granted: Cell<u32>,
-    pub(super) wanted: Cell<u32>,
+    pub(crate) granted: Cell<u32>,
+    pub(crate) wanted: Cell<u32>,
     /// The lock of this process that it holds.
-    pub(super) holds: Cell<Option<Mode>>,
+    pub(crate) holds: Cell<Option<Mode>>,
     /// The error with which it refused its lock.
-    pub(super) lock_refused: RefCell<Option<OscError>>,
+    pub(crate) lock_refused: RefCell<Option<OscError>>,
     /// The first access that it has refused since the last flush.
-    pub(super) refused: RefCell<Option<OscError>>,
+    pub(crate) refused: RefCell<Option<OscError>>,
 }
 
-impl Remote {
-    pub fn new(size: u32) -> Remote {
-        Remote {
+impl RemoteMembers {
+    pub fn new(size: u32) -> RemoteMembers {
+        RemoteMembers {
             members: (0..size).map(|_| RemoteMember::default()).collect(),
             busy: Cell::new(0),
         }
@@ -54,14 +54,14 @@ impl Remote {
     }
 
     /// Marks a member as having incomplete accesses.
-    pub(super) fn begins(&self, remote: &RemoteMember) {
+    pub(crate) fn begins(&self, remote: &RemoteMember) {
         if !remote.sent.replace(true) {
             self.busy.set(self.busy.get() + 1);
         }
     }
 
     /// Marks the accesses to a member as complete.
-    pub(super) fn ends(&self, remote: &RemoteMember) {
+    pub(crate) fn ends(&self, remote: &RemoteMember) {
         if remote.sent.replace(false) {
             self.busy.set(self.busy.get() - 1);
         }

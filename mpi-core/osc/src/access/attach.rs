@@ -7,14 +7,15 @@
 //! Values that were read are checked before use, since another process wrote them.
 #![allow(unsafe_code)]
 
-use super::access::TargetLocation;
-use super::apply::{Memory, Reach};
-use super::attached::{Region, joined};
-use super::control::Head;
-use super::target::{Route, Target};
-use super::win::Win;
-use super::{Flavor, OscClass, OscError};
 use crate::Error;
+use crate::access::TargetLocation;
+use crate::direct::apply::{Memory, Reach};
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::attached_cache::{Region, joined};
+use crate::state::control::Head;
+use crate::state::target::{Route, Target};
+use crate::win::Win;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::ops::Range;
@@ -180,7 +181,7 @@ impl Win {
     }
 
     /// Returns the location of an access to attached memory.
-    pub(super) fn locate_attached<'a>(
+    pub(crate) fn locate_attached<'a>(
         &'a self,
         target: &'a Target,
         disp: i64,
@@ -247,7 +248,7 @@ impl Win {
         }))
     }
 
-    pub(super) fn is_me(&self, target: &Target) -> bool {
+    pub(crate) fn is_me(&self, target: &Target) -> bool {
         target.rank == self.rank()
     }
 
@@ -259,7 +260,7 @@ impl Win {
     }
 
     #[cold]
-    pub(super) fn not_attached(&self, rank: u32, range: &Range<u64>) -> OscError {
+    pub(crate) fn not_attached(&self, rank: u32, range: &Range<u64>) -> OscError {
         let (start, len) = (range.start, range.end.wrapping_sub(range.start));
         let sentence = format!(
             "{len} bytes at {start:#x} of rank {rank} are accessed through {}, but no attached memory of that rank holds all of them",
@@ -269,7 +270,7 @@ impl Win {
     }
 
     /// Returns this process's memory that a message names: all of `range`, which is offsets into its window or addresses in a dynamic window.
-    pub(super) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
+    pub(crate) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
         let me = &self.0.targets[self.rank() as usize];
         if self.0.flavor == Flavor::Dynamic {
             let found = self.0.attached_cache.own(range);

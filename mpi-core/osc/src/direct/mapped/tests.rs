@@ -1,13 +1,14 @@
 //! Tests of windows over memory outside of the arenas, among ranks that are threads: mapped where this machine has XPMEM, otherwise copied by the kernel.
 //!
-//! With the [replacement](super::way) it is mapped on every machine, as far as the rest of the component can see.
+//! With the [replacement](super::mapper) it is mapped on every machine, as far as the rest of the component can see.
 
-use super::way;
 use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
+use crate::direct::mapped::mapper;
 use crate::engine::Engine;
 use crate::op::{Op, Predefined};
-use crate::{Assert, Flavor, Hints, Spec, TargetArgs, Win};
+use crate::spec::{Flavor, Hints, Spec};
+use crate::{Assert, TargetArgs, Win};
 use mpi_coll::testing::Job;
 
 fn window(engine: &Engine, memory: &mut [i64]) -> Win {
@@ -74,7 +75,7 @@ fn memory_of_the_program_is_mapped_where_it_can_be_and_copied_where_not() {
             let (mapped, copied) = count(engine, &mut vec![0; 1000]);
             let others: Vec<u32> = (0..3).filter(|rank| *rank != engine.me()).collect();
             let explanation = super::explain(engine);
-            match way(engine) {
+            match mapper(engine) {
                 Ok(_) => {
                     assert_eq!((mapped, copied), (others, Vec::new()));
                     assert!(

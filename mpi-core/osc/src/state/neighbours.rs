@@ -13,7 +13,7 @@
 
 #![allow(unsafe_code)]
 
-use super::access::AccessKind;
+use crate::state::access_kind::AccessKind;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};
@@ -34,7 +34,7 @@ const CALLS: [&str; 5] = [
 ];
 
 #[repr(C, align(64))]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     stamp: AtomicU64,
     /// The target's rank; in the upper half the index of the call.
     whom: AtomicU64,
@@ -49,7 +49,7 @@ unsafe impl Shared for Slot {}
 
 /// An access to bytes of one target; `phase` is the number of fences before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Doing {
+pub(crate) struct Doing {
     pub call: &'static str,
     pub target: u32,
     pub kind: AccessKind,
@@ -59,7 +59,7 @@ pub(super) struct Doing {
 
 /// An access of another member that conflicts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Clash {
+pub(crate) struct Clash {
     pub origin: u32,
     pub call: &'static str,
     pub bytes: Range<i64>,
@@ -86,12 +86,12 @@ fn conflict(a: u64, b: u64) -> bool {
 }
 
 /// Allocates a member's table; zeroed memory is an empty table.
-pub(super) fn take(node: &Node) -> Option<ShmBlock> {
+pub(crate) fn take(node: &Node) -> Option<ShmBlock> {
     node.alloc_large(CELLS * size_of::<Slot>(), align_of::<Slot>())
 }
 
 /// All tables on this node.
-pub(super) struct Neighbours {
+pub(crate) struct Neighbours {
     mine: Held<[Slot]>,
     _block: ShmBlock,
     others: Vec<(u32, Held<[Slot]>)>,

@@ -10,9 +10,9 @@
 
 #![allow(unsafe_code)]
 
-use super::turns::Turns;
-use super::{OscClass, OscError};
 use crate::engine::Engine;
+use crate::error::{OscClass, OscError};
+use crate::state::access_order::AccessOrder;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::{Held, Shared};
@@ -20,15 +20,15 @@ use mpi_base::node::{Node, ShmBlock, ShmOffset};
 use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
 
 /// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
-pub(super) const STRIPES: usize = 8;
+pub(crate) const STRIPES: usize = 8;
 /// Bytes of contiguous memory under one stripe lock.
-pub(super) const STRIPE_BYTES: u64 = 4096;
+pub(crate) const STRIPE_BYTES: u64 = 4096;
 
 const LINE: usize = 64;
 
-/// The location of a member's table of attached memory; see [`super::attach`].
+/// The location of a member's table of attached memory; see [`crate::access::attach`].
 #[repr(C, align(64))]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// Odd while the owner changes the other fields.
     pub version: AtomicU64,
     pub place: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Head {
 unsafe impl Shared for Head {}
 
 // SAFETY: the struct holds atomics only.
-unsafe impl Shared for Turns {}
+unsafe impl Shared for AccessOrder {}
 
 /// Offsets and lengths of the parts of a block.
 #[derive(Clone, Copy)]
@@ -73,18 +73,18 @@ impl Parts {
 }
 
 /// Allocates a member's block from its arena; zeroed memory is the initial state.
-pub(super) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
+pub(crate) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
     node.alloc_large(Parts::new(here, members).len(), LINE)
 }
 
 /// The control words of one member.
-pub(super) struct MemberWords {
+pub(crate) struct MemberWords {
     pub lock: Held<Lock>,
     announced: Held<Announced>,
     pub stripes: Held<[Stripe]>,
     pub head: Held<Head>,
     arrivals: Held<Arrivals>,
-    pub turns: Held<Turns>,
+    pub access_order: Held<AccessOrder>,
     lines: Held<[Line]>,
     slots: Held<[AtomicU32]>,
     inbox: Held<Inbox>,
@@ -109,7 +109,7 @@ impl MemberWords {
             stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
             head: node.hold(part(Parts::HEAD))?,
             arrivals: node.hold(part(Parts::ARRIVALS))?,
-            turns: node.hold(part(Parts::TURNS))?,
+            access_order: node.hold(part(Parts::TURNS))?,
             lines: node.hold_all(part(Parts::LINES), parts.here)?,
             slots: node.hold_all(part(parts.slots_at()), parts.slots)?,
             inbox: node.inbox(place).ok()?,
@@ -130,7 +130,7 @@ impl MemberWords {
 }
 
 /// The control words of all members on this node.
-pub(super) struct Control {
+pub(crate) struct Control {
     /// The members on this node, by rank.
     here: Vec<MemberWords>,
     /// The index of this process among them.

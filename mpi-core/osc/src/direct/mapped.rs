@@ -11,21 +11,21 @@
 //! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
 //! In fault-tolerant runs nothing is mapped: a survivor that touches the memory of a dead process would be killed too.
 
+mod mapper;
 #[cfg(test)]
 #[allow(unsafe_code)]
 mod tests;
-mod way;
 
-use super::Flavor;
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
+use crate::spec::Flavor;
+use mapper::{MapPermit, Mapper, Mapping};
 use mpi_base::param::{Level, Param};
 use mpi_base::xpmem;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use way::{Leave, Piece, Way};
 
 /// Whether XPMEM is used.
 pub static XPMEM: Param<bool> = Param::new(
@@ -38,7 +38,7 @@ pub static XPMEM: Param<bool> = Param::new(
 );
 
 /// Returns the mapping service, or the reason why this process does not use it.
-fn way(engine: &Engine) -> Result<Way, String> {
+fn mapper(engine: &Engine) -> Result<Mapper, String> {
     // An invalid value is reported when the process starts.
     if !engine.params().get(&XPMEM).unwrap_or(false) {
         return Err("osc_direct_xpmem is false".into());
@@ -49,39 +49,39 @@ fn way(engine: &Engine) -> Result<Way, String> {
     if mpi_base::valgrind::is_running() {
         return Err("valgrind does not know what is mapped so".into());
     }
-    Way::open(engine)
+    Mapper::open(engine)
 }
 
 /// Describes in a sentence how this process reaches other members' memory outside of the arenas.
 pub fn explain(engine: &Engine) -> String {
     const WHOSE: &str = "memory of MPI_Win_create and MPI_Win_attach";
-    match way(engine) {
+    match mapper(engine) {
         Ok(_) => format!("{WHOSE} is mapped (/dev/xpmem), as far as it is private to its rank"),
         Err(why) => format!("{WHOSE} is copied by the system, not mapped: {why}"),
     }
 }
 
 /// Returns what this process offers to the others for a window: its XPMEM name, or 0. `part` is the memory of `MPI_Win_create`.
-pub(super) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
+pub(crate) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     if part.as_ref().is_some_and(Range::is_empty) {
         return 0;
     }
-    match way(engine) {
-        Ok(way) if part.is_none_or(xpmem::is_mappable) => way.name(),
+    match mapper(engine) {
+        Ok(mapper) if part.is_none_or(xpmem::is_mappable) => mapper.name(),
         _ => 0,
     }
 }
 
 /// A member's offer: its XPMEM name and its memory.
 #[derive(Clone, Copy)]
-pub(super) struct Offer {
+pub(crate) struct Offer {
     pub name: u64,
     pub address: u64,
     pub len: u64,
 }
 
 /// The mappings of the members on this node, by their indices.
-pub(super) struct Mapped {
+pub(crate) struct Mapped {
     parts: Vec<Part>,
     /// Whether all members on this node have mapped all offers of a created window.
     agreed: bool,
@@ -93,7 +93,7 @@ enum Part {
     /// Nothing is mapped, or the member is this process.
     Nothing,
     /// The memory of `MPI_Win_create`.
-    Whole(#[allow(dead_code)] Piece, *mut u8),
+    Whole(#[allow(dead_code)] Mapping, *mut u8),
     /// The memory that is attached to a dynamic window.
     Regions(Regions),
 }
@@ -173,8 +173,8 @@ impl Mapped {
     }
 }
 
-fn leave(engine: &Engine, offer: Offer) -> Option<Leave> {
-    way(engine).ok()?.leave(offer.name)
+fn leave(engine: &Engine, offer: Offer) -> Option<MapPermit> {
+    mapper(engine).ok()?.permit(offer.name)
 }
 
 fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
@@ -186,15 +186,15 @@ fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
 
 /// The mappings of one member's attached memory; each is made at the first access.
 struct Regions {
-    leave: Leave,
+    leave: MapPermit,
     /// Mappings by their first address.
-    known: RefCell<BTreeMap<u64, Piece>>,
+    known: RefCell<BTreeMap<u64, Mapping>>,
     /// Whether a mapping was refused; then no other is tried.
     is_refused: Cell<bool>,
 }
 
 impl Regions {
-    fn new(leave: Leave) -> Regions {
+    fn new(leave: MapPermit) -> Regions {
         Regions {
             leave,
             known: RefCell::default(),

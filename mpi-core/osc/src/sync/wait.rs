@@ -1,10 +1,10 @@
 //! Waits for an action of another member of a window, and reports them on the state page.
 
-use super::epoch::Access;
-use super::target::{Held, Target};
-use super::win::Win;
-use super::{OscClass, OscError};
 use crate::Error;
+use crate::error::{OscClass, OscError};
+use crate::state::epoch::Access;
+use crate::state::target::{Held, Target};
+use crate::win::Win;
 use mpi_base::state::{About, AboutWindow, WindowNeed};
 use std::cell::Cell;
 
@@ -13,7 +13,7 @@ impl Win {
     ///
     /// The wait succeeds if `done` was true at any poll, even if it is false at the next: a member in `MPI_Win_lock_all` raises its flag
     /// before it sees the announced exclusive lock and lowers it again, and no exclusive lock is admitted while the flag is up.
-    pub(super) fn wait_for(
+    pub(crate) fn wait_for(
         &self,
         (call, need): (&str, WindowNeed),
         whom: &Target,
@@ -43,7 +43,7 @@ impl Win {
     }
 
     #[cold]
-    pub(super) fn gone(&self, call: &str, whom: &Target) -> Error {
+    pub(crate) fn gone(&self, call: &str, whom: &Target) -> Error {
         let why = self.service().why_lost(whom.proc);
         let sentence = format!(
             "{call} of rank {} on {} waits for rank {}, which cannot be reached any more: {why}",
@@ -56,7 +56,7 @@ impl Win {
 
     /// Publishes on the state page the member that this process waits for, and the member that can end the wait, as far as this node knows it.
     #[cold]
-    pub(super) fn publish_wait(&self, whom: &Target, need: WindowNeed) {
+    pub(crate) fn publish_wait(&self, whom: &Target, need: WindowNeed) {
         let control = &self.0.control;
         let on = whom.here.and_then(|index| match need {
             WindowNeed::Lock => control.holder(index),
@@ -82,7 +82,7 @@ impl Win {
     }
 
     /// Returns true if this process holds the lock of a member, alone or by `MPI_Win_lock_all`.
-    pub(super) fn holds(&self, target: &Target) -> bool {
+    pub(crate) fn holds(&self, target: &Target) -> bool {
         self.0.epochs.access() == Access::LockAll || target.held.get() != Held::Nothing
     }
 }

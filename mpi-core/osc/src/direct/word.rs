@@ -1,6 +1,6 @@
 //! Accumulates on one word of 4 or 8 bytes by one atomic instruction: the counters, flags and queues of programs.
 //!
-//! This is the fast path of what [`super::apply`] does for all types and operators, with the same [`Instruction`]s.
+//! This is the fast path of what [`crate::direct::apply`] does for all types and operators, with the same [`Instruction`]s.
 #![allow(unsafe_code)]
 
 use crate::datatype::{Kind, Named};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// An operator on words of a type for which the processor has an atomic instruction.
 #[derive(Clone, Copy)]
-pub(super) struct Word {
+pub(crate) struct Word {
     op: Predefined,
     named: Named,
     instruction: Instruction,
@@ -18,7 +18,7 @@ pub(super) struct Word {
 
 /// An atomic instruction on a word in memory.
 #[derive(Clone, Copy)]
-pub(super) enum Instruction {
+pub(crate) enum Instruction {
     Add,
     And,
     Or,
@@ -60,7 +60,7 @@ macro_rules! instruct {
         }
     }};
 }
-pub(super) use instruct;
+pub(crate) use instruct;
 
 impl Word {
     /// Returns `None` if there is no such instruction.

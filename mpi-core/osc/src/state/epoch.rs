@@ -1,6 +1,6 @@
 //! Epochs: the accesses that are allowed now (MPI 5.0, section 12.5), as a window's state at one process.
 //!
-//! [`super::active`] and [`super::passive`] begin and end them.
+//! [`crate::sync::active`] and [`crate::sync::passive`] begin and end them.
 
 use mpi_base::window::{AccessOrder, Awaited};
 use std::cell::{Cell, RefCell};
@@ -15,7 +15,7 @@ pub struct Assert {
 
 /// The access epoch of this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Access {
+pub(crate) enum Access {
     #[default]
     None,
     /// Between fences.
@@ -29,7 +29,7 @@ pub(super) enum Access {
 
 /// The state of a window's epochs at this process.
 #[derive(Default)]
-pub(super) struct Epochs {
+pub(crate) struct Epochs {
     access: Cell<Access>,
     /// Whether every member may be accessed.
     open: Cell<bool>,
@@ -40,11 +40,11 @@ pub(super) struct Epochs {
     /// By rank: the numbers of the posts and completions that the next epochs wait for.
     awaited: RefCell<Vec<Awaited>>,
     /// Whether the lock of all is held as a flag, not as a ticket of each member.
-    pub(super) by_flag: Cell<bool>,
+    pub(crate) by_flag: Cell<bool>,
     /// The accesses that the next flush must order.
-    pub(super) order: AccessOrder,
+    pub(crate) order: AccessOrder,
     /// The number of flushes that had nothing to wait for.
-    pub(super) flushes: Cell<u32>,
+    pub(crate) flushes: Cell<u32>,
 }
 
 impl Epochs {

@@ -4,12 +4,12 @@ use mpi_base::atomic::{AtomicU32, Ordering};
 
 /// The counters of one member; zeroed memory is the initial state.
 #[repr(C, align(64))]
-pub(super) struct Turns {
+pub(crate) struct AccessOrder {
     next: AtomicU32,
     now: AtomicU32,
 }
 
-impl Turns {
+impl AccessOrder {
     /// Draws the next turn.
     pub fn draw(&self) -> u32 {
         self.next.fetch_add(1, Ordering::AcqRel)
@@ -23,24 +23,24 @@ impl Turns {
 
 /// A turn in progress; dropping it lets the next begin.
 #[must_use]
-pub(super) struct Turn<'a>(Option<&'a Turns>);
+pub(crate) struct OrderedAccess<'a>(Option<&'a AccessOrder>);
 
-impl<'a> Turn<'a> {
+impl<'a> OrderedAccess<'a> {
     /// Begins the turn that is due.
-    pub fn begin(turns: &'a Turns) -> Turn<'a> {
-        Turn(Some(turns))
+    pub fn begin(access_order: &'a AccessOrder) -> OrderedAccess<'a> {
+        OrderedAccess(Some(access_order))
     }
 
     /// Returns a turn that orders nothing: the run is not recorded, or the member is on another node.
-    pub fn free() -> Turn<'a> {
-        Turn(None)
+    pub fn free() -> OrderedAccess<'a> {
+        OrderedAccess(None)
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for OrderedAccess<'_> {
     fn drop(&mut self) {
-        if let Some(turns) = self.0 {
-            turns.now.fetch_add(1, Ordering::AcqRel);
+        if let Some(access_order) = self.0 {
+            access_order.now.fetch_add(1, Ordering::AcqRel);
         }
     }
 }

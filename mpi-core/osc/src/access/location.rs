@@ -2,19 +2,20 @@
 //!
 //! The origin checks the epoch and the range here; [`Win::target`] checks the rank before.
 
-use super::access::TargetLocation;
-use super::apply::{Memory, Reach};
-use super::target::{Held, Route, Target};
-use super::win::Win;
-use super::{Flavor, OscClass, OscError};
 use crate::Error;
+use crate::access::TargetLocation;
 use crate::datatype::Datatype;
+use crate::direct::apply::{Memory, Reach};
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::target::{Held, Route, Target};
+use crate::win::Win;
 use std::ops::Range;
 
 impl Win {
     /// Checks that the target may be accessed now.
     #[inline]
-    pub(super) fn check_access(&self, target: &Target) -> Result<(), OscError> {
+    pub(crate) fn check_access(&self, target: &Target) -> Result<(), OscError> {
         match self.may_access(target) {
             true => Ok(()),
             false => Err(self.outside_epoch(target.rank)),
@@ -38,7 +39,7 @@ impl Win {
     }
 
     /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
-    pub(super) fn locate<'a>(
+    pub(crate) fn locate<'a>(
         &'a self,
         target: &'a Target,
         disp: i64,
@@ -101,7 +102,7 @@ impl Win {
 
     /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
     #[inline]
-    pub(super) fn plain_address(
+    pub(crate) fn plain_address(
         &self,
         rank: i32,
         disp: i64,

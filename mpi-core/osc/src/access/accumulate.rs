@@ -3,17 +3,18 @@
 //! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
 #![allow(unsafe_code)]
 
-use super::access::{AccessKind, TargetArgs, TargetLocation};
-use super::apply::{self, Combine, packed};
-use super::runs;
-use super::target::Target;
-use super::win::Win;
-use super::word::Word;
-use super::{OscClass, OscError};
 use crate::Error;
+use crate::access::{TargetArgs, TargetLocation};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
+use crate::direct::apply::{self, Combine, packed};
+use crate::direct::word::Word;
+use crate::error::{OscClass, OscError};
 use crate::op::{Op, Predefined};
 use crate::request::Req;
+use crate::runs;
+use crate::state::access_kind::AccessKind;
+use crate::state::target::Target;
+use crate::win::Win;
 
 /// The longest element that the fast path accesses.
 const LONGEST_PLAIN: usize = 16;
@@ -41,7 +42,7 @@ impl Win {
         self.combine_of(*op, named)
     }
 
-    pub(super) fn combine_of(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
+    pub(crate) fn combine_of(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
         if let Some(combine) = self.0.combine.get()
             && combine.op() == op
             && combine.named() == named
@@ -100,7 +101,7 @@ impl Win {
         self.check_alike(CALL, &combine, origin.datatype())?;
         self.check_lengths(CALL, origin.bytes(), &target_args)?;
         let kind = AccessKind::Update(combine.named().info().kind);
-        let _turn = self.note(CALL, kind, target, &target_args)?;
+        let _ordered = self.note(CALL, kind, target, &target_args)?;
         self.lock_before_message(target)?;
         match self.locate(
             target,
@@ -151,7 +152,7 @@ impl Win {
         };
         self.check_lengths(CALL, result.bytes(), &target_args)?;
         let kind = AccessKind::Update(combine.named().info().kind);
-        let _turn = self.note(CALL, kind, target, &target_args)?;
+        let _ordered = self.note(CALL, kind, target, &target_args)?;
         self.lock_before_message(target)?;
         let bytes = match reads_only {
             true => result.bytes().min(bytes),
@@ -322,7 +323,7 @@ impl Win {
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
         let kind = AccessKind::Update(named.info().kind);
-        let _turn = self.note("MPI_Compare_and_swap", kind, target, &target_args)?;
+        let _ordered = self.note("MPI_Compare_and_swap", kind, target, &target_args)?;
         self.lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
         match self.locate(target, target_args.disp, 1, target_args.datatype)? {

@@ -4,15 +4,15 @@
 //! With `MPI_MODE_NOPRECEDE` alone the barrier remains: what the target stored before its fence must be visible to the accesses after this process's fence.
 //!
 //! **Post, start, complete, wait**: each pair of members has a counter of posts and one of completions, which only grow. A post that arrives early is counted and found later.
-//! For members on this node the counters are words in shared memory ([`super::control`]); a member on another node increments them by a message.
+//! For members on this node the counters are words in shared memory ([`crate::state::control`]); a member on another node increments them by a message.
 
-use super::epoch::{Access, Assert};
-use super::target::Target;
-use super::win::Win;
-use super::{OscClass, OscError};
 use crate::Error;
 use crate::coll::Call;
+use crate::error::{OscClass, OscError};
 use crate::group::Group;
+use crate::state::epoch::{Access, Assert};
+use crate::state::target::Target;
+use crate::win::Win;
 use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 
@@ -218,7 +218,7 @@ impl Win {
         }
     }
 
-    pub(super) fn test_now(&self) -> Result<bool, Error> {
+    pub(crate) fn test_now(&self) -> Result<bool, Error> {
         let Some(ranks) = self.0.epochs.take_exposed() else {
             return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
         };

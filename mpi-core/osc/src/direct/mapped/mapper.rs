@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// Whether the replacement is used.
 #[cfg(test)]
-pub static STAND_IN: Param<bool> = Param::new(
+pub static REPLACED: Param<bool> = Param::new(
     "osc",
     "direct",
     "stand_in",
@@ -20,75 +20,77 @@ pub static STAND_IN: Param<bool> = Param::new(
 );
 
 /// The service that maps other members' memory.
-pub(super) enum Way {
+pub(crate) enum Mapper {
     Device(&'static Device),
     #[cfg(test)]
-    StandIn,
+    Replaced,
 }
 
 /// Permission to map memory of one other member.
-pub(super) enum Leave {
+pub(crate) enum MapPermit {
     Device(Permit),
     #[cfg(test)]
-    StandIn,
+    Replaced,
 }
 
 /// Mapped memory of another member.
-pub(super) enum Piece {
+pub(crate) enum Mapping {
     Device(Attachment),
     #[cfg(test)]
-    StandIn(Range<u64>),
+    Replaced(Range<u64>),
 }
 
-impl Way {
+impl Mapper {
     /// Opens the service of this machine, or returns why there is none.
     #[cfg_attr(not(test), allow(unused_variables))]
-    pub fn open(engine: &Engine) -> Result<Way, String> {
+    pub fn open(engine: &Engine) -> Result<Mapper, String> {
         #[cfg(test)]
-        if engine.params().get(&STAND_IN).unwrap_or(false) {
-            return Ok(Way::StandIn);
+        if engine.params().get(&REPLACED).unwrap_or(false) {
+            return Ok(Mapper::Replaced);
         }
         let device = xpmem::device().map_err(|why| why.to_string())?;
-        Ok(Way::Device(device))
+        Ok(Mapper::Device(device))
     }
 
     /// Returns the name under which others map this process's memory; not 0.
     pub fn name(&self) -> u64 {
         match self {
-            Way::Device(device) => device.name().get(),
+            Mapper::Device(device) => device.name().get(),
             #[cfg(test)]
-            Way::StandIn => 1,
+            Mapper::Replaced => 1,
         }
     }
 
     /// Returns the permission to map memory of the process with this name.
-    pub fn leave(&self, name: u64) -> Option<Leave> {
+    pub fn permit(&self, name: u64) -> Option<MapPermit> {
         match self {
-            Way::Device(device) => Some(Leave::Device(device.permit(Name::new(name)?).ok()?)),
+            Mapper::Device(device) => {
+                Some(MapPermit::Device(device.permit(Name::new(name)?).ok()?))
+            }
             #[cfg(test)]
-            Way::StandIn => (name == 1).then_some(Leave::StandIn),
+            Mapper::Replaced => (name == 1).then_some(MapPermit::Replaced),
         }
     }
 }
 
-impl Leave {
+impl MapPermit {
     /// Maps `range` of the other member.
-    pub fn attach(&self, range: Range<u64>) -> Option<Piece> {
+    pub fn attach(&self, range: Range<u64>) -> Option<Mapping> {
         match self {
-            Leave::Device(permit) => permit.attach(range).ok().map(Piece::Device),
+            MapPermit::Device(permit) => permit.attach(range).ok().map(Mapping::Device),
             #[cfg(test)]
-            Leave::StandIn => Some(Piece::StandIn(range)),
+            MapPermit::Replaced => Some(Mapping::Replaced(range)),
         }
     }
 }
 
-impl Piece {
+impl Mapping {
     /// Returns the local address of `range` of the other member, if it is mapped.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         match self {
-            Piece::Device(attached) => attached.at(range),
+            Mapping::Device(attached) => attached.at(range),
             #[cfg(test)]
-            Piece::StandIn(all) => {
+            Mapping::Replaced(all) => {
                 let inside = all.start <= range.start && range.end <= all.end;
                 inside.then(|| std::ptr::with_exposed_provenance_mut(range.start as usize))
             }
