@@ -33,8 +33,8 @@ use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
 use mpi_core::pml::Config;
-use mpi_core::rte::{self, Board, Env, Rte};
-use mpi_core::{Engine, Witness};
+use mpi_core::rte::{self, RteModex, Env, Rte};
+use mpi_core::{Engine, RunObserver};
 use std::ffi::c_int;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -225,14 +225,14 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
 /// Starts tracing, recording or replaying, if the parameters request it.
 fn look_on(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
-    let wanted = Witness::wanted(engine.params(), engine.node(), place)
+    let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
         .map_err(at("the run cannot be looked on"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced until process exit.
     let trace = witness.trace();
     let trace = trace.map(|trace| &**state().keep(trace.clone()));
     let scripted = witness.script().is_some();
-    engine.set_witness(witness);
+    engine.set_observer(witness);
     state::witnessed(trace, scripted);
     Ok(())
 }
@@ -333,7 +333,7 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
         size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
         params: &params,
-        board: Some(Arc::new(Board(rte))),
+        modex: Some(Arc::new(RteModex(rte))),
     };
     let transports = btl::open_all(&around).map_err(at("the transports cannot be opened"))?;
     if transports.fence {

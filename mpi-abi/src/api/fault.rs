@@ -100,7 +100,7 @@ pub unsafe fn MPIX_Comm_iagree(
         // SAFETY: `flag` is valid until the request completes: the C binding of MPIX_Comm_iagree requires it of the caller.
         unsafe { store(flag, agreed) }
     };
-    let req = state::engine()?.spawn(Box::pin(agreement));
+    let req = state::engine()?.start_future(Box::pin(agreement));
     // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_iagree requires it of the caller.
     unsafe { out(request, running(req, &object)?, "request") }
 }
@@ -131,7 +131,7 @@ pub unsafe fn MPIX_Comm_ishrink(
         }
         Ok(())
     };
-    let req = state::engine()?.spawn(Box::pin(shrinking));
+    let req = state::engine()?.start_future(Box::pin(shrinking));
     // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_ishrink requires it of the caller.
     unsafe { out(request, running(req, &parent)?, "request") }
 }

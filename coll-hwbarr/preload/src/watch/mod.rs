@@ -166,7 +166,7 @@ fn wire(wire: u32, entered: u64, released: u64) {
         return;
     };
     if let Some(pages) = &watch.pages {
-        pages.mine().gate(wire, entered, released);
+        pages.mine().set_barrier_wire(wire, entered, released);
     }
     if let Some(mut tape) = watch.tape() {
         tape.wire(wire, entered, released, now());
