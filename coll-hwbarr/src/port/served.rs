@@ -3,8 +3,8 @@
 //! A rank that receives a release wakes the sleeping ranks of its host: the server has notified them too, but a sleeping rank does not read its connection.
 //! Each rank has its own connection, so nothing here is shared with another process.
 
-use super::line::{LineWires, Three};
-use super::{Fence, Gate, Pair, Port, Way, Wire, missing_of};
+use super::line::{EurekaPins, LineWires};
+use super::{Barrier, Fence, LevelChanges, Pair, Port, Wire, missing_of};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
 use sim::served::{Address, EurekaWires, InWire, Lookout, OutWire, Wires};
@@ -95,7 +95,7 @@ impl<R: Fn() + 'static> Pair for Served<R> {
 }
 
 impl<R: Fn() + 'static> Port for Served<R> {
-    fn ready(&mut self, _way: Way) {
+    fn ready(&mut self, _way: LevelChanges) {
         if let (Some(lookout), Some(timeout)) = (&self.lookout, self.timeout) {
             lookout.notice_within(timeout);
         }
@@ -132,11 +132,11 @@ impl<R: Fn() + 'static> Port for Served<R> {
             )
         })?;
         let EurekaWires { out, found, first } = wires;
-        Ok(Box::new(Three { out, found, first }))
+        Ok(Box::new(EurekaPins { out, found, first }))
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
-        drop(gate);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
+        drop(barrier);
         // The pins have been dropped, so these are the last handles: the node is free when this returns.
         (self.eureka, self.lookout) = (None, None);
         Ok(())
