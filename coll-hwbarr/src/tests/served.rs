@@ -1,7 +1,7 @@
 //! Barriers over a board that a server on the loopback address provides.
 
 use super::*;
-use sim::served::{Address, Onlooker, Server, View};
+use sim::served::{Address, BoardObserver, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises a flag when it is dropped, also when an assertion fails.
@@ -53,8 +53,8 @@ fn channels_served<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) 
 }
 
 fn view(text: &str) -> View {
-    let mut onlooker = Onlooker::connect(&text.parse().expect("an address")).expect("served");
-    onlooker.look().expect("served")
+    let mut observer = BoardObserver::connect(&text.parse().expect("an address")).expect("served");
+    observer.look().expect("served")
 }
 
 #[test]
