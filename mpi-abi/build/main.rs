@@ -45,7 +45,7 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// The name prefixes of implementations: a whole function, a part of a collective one, or the fast path of a trivial one.
-const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "quick_"];
+const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_"];
 
 /// Records the path of each public function with such a name below a module folder.
 fn find_implementations(

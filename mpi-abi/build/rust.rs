@@ -7,7 +7,7 @@
 //! with conversions of the scalars.
 //! A collective operation has six functions (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`,
 //! which checks the arguments and builds a value of them; if a `fast_X` exists, the blocking ones call it first.
-//! If a `quick_X` exists, the exported function calls it before anything else.
+//! If a `trivial_X` exists, the exported function calls it before anything else.
 //! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! A function that fails stores null handles in its output arguments; the code for that is generated here.
 
@@ -330,21 +330,21 @@ impl<'a> Exports<'a> {
             format!("tool_call({id}, move || {body})")
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
-            match self.unmade(f) {
-                unmade if unmade.is_empty() => {
+            match self.null_handles(f) {
+                on_error if on_error.is_empty() => {
                     format!("pass_on(call({id}, {target}, move || {body}))")
                 }
-                unmade => {
+                on_error => {
                     // SAFETY: the generated block is written below PROMISE, which states its contract.
                     format!(
-                        "pass_on(call_making({id}, {target}, move || unsafe {{ {unmade} }}, move || {body}))"
+                        "pass_on(call_creating({id}, {target}, move || unsafe {{ {on_error} }}, move || {body}))"
                     )
                 }
             }
         };
-        let quick = f.name.strip_prefix("MPI_").map(|x| format!("quick_{x}"));
-        let body = match quick.and_then(|quick| self.found.get(&quick)) {
-            Some(quick) => {
+        let trivial = f.name.strip_prefix("MPI_").map(|x| format!("trivial_{x}"));
+        let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
+            Some(trivial) => {
                 // A separate function, so that the short path has no registers to save.
                 let _ = writeln!(
                     out,
@@ -353,7 +353,7 @@ impl<'a> Exports<'a> {
                 );
                 // SAFETY: the generated block is written below PROMISE, which states its contract.
                 format!(
-                    "if crate::state::is_untraced() && unsafe {{ {quick}({args}) }} {{ return MPI_SUCCESS; }}\n    \
+                    "if crate::state::is_untraced() && unsafe {{ {trivial}({args}) }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
                 )
             }
@@ -400,14 +400,14 @@ impl<'a> Exports<'a> {
     }
 
     /// Returns the statements that store null handles in the output arguments of a failed call.
-    fn unmade(&self, f: &Function) -> String {
+    fn null_handles(&self, f: &Function) -> String {
         let made = f.params.iter().filter(|p| p.scalar_out() && !p.inout);
         made.filter_map(|p| {
             let null = match p.base.as_str() {
                 "int" if p.name.ends_with("keyval") => "MPI_KEYVAL_INVALID",
                 handle => self.nulls.get(handle)?,
             };
-            Some(format!("unmake({}, {null});", p.rust_name()))
+            Some(format!("reset_handle({}, {null});", p.rust_name()))
         })
         .collect()
     }

@@ -122,13 +122,13 @@ pub struct Server {
 
 /// A malformed request that ends the connection with its client.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Nonsense {
+pub struct ProtocolError {
     pub job: usize,
     pub rank: u32,
     pub reason: WireError,
 }
 
-impl fmt::Display for Nonsense {
+impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -277,7 +277,7 @@ impl Server {
         }
         let (job, rank) = (client.job, client.rank);
         self.dead.push(proc);
-        let mut effects = self.tell_all(self.notice(proc));
+        let mut effects = self.notify_all(self.death_notice(proc));
         // A client that leaves a barrier because of a death has been notified of the death before.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
@@ -288,14 +288,14 @@ impl Server {
 
     /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it
     /// in either case.
-    fn tell_all(&self, notice: Line) -> Vec<Effect> {
+    fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
-        let told = listeners.filter_map(|(at, _)| send(Proc(at), notice.clone()));
+        let told = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));
         told.collect()
     }
 
     /// Builds the notice of a death.
-    fn notice(&self, dead: Proc) -> Line {
+    fn death_notice(&self, dead: Proc) -> Line {
         let client = &self.clients[dead.0];
         Line::cmd(DEATH)
             .with("job", &self.jobs[client.job].kvsname)
@@ -303,10 +303,10 @@ impl Server {
     }
 
     /// Handles one line of a client.
-    pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
+    pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, ProtocolError> {
         self.answer(proc, line).map_err(|reason| {
             let client = &self.clients[proc.0];
-            Nonsense {
+            ProtocolError {
                 job: client.job,
                 rank: client.rank,
                 reason,
@@ -379,7 +379,7 @@ impl Server {
                 self.clients[proc.0].stage = Stage::Finalized;
                 let reply = Line::cmd("finalize_ack").with("rc", 0);
                 let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
-                effects.extend(self.tell_all(self.notice(proc).with("left", 1)));
+                effects.extend(self.notify_all(self.death_notice(proc).with("left", 1)));
                 return Ok(effects);
             }
             "abort" => return Ok(vec![abort(proc, &message)]),
@@ -439,8 +439,8 @@ impl Server {
         };
         let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
         if self.clients[proc.0].listens() {
-            let earlier = self.dead.iter().map(|&dead| self.notice(dead));
-            effects.extend(earlier.filter_map(|notice| send(proc, notice)));
+            let earlier = self.dead.iter().map(|&dead| self.death_notice(dead));
+            effects.extend(earlier.filter_map(|death_notice| send(proc, death_notice)));
         }
         Ok(effects)
     }

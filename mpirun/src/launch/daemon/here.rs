@@ -1,9 +1,9 @@
 //! A daemon's own ranks: their PMI requests, their output, and their ends.
 
-use super::super::pmi_socket::Heard;
+use super::super::pmi_socket::Received;
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::{End, FromDaemon};
-use super::{Daemon, Here};
+use super::{Daemon, LocalRank};
 use crate::rank_snapshot::RankSnapshot;
 use rustix::io::Errno;
 use std::path::Path;
@@ -21,7 +21,7 @@ impl Daemon {
         alive.map(|rank| rank.pid)
     }
 
-    pub(super) fn snapshot(&self, rank: &Here) -> Option<RankSnapshot> {
+    pub(super) fn snapshot(&self, rank: &LocalRank) -> Option<RankSnapshot> {
         let (_, node) = self.nodes.iter().find(|(job, _)| *job == rank.job)?;
         node.snapshot_of(rank.local_rank)
     }
@@ -29,7 +29,7 @@ impl Daemon {
     pub(super) fn read_signals(&mut self) {
         while let Some(signal) = sys::next_signal(&self.signals) {
             if signal != libc::SIGCHLD {
-                self.lose_above(signal);
+                self.lose_launcher(signal);
             }
         }
         while let Some((pid, ended)) = sys::reap() {
@@ -70,9 +70,9 @@ impl Daemon {
         let (proc, job) = (rank.proc, rank.job);
         let snapshot = self.snapshot(&self.ranks[index]);
         if end != End::Exited(0) {
-            self.tell_dying();
+            self.report_dying();
         }
-        self.tell(&FromDaemon::Ended {
+        self.report(&FromDaemon::Ended {
             proc,
             end,
             snapshot,
@@ -81,12 +81,12 @@ impl Daemon {
     }
 
     /// Reports ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
-    fn tell_dying(&mut self) {
+    fn report_dying(&mut self) {
         let alive = self.ranks.iter().filter(|rank| rank.alive);
         let dying = alive.filter(|rank| sys::is_dying(rank.pid));
         let dying: Vec<usize> = dying.map(|rank| rank.proc).collect();
         if !dying.is_empty() {
-            self.tell(&FromDaemon::Dying(dying));
+            self.report(&FromDaemon::Dying(dying));
         }
     }
 
@@ -107,13 +107,13 @@ impl Daemon {
     /// Reports ranks that have loaded another MPI library.
     pub(super) fn read_maps(&mut self) {
         for (proc, library) in self.loaded.read(Instant::now()) {
-            self.tell_loaded(proc, &library);
+            self.report_loaded(proc, &library);
         }
     }
 
-    fn tell_loaded(&mut self, proc: usize, library: &Path) {
+    fn report_loaded(&mut self, proc: usize, library: &Path) {
         let library = library.to_string_lossy().into_owned();
-        self.tell(&FromDaemon::Loaded { proc, library });
+        self.report(&FromDaemon::Loaded { proc, library });
     }
 
     pub(super) fn read_ranks(&mut self) {
@@ -136,15 +136,15 @@ impl Daemon {
                 return;
             };
             let mut bytes = Vec::new();
-            let heard = socket.hear(|heard| bytes.extend_from_slice(heard));
+            let heard = socket.receive(|heard| bytes.extend_from_slice(heard));
             let proc = rank.proc;
             match heard {
-                Heard::Bytes => {
+                Received::Bytes => {
                     self.loaded.is_settled(proc);
-                    self.tell(&FromDaemon::Pmi { proc, bytes });
+                    self.report(&FromDaemon::Pmi { proc, bytes });
                 }
-                Heard::Nothing => return,
-                Heard::HungUp => {
+                Received::Nothing => return,
+                Received::HungUp => {
                     rank.pmi = None;
                     return;
                 }
@@ -174,11 +174,11 @@ impl Daemon {
             *slot = None;
         }
         if let Some(library) = self.loaded.has_written(proc) {
-            self.tell_loaded(proc, &library);
+            self.report_loaded(proc, &library);
         }
         // An empty `bytes` reports that the last line is complete.
         let bytes = buffer[..got].to_vec();
-        self.tell(&FromDaemon::Output {
+        self.report(&FromDaemon::Output {
             proc,
             stderr,
             bytes,

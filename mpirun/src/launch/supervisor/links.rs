@@ -1,10 +1,10 @@
 //! The supervisor's links to other hosts: reaching them, sending them orders, and handling their reports.
 
 use super::super::ending::Cause;
-use super::super::link::{self, Heard, Link};
+use super::super::link::{self, Link, Received};
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
-use super::{Supervisor, Watch, watch, watch_room};
+use super::{Supervisor, Watch, watch, watch_writable};
 use crate::launch::sys::{FailedStart, FailedStep};
 use crate::pmi::{Job, Proc};
 use rustix::fd::AsFd;
@@ -24,11 +24,11 @@ impl Supervisor<'_> {
             }
         }
         let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        for branch in Branch::tree(&missing, self.plan.far.fanout) {
+        for branch in Branch::tree(&missing, self.plan.remote.fanout) {
             let hello = Hello {
                 version: VERSION.into(),
                 you: branch,
-                far: self.plan.far.clone(),
+                remote: self.plan.remote.clone(),
                 grace: self.plan.grace,
                 tolerates_deaths: self.plan.tolerates_deaths,
                 dir: dir.clone(),
@@ -36,9 +36,9 @@ impl Supervisor<'_> {
             };
             let link = Link::open(hello, self.reports.1.as_fd(), self.wires.nofile)?;
             let number = self.links.len();
-            if let (Some(ear), Some(mouth)) = (link.ear(), link.mouth()) {
-                watch(&self.epoll, ear, Watch::Link(number));
-                watch_room(&self.epoll, mouth);
+            if let (Some(read_fd), Some(write_fd)) = (link.read_fd(), link.write_fd()) {
+                watch(&self.epoll, read_fd, Watch::Link(number));
+                watch_writable(&self.epoll, write_fd);
             }
             self.links.push(link);
         }
@@ -75,20 +75,20 @@ impl Supervisor<'_> {
         let Some(link) = self.links.get_mut(number) else {
             return;
         };
-        if link.hear() == Heard::End {
+        if link.receive() == Received::End {
             let why = match link.frames.is_greeted() {
                 true => "its launcher has ended".to_string(),
                 false => {
                     let agent = self
                         .plan
-                        .far
+                        .remote
                         .agent
                         .first()
                         .map(|word| printable::name(word).to_string());
                     format!(
                         "{} did not reach it, or {} is not there",
                         agent.unwrap_or("ssh".into()),
-                        printable::name(&self.plan.far.mpirun)
+                        printable::name(&self.plan.remote.mpirun)
                     )
                 }
             };
@@ -104,21 +104,21 @@ impl Supervisor<'_> {
                 Err(error) => Err(error),
             };
             match said {
-                Ok((host, up)) => self.take_word(host, up),
+                Ok((host, up)) => self.handle_report(host, up),
                 Err(error) => return self.lose_link(number, &error.to_string()),
             }
         }
     }
 
-    fn take_word(&mut self, host: u32, said: FromDaemon) {
-        self.note_word(host);
+    fn handle_report(&mut self, host: u32, said: FromDaemon) {
+        self.note_reached(host);
         match said {
-            FromDaemon::Beat => {}
+            FromDaemon::Heartbeat => {}
             FromDaemon::Started { proc, pid, bound } => {
                 let proc = Proc(proc);
                 if let Some(rank) = self.on_host(proc, host) {
                     rank.pid = pid;
-                    self.tell_of_start(proc, bound.as_deref());
+                    self.report_start(proc, bound.as_deref());
                 }
             }
             FromDaemon::NotStarted { job, why, code } => {
@@ -176,7 +176,7 @@ impl Supervisor<'_> {
                     }
                 };
                 rank.pmi = None;
-                self.bury(proc, ended, failed);
+                self.record_death(proc, ended, failed);
             }
             FromDaemon::Loaded { proc, library } => {
                 if self.on_host(Proc(proc), host).is_some() {
@@ -190,21 +190,21 @@ impl Supervisor<'_> {
                     }
                 }
             }
-            FromDaemon::Glimpses(glimpses) => {
+            FromDaemon::Snapshots(glimpses) => {
                 for (proc, snapshot) in glimpses {
                     if let Some(rank) = self.on_host(Proc(proc), host) {
                         rank.snapshot = Some(snapshot);
                     }
                 }
             }
-            FromDaemon::Time { asked, now } => self.take_time(host, asked, now),
+            FromDaemon::Time { asked, now } => self.add_clock_reading(host, asked, now),
             FromDaemon::EventRing { proc, lost, events } => {
                 if self.on_host(Proc(proc), host).is_some() {
-                    self.tracing.take_tape(proc, lost, &events);
+                    self.tracing.add_events(proc, lost, &events);
                 }
             }
-            FromDaemon::Played => self.tracing.heard_out(host),
-            FromDaemon::Fed(bytes) => self.fed(host, bytes),
+            FromDaemon::EventRingsSent => self.tracing.complete_hosts(host),
+            FromDaemon::Fed(bytes) => self.stdin_consumed(host, bytes),
             FromDaemon::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
         }
     }
@@ -277,13 +277,13 @@ impl Supervisor<'_> {
 
     /// Sends keep-alive frames, and gives up hosts that are late.
     pub(super) fn keep_links(&mut self) {
-        for (number, why) in link::keep(&mut self.links, &self.plan.far.limits) {
+        for (number, why) in link::keep(&mut self.links, &self.plan.remote.limits) {
             self.lose_link(number, &why);
         }
     }
 
     /// The job ends: hosts that have not answered run nothing, so they are not waited for.
-    pub(super) fn cut_unanswered(&mut self) {
+    pub(super) fn close_unanswered(&mut self) {
         for number in 0..self.links.len() {
             if self.links[number].is_unanswered() {
                 self.lose_link(number, "it has not answered");
@@ -291,17 +291,17 @@ impl Supervisor<'_> {
         }
     }
 
-    pub(super) fn next_beat(&self) -> Option<Instant> {
+    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
         let linked = self.links.iter().any(Link::is_open);
-        let beat = self.plan.far.limits.beat().filter(|_| linked)?;
-        Some(Instant::now() + beat)
+        let heartbeat = self.plan.remote.limits.heartbeat().filter(|_| linked)?;
+        Some(Instant::now() + heartbeat)
     }
 
     /// All ranks have ended: receives the other hosts' last output and closes the links.
     pub(super) fn part(&mut self, limit: Option<Instant>) {
-        self.collect_tapes(limit);
+        self.collect_event_rings(limit);
         self.send_all_hosts(&ToDaemon::Finish);
-        self.converse(limit, |supervisor| {
+        self.serve_links(limit, |supervisor| {
             !supervisor.links.iter().any(Link::is_open)
         });
         for link in &mut self.links {
@@ -310,11 +310,11 @@ impl Supervisor<'_> {
     }
 
     /// Serves the other hosts until `has_come` returns true, the time is over, or no link is open.
-    pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
+    pub(super) fn serve_links(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         while !has_come(self) && self.links.iter().any(Link::is_open) {
             let late = limit.is_some_and(|limit| Instant::now() >= limit);
-            if late || !self.front_lives {
+            if late || !self.front_end_alive {
                 break;
             }
             for link in &mut self.links {
@@ -325,8 +325,8 @@ impl Supervisor<'_> {
                 .collect();
             let mut fds: Vec<PollFd<'_>> = open
                 .iter()
-                .filter_map(|&number| self.links[number].ear())
-                .map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::IN))
+                .filter_map(|&number| self.links[number].read_fd())
+                .map(|read_fd| PollFd::from_borrowed_fd(read_fd, PollFlags::IN))
                 .collect();
             fds.push(PollFd::new(&self.wires.front, PollFlags::RDHUP));
             let pause = Timespec {
@@ -339,7 +339,7 @@ impl Supervisor<'_> {
             }
             let front = fds.pop().map(|fd| fd.revents());
             if front.is_some_and(|events| !events.is_empty()) {
-                self.front_lives = false;
+                self.front_end_alive = false;
             }
             drop(fds);
             for number in open {

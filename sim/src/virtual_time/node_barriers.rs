@@ -13,25 +13,25 @@ use fpga_model::channels::MAX_CHANNELS;
 use std::time::Duration;
 
 type Input<'h> = Confirmed<ReleaseLine<Pin<'h>>>;
-type Speaker<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
+type PinProgrammer<'h> = Programmer<Pin<'h>, Pin<'h>, Delay<'h>>;
 
 /// One barrier.
-enum Way<'h> {
+enum BarrierKind<'h> {
     Toggle(ToggleBarrier<Pin<'h>, Input<'h>>),
     Returning(ReturningBarrier<Pin<'h>, Input<'h>>),
 }
 
 /// A node's barriers.
-pub struct Gate<'h> {
+pub struct NodeBarriers<'h> {
     host: &'h Host<'h>,
     protocol: Protocol,
-    ways: Vec<Way<'h>>,
+    barriers: Vec<BarrierKind<'h>>,
     /// `Some` at the node that programs the channels.
-    speaker: Option<Speaker<'h>>,
+    programmer: Option<PinProgrammer<'h>>,
     channels: usize,
 }
 
-fn say(error: impl std::fmt::Display) -> String {
+fn message(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -39,7 +39,7 @@ fn duration(time: Time) -> Duration {
     Duration::from_nanos(time.ns())
 }
 
-impl<'h> Gate<'h> {
+impl<'h> NodeBarriers<'h> {
     /// Opens all barriers with all nodes, which agree on each.
     pub fn open(host: &'h Host<'h>, parameters: &Parameters) -> Result<Self, Disagreement> {
         let Parameters {
@@ -49,22 +49,23 @@ impl<'h> Gate<'h> {
             nodes,
             ..
         } = *parameters;
-        let mut gate = Self {
+        let mut node_barriers = Self {
             host,
             protocol,
-            ways: Vec::new(),
-            speaker: None,
+            barriers: Vec::new(),
+            programmer: None,
             channels,
         };
         if channels == 0 {
             let input = Confirmed::new(ReleaseLine::Own(host.pin(0)), reads);
             let opened = ToggleBarrier::open(host.pin(0), input, || host.fence());
-            gate.ways
-                .push(Way::Toggle(host.agree(opened.map_err(say))?));
-            return Ok(gate);
+            node_barriers
+                .barriers
+                .push(BarrierKind::Toggle(host.agree(opened.map_err(message))?));
+            return Ok(node_barriers);
         }
         let last = LastLine::new(host.pin(MAX_CHANNELS - 1));
-        let mut heard = Ok(());
+        let mut opened_serial = Ok(());
         if host.node() == 0 {
             let pins = SerialPins {
                 clock: host.pin(MAX_CHANNELS),
@@ -72,11 +73,11 @@ impl<'h> Gate<'h> {
                 select: host.pin(MAX_CHANNELS + 2),
             };
             match Programmer::new(pins, last.clone(), Delay(host)) {
-                Ok(speaker) => gate.speaker = Some(speaker),
-                Err(e) => heard = Err(say(e)),
+                Ok(programmer) => node_barriers.programmer = Some(programmer),
+                Err(e) => opened_serial = Err(message(e)),
             }
         }
-        host.agree(heard)?;
+        host.agree(opened_serial)?;
         for channel in 0..channels {
             let line = match channel + 1 == MAX_CHANNELS {
                 true => ReleaseLine::Shared(last.clone()),
@@ -90,13 +91,15 @@ impl<'h> Gate<'h> {
                 host.pin(channel),
                 Confirmed::new(line, reads),
                 seat,
-                gate.speaker.as_mut(),
+                node_barriers.programmer.as_mut(),
                 || host.fence(),
             );
-            let opened = host.agree(opened.map_err(say))?;
-            gate.ways.push(Way::Toggle(opened.into_toggle()));
+            let opened = host.agree(opened.map_err(message))?;
+            node_barriers
+                .barriers
+                .push(BarrierKind::Toggle(opened.into_toggle()));
         }
-        Ok(gate)
+        Ok(node_barriers)
     }
 
     /// Runs the driver's self-test of each barrier; after a fault of one the others are still tested, because all nodes meet in the fences.
@@ -108,8 +111,10 @@ impl<'h> Gate<'h> {
     ) -> Result<(), String> {
         let host = self.host;
         let mut verdict = Ok(());
-        for way in &mut self.ways {
-            let Way::Toggle(barrier) = way else { continue };
+        for barrier in &mut self.barriers {
+            let BarrierKind::Toggle(barrier) = barrier else {
+                continue;
+            };
             let tested = self_test_by(
                 || host.elapsed(),
                 barrier,
@@ -118,7 +123,7 @@ impl<'h> Gate<'h> {
                 || host.fence(),
                 || host.watch(Some(hold)),
             );
-            verdict = verdict.and(tested.map_err(say));
+            verdict = verdict.and(tested.map_err(message));
         }
         verdict
     }
@@ -129,9 +134,9 @@ impl<'h> Gate<'h> {
             return Ok(());
         };
         let host = self.host;
-        for way in std::mem::take(&mut self.ways) {
-            self.ways.push(match way {
-                Way::Toggle(toggle) => {
+        for barrier in std::mem::take(&mut self.barriers) {
+            self.barriers.push(match barrier {
+                BarrierKind::Toggle(toggle) => {
                     let limit_or_ever = limit.map_or(Duration::MAX, duration);
                     let returning = ReturningBarrier::over_by(
                         || host.elapsed(),
@@ -140,7 +145,7 @@ impl<'h> Gate<'h> {
                         || host.watch(limit),
                         limit_or_ever,
                     );
-                    Way::Returning(returning.map_err(say)?)
+                    BarrierKind::Returning(returning.map_err(message)?)
                 }
                 returning => returning,
             });
@@ -150,21 +155,21 @@ impl<'h> Gate<'h> {
 
     /// Enters barrier `number`.
     pub fn enter(&mut self, number: usize) -> Result<(), String> {
-        match self.way(number) {
-            Way::Toggle(barrier) => barrier.enter().map_err(say),
-            Way::Returning(barrier) => barrier.enter().map_err(say),
+        match self.barrier(number) {
+            BarrierKind::Toggle(barrier) => barrier.enter().map_err(message),
+            BarrierKind::Returning(barrier) => barrier.enter().map_err(message),
         }
     }
 
     /// Waits for the release of barrier `number`, for at most `limit`.
     pub fn wait(&mut self, number: usize, limit: Option<Time>) -> Result<(), String> {
         let host = self.host;
-        let way = self.way(number);
+        let barrier = self.barrier(number);
         let Some(limit) = limit else {
             loop {
-                let polled = match way {
-                    Way::Toggle(barrier) => barrier.poll().map_err(say)?,
-                    Way::Returning(barrier) => barrier.poll().map_err(say)?,
+                let polled = match barrier {
+                    BarrierKind::Toggle(barrier) => barrier.poll().map_err(message)?,
+                    BarrierKind::Returning(barrier) => barrier.poll().map_err(message)?,
                 };
                 if matches!(polled, Poll::Ready(())) {
                     return Ok(());
@@ -174,38 +179,42 @@ impl<'h> Gate<'h> {
         };
         let now = || host.elapsed();
         let progress = || host.watch(Some(limit));
-        match way {
-            Way::Toggle(barrier) => barrier.wait_by(now, progress, duration(limit)).map_err(say),
-            Way::Returning(barrier) => barrier.wait_by(now, progress, duration(limit)).map_err(say),
+        match barrier {
+            BarrierKind::Toggle(barrier) => barrier
+                .wait_by(now, progress, duration(limit))
+                .map_err(message),
+            BarrierKind::Returning(barrier) => barrier
+                .wait_by(now, progress, duration(limit))
+                .map_err(message),
         }
     }
 
     /// Makes all wires idle, and gives the channels back.
     pub fn close(mut self) -> Result<(), String> {
         let mut closed = Ok(());
-        for way in std::mem::take(&mut self.ways) {
-            let this = match way {
-                Way::Toggle(barrier) => barrier.close().map_err(say),
-                Way::Returning(barrier) => barrier.close().map_err(say),
+        for barrier in std::mem::take(&mut self.barriers) {
+            let this = match barrier {
+                BarrierKind::Toggle(barrier) => barrier.close().map_err(message),
+                BarrierKind::Returning(barrier) => barrier.close().map_err(message),
             };
             closed = closed.and(this);
         }
         if self.channels > 0 {
-            let met = self.host.fence().map_err(say);
+            let met = self.host.fence().map_err(message);
             closed = closed.and(met);
             if closed.is_ok()
-                && let Some(speaker) = &mut self.speaker
+                && let Some(programmer) = &mut self.programmer
             {
                 for channel in 0..self.channels {
-                    closed = closed.and(speaker.give_back(channel as u8).map_err(say));
+                    closed = closed.and(programmer.give_back(channel as u8).map_err(message));
                 }
             }
         }
         closed
     }
 
-    fn way(&mut self, number: usize) -> &mut Way<'h> {
-        let count = self.ways.len();
-        &mut self.ways[number % count]
+    fn barrier(&mut self, number: usize) -> &mut BarrierKind<'h> {
+        let count = self.barriers.len();
+        &mut self.barriers[number % count]
     }
 }

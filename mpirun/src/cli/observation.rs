@@ -12,7 +12,7 @@ use mpi_core::trace::TRACE;
 use std::ffi::OsString;
 
 /// Makes the ranks trace, count file accesses, record or replay.
-pub fn witness(
+pub fn observation(
     options: &Options,
     env: &mut Vec<(OsString, OsString)>,
     from_command_line: &mut Vec<String>,

@@ -1,4 +1,4 @@
-//! Sending the event tapes of a daemon's ranks to the supervisor, for the trace.
+//! Sending the event rings of a daemon's ranks to the supervisor, for the trace.
 
 use super::super::wire::FromDaemon;
 use super::Daemon;
@@ -8,8 +8,8 @@ use mpi_base::node::Event;
 const PIECE: usize = 2048;
 
 impl Daemon {
-    /// Sends the events of all ranks' tapes; all ranks have ended.
-    pub(super) fn send_tapes(&mut self) {
+    /// Sends the events of all ranks; all ranks have ended.
+    pub(super) fn send_event_rings(&mut self) {
         for index in 0..self.ranks.len() {
             let rank = &self.ranks[index];
             let (proc, local_rank) = (rank.proc, rank.local_rank);
@@ -20,12 +20,12 @@ impl Daemon {
             for piece in tape.events.chunks(PIECE) {
                 let events = piece.iter().map(Event::words).collect();
                 let lost = tape.lost;
-                self.tell(&FromDaemon::EventRing { proc, lost, events });
+                self.report(&FromDaemon::EventRing { proc, lost, events });
                 if self.uplink.is_full() {
                     self.uplink.write_all(&self.guard);
                 }
             }
         }
-        self.tell(&FromDaemon::Played);
+        self.report(&FromDaemon::EventRingsSent);
     }
 }

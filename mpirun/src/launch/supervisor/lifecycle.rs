@@ -12,7 +12,7 @@ const ANNOUNCED: Duration = Duration::from_secs(1);
 /// After SIGKILL a process can live on only inside the kernel; it is waited for no longer than this.
 const GIVE_UP: Duration = Duration::from_secs(5);
 
-pub(super) struct Course {
+pub(super) struct Lifecycle {
     status: i32,
     ending: Ending,
     /// When the time of the job is over, if that has not been reported yet.
@@ -33,7 +33,7 @@ enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     /// Kill the ranks that do not handle this signal.
-    KillDeaf(Signal),
+    KillWithoutHandler(Signal),
     /// Announce which ranks still run, and how much time they have left.
     Announce {
         signal: Signal,
@@ -42,10 +42,10 @@ pub(super) enum Due {
     Kill,
 }
 
-impl Course {
+impl Lifecycle {
     /// Creates the state of a running job with a time limit.
-    pub(super) fn new(limit: Option<Duration>) -> Course {
-        Course {
+    pub(super) fn new(limit: Option<Duration>) -> Lifecycle {
+        Lifecycle {
             status: 0,
             ending: Ending::No,
             deadline: limit.map(|limit| Instant::now() + limit),
@@ -71,14 +71,19 @@ impl Course {
     }
 
     /// Records that the ranks have been asked to end, and starts the grace period.
-    pub(super) fn was_asked(&mut self, grace: Duration) {
+    pub(super) fn begin_ending(&mut self, grace: Duration) {
         self.ending = Ending::Asked([(Instant::now() + grace, Due::Kill)].into());
     }
 
     /// Records that a signal has asked the ranks to end: those that do not handle it have `short` time, the others `long`.
-    pub(super) fn was_asked_by(&mut self, signal: Signal, short: Duration, long: Duration) {
+    pub(super) fn begin_ending_by_signal(
+        &mut self,
+        signal: Signal,
+        short: Duration,
+        long: Duration,
+    ) {
         let now = Instant::now();
-        let mut due = VecDeque::from([(now + short, Due::KillDeaf(signal))]);
+        let mut due = VecDeque::from([(now + short, Due::KillWithoutHandler(signal))]);
         if long > ANNOUNCED.max(short) {
             let at = ANNOUNCED.max(short);
             let left = long - at;
@@ -89,7 +94,7 @@ impl Course {
     }
 
     /// Records that the ranks have been killed.
-    pub(super) fn was_killed(&mut self) {
+    pub(super) fn note_killed(&mut self) {
         self.ending = Ending::Killed {
             until: Instant::now() + GIVE_UP,
         };
@@ -101,7 +106,7 @@ impl Course {
     }
 
     /// Returns the step that is due now for ranks that have been asked to end; each step once.
-    pub(super) fn takes_due(&mut self, now: Instant) -> Option<Due> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<Due> {
         let Ending::Asked(due) = &mut self.ending else {
             return None;
         };
@@ -118,7 +123,7 @@ impl Course {
     }
 
     /// Returns true once, when the time of the job is over.
-    pub(super) fn takes_deadline(&mut self, now: Instant) -> bool {
+    pub(super) fn take_deadline(&mut self, now: Instant) -> bool {
         let over = self.is_running() && self.deadline.is_some_and(|deadline| now >= deadline);
         if over {
             self.deadline = None;

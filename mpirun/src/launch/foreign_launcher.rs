@@ -17,7 +17,7 @@ use std::process::Command;
 const LAUNCHERS: [&str; 2] = ["mpirun.openmpi", "mpirun"];
 
 /// Passes the watch options to ranks on another library, as variables that the preloaded library reads.
-pub fn hand_watching_over(plan: &mut Plan) {
+pub fn pass_watch_options(plan: &mut Plan) {
     if on::wanted(&plan.env).is_none() {
         return;
     }
@@ -51,13 +51,13 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
     if family != Family::OpenMpi {
         return Ok(None);
     }
-    let launcher = beside(library).ok_or_else(|| {
+    let launcher = launcher_of(library).ok_or_else(|| {
         format!(
             "ranks on {} are started by Open MPI's own mpirun, which is not beside it",
             printable::name(library)
         )
     })?;
-    if let Some(what) = beyond(plan) {
+    if let Some(what) = unsupported_option(plan) {
         return Err(format!(
             "ranks on {} are started by {}, which has no {what}",
             printable::name(library),
@@ -103,7 +103,7 @@ const SETTINGS: [(&str, &str); 7] = [
 ];
 
 /// Returns the launcher of the installation that a library belongs to.
-fn beside(library: &Path) -> Option<PathBuf> {
+fn launcher_of(library: &Path) -> Option<PathBuf> {
     let real = std::fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
     // lib/libmpi.so.40, or lib/TRIPLET/openmpi/lib/libmpi.so.40
     let prefixes = [library, &real]
@@ -122,14 +122,14 @@ fn beside(library: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the first requested option that only this launcher supports.
-fn beyond(plan: &Plan) -> Option<&'static str> {
+fn unsupported_option(plan: &Plan) -> Option<&'static str> {
     [
         (plan.io.folder.is_some(), "--output as mpirun lays it out"),
         (plan.io.label, "--label"),
         (plan.report_bindings, "--report-bindings"),
         (plan.io_report.is_some(), "--io-report"),
         (
-            plan.apps.iter().any(|app| app.seats.is_some()),
+            plan.apps.iter().any(|app| app.placements.is_some()),
             "--rankfile",
         ),
         (

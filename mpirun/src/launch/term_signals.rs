@@ -60,14 +60,14 @@ pub fn ask_to_end(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
 }
 
 /// Kills the groups whose leaders do not handle the signal that [`ask_to_end`] has sent: they would not use more time.
-pub fn kill_deaf(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
+pub fn kill_without_handler(leaders: impl IntoIterator<Item = i32>, signal: Signal) {
     leaders
         .into_iter()
-        .filter(|&leader| is_deaf(|signal| reaction(leader, signal), signal))
+        .filter(|&leader| has_no_handler(|signal| reaction(leader, signal), signal))
         .for_each(|leader| sys::signal_group(leader, libc::SIGKILL));
 }
 
-fn is_deaf(reaction: impl Fn(Signal) -> Reaction, signal: Signal) -> bool {
+fn has_no_handler(reaction: impl Fn(Signal) -> Reaction, signal: Signal) -> bool {
     match reaction(signal) {
         Reaction::Handles | Reaction::Unknown => false,
         Reaction::Ends => true,
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn only_a_process_that_handles_no_signal_it_was_sent_is_deaf() {
         let of = |int, term| {
-            is_deaf(
+            has_no_handler(
                 |signal| match signal {
                     libc::SIGINT => int,
                     _ => term,

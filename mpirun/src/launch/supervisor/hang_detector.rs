@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 #[derive(Debug, Default)]
-pub(super) struct Stillness {
+pub(super) struct HangDetector {
     /// The next report to make.
     report: Option<Due>,
     job: Option<Job>,
@@ -25,7 +25,7 @@ struct Job {
     told: bool,
 }
 
-impl Stillness {
+impl HangDetector {
     /// Returns true if a pending report ends the job.
     pub(super) fn ends_with_report(&self) -> bool {
         self.report.is_some_and(|report| report.then_end)
@@ -44,7 +44,7 @@ impl Stillness {
     }
 
     /// Returns true if the job's progress must be checked now.
-    pub(super) fn is_look_due(&self, now: Instant) -> bool {
+    pub(super) fn is_check_due(&self, now: Instant) -> bool {
         self.job.as_ref().is_none_or(|job| now >= job.next)
     }
 
@@ -79,7 +79,7 @@ impl Stillness {
     }
 
     /// Returns when to check progress next.
-    pub(super) fn next_look(&self) -> Instant {
+    pub(super) fn next_check(&self) -> Instant {
         self.job.as_ref().map_or_else(Instant::now, |job| job.next)
     }
 }

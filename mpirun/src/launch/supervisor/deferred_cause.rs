@@ -5,16 +5,16 @@ use crate::pmi::Proc;
 use std::time::{Duration, Instant};
 
 /// How long an abort waits for news from other hosts, and for the end of a rank of this host that has begun to die.
-const HEARSAY: Duration = Duration::from_millis(50);
+const DELAY: Duration = Duration::from_millis(50);
 
 /// The longest wait for a rank that has begun to die: the kernel takes that long to release much memory.
 const DYING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
-pub(super) struct HeldCause(Option<Held>);
+pub(super) struct DeferredCause(Option<Deferred>);
 
 #[derive(Debug)]
-struct Held {
+struct Deferred {
     until: Instant,
     since: Instant,
     failure: Failure,
@@ -30,7 +30,7 @@ pub(super) struct Failure {
     pub(super) code: i32,
 }
 
-impl HeldCause {
+impl DeferredCause {
     pub(super) fn is_there(&self) -> bool {
         self.0.is_some()
     }
@@ -51,8 +51,8 @@ impl HeldCause {
             }
             None => {
                 let now = Instant::now();
-                self.0 = Some(Held {
-                    until: now + HEARSAY,
+                self.0 = Some(Deferred {
+                    until: now + DELAY,
                     since: now,
                     asked: vec![failure.proc],
                     failure,
@@ -66,14 +66,14 @@ impl HeldCause {
         let now = Instant::now();
         let held = self.0.as_mut().filter(|held| now >= held.until)?;
         if now < held.since + DYING && is_dying(&held.asked) {
-            held.until = now + HEARSAY;
+            held.until = now + DELAY;
             return None;
         }
         self.0.take().map(|held| held.failure)
     }
 
     /// Drops the held failure because another one is the cause.
-    pub(super) fn drop_it(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.0 = None;
     }
 
@@ -93,7 +93,7 @@ mod tests {
 
     /// The rank that is named when ranks 0, 1 ... have ended so, one after the other, and no rank is dying any more.
     fn named(ends: &[Ended]) -> usize {
-        let mut held = HeldCause::default();
+        let mut held = DeferredCause::default();
         for (rank, &ended) in ends.iter().enumerate() {
             held.hold(Failure {
                 proc: Proc(rank),
@@ -122,13 +122,13 @@ mod tests {
 
     #[test]
     fn what_is_held_waits_while_another_rank_is_dying() {
-        let mut held = HeldCause::default();
+        let mut held = DeferredCause::default();
         held.hold(Failure {
             proc: Proc(2),
             cause: Cause::Died(SIGBUS),
             code: SIGBUS.code(),
         });
-        std::thread::sleep(HEARSAY);
+        std::thread::sleep(DELAY);
         assert!(held.take_due(|asked| asked == [Proc(2)]).is_none());
         assert!(held.is_there());
     }

@@ -12,14 +12,14 @@ const DEAD: u64 = 1 << 62;
 
 /// One word per node, zero while the node is active, and the number of nodes that have ended.
 #[derive(Clone, Copy)]
-pub struct Attendance<'m> {
+pub struct EndedNodes<'m> {
     pub nodes: &'m [AtomicU64],
     pub ended: &'m AtomicU32,
 }
 
-impl Attendance<'_> {
+impl EndedNodes<'_> {
     /// Records the deaths of these nodes; every survivor may call.
-    pub fn bury(self, dead: &[u32]) {
+    pub fn record_dead(self, dead: &[u32]) {
         for node in dead {
             self.end(*node, DEAD);
         }
@@ -49,7 +49,7 @@ impl Attendance<'_> {
             return false;
         };
         let first = place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
-        // SYNC POINT attendance.ended: the last node sees what all others wrote before they ended.
+        // SYNC POINT ended_nodes.ended: the last node sees what all others wrote before they ended.
         first.is_ok() && self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.nodes.len() as u32
     }
 }
@@ -61,13 +61,13 @@ mod tests {
     #[test]
     fn the_last_of_the_living_is_the_last_whoever_says_that_the_others_are_dead() {
         let (words, ended) = ([const { AtomicU64::new(0) }; 4], AtomicU32::new(0));
-        let all = Attendance {
+        let all = EndedNodes {
             nodes: &words,
             ended: &ended,
         };
         assert!(!all.close(0, 7));
-        all.bury(&[3]);
-        all.bury(&[3, 2]);
+        all.record_dead(&[3]);
+        all.record_dead(&[3, 2]);
         assert!(all.close(1, 8));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);
         assert_eq!(all.dead(), [2, 3]);

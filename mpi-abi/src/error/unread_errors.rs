@@ -1,7 +1,7 @@
 //! Warning at `MPI_Finalize` about file errors that the program ignored.
 //!
 //! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes continues after
-//! a failure. If [`TELL_UNSEEN`] is set, such a rank prints one line at `MPI_Finalize`: the first error, and the number of others.
+//! a failure. If [`WARN_UNREAD_ERRORS`] is set, such a rank prints one line at `MPI_Finalize`: the first error, and the number of others.
 //! It is off by default: a program that compares the code with `MPI_SUCCESS` has handled the error, which the library cannot detect.
 //! Two errors are not reported: a missing name in `MPI_File_delete`, since programs delete files that may not exist before they create them,
 //! and a failure of another rank that also ends a collective call here, since that rank reports it.
@@ -14,7 +14,7 @@ use mpi_core::io::file::ELSEWHERE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Enables the warning.
-pub static TELL_UNSEEN: Param<bool> = Param::new(
+pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
     "io",
     "base",
     "tell_unseen_errors",
@@ -24,15 +24,15 @@ pub static TELL_UNSEEN: Param<bool> = Param::new(
 );
 
 /// The first ignored error, and the number of all.
-struct Unseen {
+struct UnreadErrors {
     first: String,
     count: usize,
 }
 
-static UNSEEN: Mutex<Option<Unseen>> = Mutex::new(None);
+static UNREAD_ERRORS: Mutex<Option<UnreadErrors>> = Mutex::new(None);
 
-fn unseen() -> MutexGuard<'static, Option<Unseen>> {
-    UNSEEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn unread_errors() -> MutexGuard<'static, Option<UnreadErrors>> {
+    UNREAD_ERRORS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Records that function `id` returned an error of a file.
@@ -43,12 +43,12 @@ pub fn returned(id: usize, failure: &Failure) {
     if missing || failure.message().contains(ELSEWHERE) {
         return;
     }
-    let mut unseen = unseen();
-    match &mut *unseen {
+    let mut unread_errors = unread_errors();
+    match &mut *unread_errors {
         Some(known) => known.count += 1,
         None => {
             let class = class_text(failure.code()).map_or("an added error code", |(name, _)| name);
-            *unseen = Some(Unseen {
+            *unread_errors = Some(UnreadErrors {
                 first: format!("{function} returned {class}: {}", failure.message()),
                 count: 1,
             });
@@ -57,15 +57,15 @@ pub fn returned(id: usize, failure: &Failure) {
 }
 
 /// Records that the program asked for the class or text of an error code.
-pub fn looks_at(code: i32) {
+pub fn note_read(code: i32) {
     if code != MPI_SUCCESS {
-        *unseen() = None;
+        *unread_errors() = None;
     }
 }
 
 /// Prints the warning, if `wanted` and an error was ignored.
-pub fn tell(wanted: bool) {
-    let Some(Unseen { first, count }) = unseen().take() else {
+pub fn warn(wanted: bool) {
+    let Some(UnreadErrors { first, count }) = unread_errors().take() else {
         return;
     };
     if !wanted {

@@ -1,6 +1,6 @@
 //! Trivial calls: the shortest path of queries that programs make in loops.
 //!
-//! Unless calls are traced, the exported function first calls `quick_X`. It has the arguments of `MPI_X` and returns true if it has
+//! Unless calls are traced, the exported function first calls `trivial_X`. It has the arguments of `MPI_X` and returns true if it has
 //! completed the call; otherwise it has had no effect, and the call takes the normal path with its checks,
 //! its lock, the state page and the error handlers.
 //! So these functions cannot fail or wait, and use nothing that another thread may change:
@@ -49,13 +49,13 @@ unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
 }
 
 #[inline(always)]
-pub unsafe fn quick_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
+pub unsafe fn trivial_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
     // SAFETY: `rank` is valid as the C binding of MPI_Comm_rank requires of its caller.
     unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
 }
 
 #[inline(always)]
-pub unsafe fn quick_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
+pub unsafe fn trivial_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
     // SAFETY: `size` is valid as the C binding of MPI_Comm_size requires of its caller.
     unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
 }
@@ -80,14 +80,14 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
 }
 
 #[inline(always)]
-pub unsafe fn quick_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
+pub unsafe fn trivial_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
     let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
     // SAFETY: `size` is valid as the C binding of MPI_Type_size requires of its caller.
     unsafe { give(size, bytes) }
 }
 
 #[inline(always)]
-pub unsafe fn quick_Type_get_extent(
+pub unsafe fn trivial_Type_get_extent(
     datatype: MPI_Datatype,
     lb: *mut MPI_Aint,
     extent: *mut MPI_Aint,
@@ -104,7 +104,7 @@ pub unsafe fn quick_Type_get_extent(
 }
 
 #[inline(always)]
-pub unsafe fn quick_Get_count(
+pub unsafe fn trivial_Get_count(
     status: *const MPI_Status,
     datatype: MPI_Datatype,
     count: *mut c_int,
@@ -124,7 +124,7 @@ pub unsafe fn quick_Get_count(
 }
 
 #[inline(always)]
-pub unsafe fn quick_Test(
+pub unsafe fn trivial_Test(
     request: *mut MPI_Request,
     flag: *mut c_int,
     status: *mut MPI_Status,
@@ -144,13 +144,13 @@ pub unsafe fn quick_Test(
 }
 
 #[inline(always)]
-pub unsafe fn quick_Initialized(flag: *mut c_int) -> bool {
+pub unsafe fn trivial_Initialized(flag: *mut c_int) -> bool {
     // SAFETY: `flag` is valid as the C binding of MPI_Initialized requires of its caller.
     unsafe { give(flag, Some(crate::phase::initialized().into())) }
 }
 
 #[inline(always)]
-pub unsafe fn quick_Finalized(flag: *mut c_int) -> bool {
+pub unsafe fn trivial_Finalized(flag: *mut c_int) -> bool {
     // SAFETY: `flag` is valid as the C binding of MPI_Finalized requires of its caller.
     unsafe { give(flag, Some(crate::phase::finalized().into())) }
 }

@@ -5,7 +5,7 @@ use crate::state::{state, this_rank};
 /// Prints one line with the unfreed windows: printed by rank 0 of each window, and by each rank that has an epoch open there.
 ///
 /// The standard requires all of them to be freed; their memory is released when the process ends all the same.
-pub fn tell() {
+pub fn print() {
     if state().sessions.borrow().iter().next().is_some() {
         // A session that continues may use them.
         return;

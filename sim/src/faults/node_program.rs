@@ -4,7 +4,7 @@
 //! A node whose barrier is not released within the limit reports it, enters no further one and keeps its wire until all agree:
 //! withdrawing alone could complete a barrier in which others wait.
 
-use crate::virtual_time::{Disagreement, Gate, Host, Parameters, Protocol, Random, Time};
+use crate::virtual_time::{Disagreement, Host, NodeBarriers, Parameters, Protocol, Random, Time};
 use barrier_driver::SelfTest;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Plan {
 
 /// The end of a node's program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fate {
+pub enum ProgramOutcome {
     /// All went well.
     Finished,
     /// No node started, because this node complained.
@@ -55,17 +55,17 @@ pub enum Fate {
     },
 }
 
-impl Fate {
+impl ProgramOutcome {
     fn refused(Disagreement { node, sentence }: Disagreement) -> Self {
         Self::Refused { node, sentence }
     }
 }
 
 /// The program.
-pub fn live(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Fate {
-    let mut gate = match Gate::open(host, parameters) {
-        Ok(gate) => gate,
-        Err(refusal) => return Fate::refused(refusal),
+pub fn run_program(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> ProgramOutcome {
+    let mut node_barriers = match NodeBarriers::open(host, parameters) {
+        Ok(node_barriers) => node_barriers,
+        Err(refusal) => return ProgramOutcome::refused(refusal),
     };
     let nanoseconds = |time: Time| Duration::from_nanos(time.ns());
     let test = SelfTest {
@@ -74,14 +74,14 @@ pub fn live(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Fate {
         limit: nanoseconds(plan.limit),
     };
     let late = (0..host.nodes()).rev().take(plan.late_nodes);
-    let tested = gate.self_test(test, late, plan.hold);
+    let tested = node_barriers.self_test(test, late, plan.hold);
     if let Err(refusal) = host.agree(tested) {
-        return Fate::refused(refusal);
+        return ProgramOutcome::refused(refusal);
     }
     if parameters.protocol != Protocol::Toggle
-        && let Err(refusal) = host.agree(gate.begin(Some(plan.limit)))
+        && let Err(refusal) = host.agree(node_barriers.begin(Some(plan.limit)))
     {
-        return Fate::refused(refusal);
+        return ProgramOutcome::refused(refusal);
     }
     let mut random = Random::new(plan.seed, host.node());
     let mut passed = Ok(());
@@ -91,22 +91,22 @@ pub fn live(host: &Host<'_>, plan: &Plan, parameters: &Parameters) -> Fate {
         let late = if last { plan.late } else { Time::ZERO };
         host.compute(plan.compute + plan.spread.scaled(random.unit()) + late);
         host.enter();
-        passed = gate
+        passed = node_barriers
             .enter(number)
-            .and_then(|()| gate.wait(number, Some(plan.limit)));
+            .and_then(|()| node_barriers.wait(number, Some(plan.limit)));
         if passed.is_err() {
             break;
         }
         host.leave();
     }
     let agreed = host.agree(passed);
-    let closed = gate.close();
+    let closed = node_barriers.close();
     match (agreed, closed) {
-        (Err(complaint), _) => Fate::TimedOut {
+        (Err(complaint), _) => ProgramOutcome::TimedOut {
             node: complaint.node,
             sentence: complaint.sentence,
         },
-        (Ok(()), Err(sentence)) => Fate::NotClosed { sentence },
-        (Ok(()), Ok(())) => Fate::Finished,
+        (Ok(()), Err(sentence)) => ProgramOutcome::NotClosed { sentence },
+        (Ok(()), Ok(())) => ProgramOutcome::Finished,
     }
 }
