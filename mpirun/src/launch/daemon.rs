@@ -205,6 +205,7 @@ impl Daemon {
             rustix::buffer::spare_capacity(&mut events),
             Some(&now),
         );
+        self.forget_ranks();
         self.read_maps();
         self.feed.drain();
         if self.unfed > 0 && self.feed.is_empty() {

@@ -442,7 +442,13 @@ impl Ranks {
         self.ranks.get(proc.0)
     }
 
-    /// Forgets the processes of a job that ended well. Returns false while one of them may still have unread data.
+    /// Returns the processes of a job.
+    pub fn of(&self, job: Job) -> impl Iterator<Item = &Rank> {
+        let ranks = self.ranks.iter().map(|(_, rank)| rank);
+        ranks.filter(move |rank| rank.job == job)
+    }
+
+    /// Forgets the processes of a job that has ended. Returns false while one of them may still have unread data.
     pub fn forget(&mut self, job: Job) -> bool {
         let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
         let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
@@ -456,7 +462,7 @@ impl Ranks {
         true
     }
 
-    /// Returns true if processes have been forgotten; all of those had ended well.
+    /// Returns true if processes have been forgotten; none of those was lost.
     pub fn has_forgotten(&self) -> bool {
         self.ranks.has_forgotten()
     }

@@ -47,6 +47,7 @@ use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -99,8 +100,8 @@ struct Supervisor<'a> {
     ranks: Ranks,
     /// The node segment of each job that has ranks on this host; `None` for a job without, or one that was forgotten.
     nodes: Ledger<Option<Node>>,
-    /// Spawned jobs that have ended well and may still have unread data.
-    ended_jobs: Vec<Job>,
+    /// Spawned jobs whose ranks have all ended and may still have unread data.
+    ended_jobs: BTreeSet<Job>,
     links: Vec<Link>,
     feed: Feed,
     pump: input::Pump,
@@ -149,7 +150,7 @@ impl<'a> Supervisor<'a> {
             server: Server::new(stem, plan.slots()),
             ranks: Ranks::default(),
             nodes: Ledger::default(),
-            ended_jobs: Vec::new(),
+            ended_jobs: BTreeSet::new(),
             links: Vec::new(),
             feed: Feed::default(),
             pump: input::Pump::default(),

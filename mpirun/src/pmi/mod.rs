@@ -39,7 +39,7 @@ const VALUE_MAX: usize = 1024;
 pub struct Proc(pub usize);
 
 /// A job: one launch, or one spawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Job(pub usize);
 
 /// An action that the server requests from its caller.
@@ -223,7 +223,7 @@ impl Server {
         self.jobs[job.0].kvs = HashMap::new();
     }
 
-    /// Removes a job whose processes have all ended well and closed their sockets: its number and theirs are not used any more.
+    /// Removes a job whose processes have all ended and closed their sockets: its number and theirs are not used any more.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
         for proc in state.into_iter().flat_map(|state| state.procs) {
@@ -333,13 +333,15 @@ impl Server {
     /// Handles a spawned job that will never connect to its waiting parent. Returns the notice, or `None` if no parent understands it.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
-        let state = &self.jobs[job.0];
+        let state = self.jobs.get(job.0)?;
         let parent = state.parent?;
+        // A parent that has ended may have been forgotten.
+        let is_there = (self.clients.get(parent.0)).is_some_and(|it| it.stage == Stage::Talking);
         let understands = state
             .kvs
             .get(HEARS_FAILURE.as_bytes())
             .is_some_and(|said| said == b"1");
-        if !understands || state.met || self.clients[parent.0].stage != Stage::Talking {
+        if !understands || state.met || !is_there {
             return None;
         }
         let why: String = why.chars().take(LONGEST).collect();

@@ -9,6 +9,18 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::time::Instant;
 
+impl Here {
+    /// Returns true if it lives, or has sent something that was not read yet.
+    fn may_be_heard(&self) -> bool {
+        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
+    }
+}
+
+/// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
+fn forget(ranks: &mut Vec<Here>, has_memory: impl Fn(usize) -> bool) {
+    ranks.retain(|rank| rank.may_be_heard() || has_memory(rank.job));
+}
+
 impl Daemon {
     pub(super) fn signal(&self, signal: Signal) {
         self.leaders()
@@ -104,6 +116,14 @@ impl Daemon {
         }
     }
 
+    /// Removes the ranks of jobs whose memory was released, once their pipes and sockets have been read to the end.
+    pub(super) fn forget_ranks(&mut self) {
+        let nodes = &self.nodes;
+        forget(&mut self.ranks, |job| {
+            nodes.iter().any(|(of, _)| *of == job)
+        });
+    }
+
     /// Reports ranks that have loaded another MPI library.
     pub(super) fn read_maps(&mut self) {
         for (proc, library) in self.loaded.read(Instant::now()) {
@@ -184,5 +204,36 @@ impl Daemon {
             bytes,
         });
         got > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    fn ended(proc: usize, job: usize) -> Here {
+        Here {
+            proc,
+            local_rank: 0,
+            job,
+            pid: 1,
+            alive: false,
+            pmi: None,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    #[test]
+    fn a_rank_is_kept_while_it_may_be_heard_or_its_job_has_memory() {
+        let open = pipe().unwrap().0;
+        let (mut lives, mut writes) = (ended(2, 2), ended(3, 3));
+        lives.alive = true;
+        writes.stdout = Some(open);
+        let mut ranks = vec![ended(0, 0), ended(1, 1), lives, writes];
+        forget(&mut ranks, |job| job == 0);
+        let left: Vec<usize> = ranks.iter().map(|rank| rank.proc).collect();
+        assert_eq!(left, [0, 2, 3]);
     }
 }

@@ -61,7 +61,10 @@ impl Daemon {
                 stderr: Some(rank.stderr),
             });
         }
-        self.nodes.push((order.job, node));
+        // A job without ranks here never ends here, and its memory would stay.
+        if self.ranks.iter().any(|rank| rank.job == order.job) {
+            self.nodes.push((order.job, node));
+        }
         outcome.map_err(told)
     }
 }

@@ -6,9 +6,9 @@ use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::term_signals;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
-use super::deferred_cause::Failure;
 use super::lifecycle::Due;
-use crate::pmi::Proc;
+use super::deferred_cause::Failure;
+use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
 
 impl Supervisor<'_> {
@@ -74,12 +74,18 @@ impl Supervisor<'_> {
         };
         rank.alive = false;
         self.unserved.is_settled(proc);
-        if rank.is_dismissed {
-            return self.give_back(proc);
-        }
         let job = rank.job;
+        if !rank.is_dismissed {
+            self.judge_end(proc, job, ended, failed);
+        }
+        self.give_back(job);
+    }
+
+    /// Decides whether the end of a rank is a failure, and reports it.
+    fn judge_end(&mut self, proc: Proc, job: Job, ended: Ended, failed: Option<FailedStart>) {
         if let Some(report) = failed {
-            let (program, rank) = (rank.program.clone(), rank.rank);
+            let started = self.ranks.get(proc);
+            let (rank, program) = started.map_or((0, ""), |rank| (rank.rank, &*rank.program));
             let said = format!("rank {rank} ({program}) could not be started: {report}");
             if self.fail_spawn(job, &said) {
                 return;
@@ -102,17 +108,14 @@ impl Supervisor<'_> {
             };
             let said = format!("{} {cause}", self.name_of(proc));
             if self.fail_spawn(job, &said) {
-                return self.give_back(proc);
+                return;
             }
         }
         match ended {
             Ended::Exited(0) if !initialized && is_awaited => {
                 self.fail(proc, Cause::NotInitializedChild, 1);
             }
-            Ended::Exited(0) if !initialized || finalized => {
-                self.find_abandoned();
-                self.give_back(proc);
-            }
+            Ended::Exited(0) if !initialized || finalized => self.find_abandoned(),
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize no rank depends on it: its exit code counts, and the others go on.
             _ if finalized => {
@@ -125,29 +128,32 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Queues a spawned job that has ended well to be forgotten: a program may spawn for days.
-    fn give_back(&mut self, proc: Proc) {
-        let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
-            return;
-        };
-        let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
-        if job.0 > 0 && !self.plan.needs_event_rings() && of_job.all(|(_, rank)| !rank.alive) {
-            if let Some(node) = self.nodes.get_mut(job.0) {
-                *node = None;
-            }
-            self.server.forget_values(job);
-            // Output of other hosts may arrive after the report of an end, and losses are listed when all ranks have ended.
-            let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
-            if of_job.all(|(_, rank)| rank.here && rank.lost.is_none()) {
-                self.ended_jobs.push(job);
-            }
+    /// Queues a spawned job whose ranks have all ended to be forgotten: a program may spawn for days.
+    pub(super) fn give_back(&mut self, job: Job) {
+        let mut of_job = self.ranks.of(job).peekable();
+        let is_over = of_job.peek().is_some() && of_job.all(|rank| !rank.alive);
+        if job.0 > 0 && !self.plan.needs_event_rings() && is_over {
+            self.ended_jobs.insert(job);
         }
     }
 
-    /// Forgets spawned jobs that have ended well, once their pipes and sockets have been read to the end.
+    /// Releases the memory of spawned jobs whose ranks have all ended, and forgets such a job once the pipes and sockets of its
+    /// ranks have been read to the end, on whichever host.
     pub(super) fn forget_jobs(&mut self) {
+        // The sentence about a failure that is held back names the rank and its last call.
+        if self.deferred_cause.is_there() {
+            return;
+        }
         let (ranks, nodes, server) = (&mut self.ranks, &mut self.nodes, &mut self.server);
         self.ended_jobs.retain(|&job| {
+            if let Some(node) = nodes.get_mut(job.0) {
+                *node = None;
+            }
+            server.forget_values(job);
+            // Losses are listed when all ranks of all jobs have ended.
+            if ranks.of(job).any(|rank| rank.lost.is_some()) {
+                return false;
+            }
             let forgotten = ranks.forget(job);
             if forgotten {
                 nodes.remove(job.0);

@@ -1,7 +1,8 @@
 //! The supervisor's links to other hosts: reaching them, sending them orders, and handling their reports.
 
 use super::super::ending::Cause;
-use super::super::link::{self, Link, Received};
+use super::super::link::{self, Received, Link};
+use super::super::ranks::Rank;
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
 use super::{Supervisor, Watch, watch, watch_writable};
@@ -9,6 +10,7 @@ use crate::launch::sys::{FailedStart, FailedStep};
 use crate::pmi::{Job, Proc};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Instant;
 
@@ -122,25 +124,17 @@ impl Supervisor<'_> {
                 }
             }
             FromDaemon::NotStarted { job, why, code } => {
-                let on = self.host_name(host);
-                for rank in self.ranks.iter_mut() {
-                    if rank.host == host && rank.job.0 == job && rank.pid == 0 {
-                        rank.alive = false;
-                        rank.pmi = None;
+                let job = Job(job);
+                self.never_began(job, host);
+                let is_dismissed = self.ranks.of(job).any(|rank| rank.is_dismissed);
+                let said = format!("on {}: {why}", self.host_name(host));
+                if !is_dismissed && !self.fail_spawn(job, &said) {
+                    if self.is_running() {
+                        self.say(&said);
                     }
+                    self.end(code, libc::SIGTERM);
                 }
-                let is_dismissed = self
-                    .ranks
-                    .iter()
-                    .any(|(_, rank)| rank.job.0 == job && rank.is_dismissed);
-                let said = format!("on {on}: {why}");
-                if is_dismissed || self.fail_spawn(Job(job), &said) {
-                    return;
-                }
-                if self.is_running() {
-                    self.say(&said);
-                }
-                self.end(code, libc::SIGTERM);
+                self.give_back(job);
             }
             FromDaemon::Pmi { proc, bytes } => {
                 let proc = Proc(proc);
@@ -210,7 +204,7 @@ impl Supervisor<'_> {
     }
 
     /// Returns a rank if it runs on the host that reports about it.
-    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut super::super::ranks::Rank> {
+    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut Rank> {
         self.ranks
             .get_mut(proc)
             .filter(|rank| rank.host == host && !rank.here)
@@ -225,17 +219,42 @@ impl Supervisor<'_> {
         else {
             return;
         };
-        let stream = match stderr {
+        let slot = match stderr {
             true => &mut rank.stderr,
             false => &mut rank.stdout,
         };
-        if let Some(stream) = stream {
+        if let Some(stream) = slot {
             let sink = outputs.sink(stream.to);
             match bytes.is_empty() {
-                true => stream.flush(sink),
+                true => {
+                    stream.flush(sink);
+                    *slot = None;
+                }
                 false => stream.take(bytes, sink),
             }
         }
+    }
+
+    /// The ranks of a job that were to start on `host` will never run.
+    pub(super) fn never_began(&mut self, job: Job, host: u32) {
+        let ranks = self.ranks.iter();
+        let never = |rank: &Rank| rank.host == host && rank.job == job && rank.pid == 0;
+        let never: Vec<Proc> = ranks
+            .filter(|(_, rank)| never(rank))
+            .map(|(proc, _)| proc)
+            .collect();
+        for proc in never {
+            self.is_gone(proc);
+        }
+    }
+
+    /// Nothing more arrives of a rank whose end was not reported.
+    fn is_gone(&mut self, proc: Proc) {
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.alive = false;
+            rank.pmi = None;
+        }
+        self.end_streams(proc);
     }
 
     fn lose_link(&mut self, number: usize, why: &str) {
@@ -256,15 +275,25 @@ impl Supervisor<'_> {
             .filter(|(_, rank)| rank.alive && !rank.here && hosts.contains(&rank.host))
             .map(|(proc, _)| proc)
             .collect();
-        for &proc in &lost {
-            if let Some(rank) = self.ranks.get_mut(proc) {
-                rank.alive = false;
-                rank.pmi = None;
-            }
-        }
+        // Ranks that have ended may have left a pipe to a process that is lost with the host.
+        let silent: Vec<Proc> = (self.ranks.iter())
+            .filter(|(_, rank)| !rank.here && hosts.contains(&rank.host))
+            .map(|(proc, _)| proc)
+            .collect();
+        silent.into_iter().for_each(|proc| self.is_gone(proc));
         if self.plan.tolerates_deaths && self.were_reached(&lost) {
             return self.lose_with_hosts(hosts, &lost, why);
         }
+        self.fail_with_hosts(&lost, why);
+        let jobs: BTreeSet<Job> = (lost.iter())
+            .filter_map(|&proc| self.ranks.get(proc))
+            .map(|rank| rank.job)
+            .collect();
+        jobs.into_iter().for_each(|job| self.give_back(job));
+    }
+
+    /// Ranks are lost with their hosts, and their job does not survive that.
+    fn fail_with_hosts(&mut self, lost: &[Proc], why: &str) {
         if let Some(&first) = lost.first() {
             let host = self.ranks.get(first).map_or(0, |rank| rank.host);
             let cause = Cause::HostLost {

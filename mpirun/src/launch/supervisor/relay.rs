@@ -41,6 +41,18 @@ impl Supervisor<'_> {
         !over
     }
 
+    /// Ends the streams of a rank of which nothing more arrives; its incomplete lines are printed.
+    pub(super) fn end_streams(&mut self, proc: Proc) {
+        let Some(rank) = self.ranks.get_mut(proc) else {
+            return;
+        };
+        for slot in [&mut rank.stdout, &mut rank.stderr] {
+            if let Some(mut stream) = slot.take() {
+                stream.flush(self.outputs.sink(stream.to));
+            }
+        }
+    }
+
     pub(super) fn say(&mut self, text: &str) {
         if !self.plan.quiet {
             self.outputs.say(text);

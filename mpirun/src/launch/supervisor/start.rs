@@ -127,14 +127,7 @@ impl Supervisor<'_> {
             }
             if outcome.is_err() {
                 // A rank that was not started never ends.
-                for rank in order.ranks_on(here) {
-                    let proc = Proc(order.first + rank as usize);
-                    if let Some(rank) = self.ranks.get_mut(proc)
-                        && rank.pid == 0
-                    {
-                        rank.alive = false;
-                    }
-                }
+                self.never_began(job, here);
             }
         }
         self.nodes.push(node);
@@ -307,6 +300,7 @@ impl Supervisor<'_> {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
                 // A partly started job is ended.
                 self.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
+                self.give_back(Job(next));
                 error.to_string()
             }),
             Err(why) => Err(why),
