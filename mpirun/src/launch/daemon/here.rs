@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::time::Instant;
 
-impl Here {
+impl LocalRank {
     /// Returns true if it lives, or has sent something that was not read yet.
     fn may_be_heard(&self) -> bool {
         self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
@@ -17,7 +17,7 @@ impl Here {
 }
 
 /// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
-fn forget(ranks: &mut Vec<Here>, has_memory: impl Fn(usize) -> bool) {
+fn forget(ranks: &mut Vec<LocalRank>, has_memory: impl Fn(usize) -> bool) {
     ranks.retain(|rank| rank.may_be_heard() || has_memory(rank.job));
 }
 
@@ -212,8 +212,8 @@ mod tests {
     use super::*;
     use rustix::pipe::pipe;
 
-    fn ended(proc: usize, job: usize) -> Here {
-        Here {
+    fn ended(proc: usize, job: usize) -> LocalRank {
+        LocalRank {
             proc,
             local_rank: 0,
             job,
