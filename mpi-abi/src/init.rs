@@ -33,7 +33,7 @@ use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
 use mpi_core::pml::Config;
-use mpi_core::rte::{self, RteModex, Env, Rte};
+use mpi_core::rte::{self, Env, Rte, RteModex};
 use mpi_core::{Engine, RunObserver};
 use std::ffi::c_int;
 use std::fmt::Display;

@@ -6,8 +6,8 @@ use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::term_signals;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
-use super::lifecycle::Due;
 use super::deferred_cause::Failure;
+use super::lifecycle::Due;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
 

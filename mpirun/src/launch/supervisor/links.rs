@@ -1,7 +1,7 @@
 //! The supervisor's links to other hosts: reaching them, sending them orders, and handling their reports.
 
 use super::super::ending::Cause;
-use super::super::link::{self, Received, Link};
+use super::super::link::{self, Link, Received};
 use super::super::ranks::Rank;
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
