@@ -21,8 +21,6 @@ fn main() -> Result<(), String> {
     write(&out.join("bodies.rs"), &text)?;
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libmpifort_abi.so.1");
     // Sentinels of the program replace those of the library, so the library must not bind its own symbols.
-    // A function that the MPI library lacks is an error when it is called, not when the program starts.
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-z,lazy");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--enable-new-dtags,-rpath,$ORIGIN");
     needed(&out)?;
     unwinder::need_only_libc()

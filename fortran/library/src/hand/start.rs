@@ -1,4 +1,4 @@
-//! Initialization, and what the C library must know of the Fortran compiler before it.
+//! Initialization, and what the C library must know of the Fortran compiler.
 
 use crate::bodies::{Calls, Pmpi, Ptr};
 use crate::convert;
@@ -19,14 +19,47 @@ const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
     (c"mpi_double_precision_size", c"8"),
 ];
 
-/// Tells the C library about the compiler, once. The first layer that does so wins, so an error is none.
-unsafe fn greet() {
+/// Tells the C library about the compiler, once and unless another layer has done so.
+///
+/// It is done after initialization: the standard allows it before, but MPICH 5.0 ends the process then.
+unsafe fn greet(initialized: i32) -> i32 {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| unsafe {
-        let (yes, no) = convert::logical_values();
-        let (yes, no) = (&raw const yes, &raw const no);
-        Pmpi::MPI_Abi_set_fortran_booleans(4, yes.cast_mut().cast(), no.cast_mut().cast());
-        let mut info: Ptr = null_mut();
+    if initialized == 0 {
+        ONCE.call_once(|| unsafe {
+            set_booleans();
+            set_sizes();
+        });
+    }
+    initialized
+}
+
+unsafe fn set_booleans() {
+    let (yes, no) = convert::logical_values();
+    let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
+    unsafe {
+        let results = (&raw mut there, &raw mut not);
+        Pmpi::MPI_Abi_get_fortran_booleans(
+            4,
+            results.0.cast(),
+            results.1.cast(),
+            (&raw mut is_set).cast(),
+        );
+        if is_set == 0 {
+            let (yes, no) = (&raw const yes, &raw const no);
+            Pmpi::MPI_Abi_set_fortran_booleans(4, yes.cast_mut().cast(), no.cast_mut().cast());
+        }
+    }
+}
+
+unsafe fn set_sizes() {
+    const NO_INFO: usize = 304;
+    let mut info: Ptr = null_mut();
+    unsafe {
+        Pmpi::MPI_Abi_get_fortran_info((&raw mut info).cast());
+        if !info.is_null() && info as usize != NO_INFO {
+            Pmpi::MPI_Info_free((&raw mut info).cast());
+            return;
+        }
         if Pmpi::MPI_Info_create((&raw mut info).cast()) == 0 {
             for (key, value) in SIZES {
                 Pmpi::MPI_Info_set(info, key.as_ptr() as Ptr, value.as_ptr() as Ptr);
@@ -34,20 +67,21 @@ unsafe fn greet() {
             Pmpi::MPI_Abi_set_fortran_info(info);
             Pmpi::MPI_Info_free((&raw mut info).cast());
         }
-    });
+    }
 }
 
 pub unsafe fn init<C: Calls>() -> i32 {
-    unsafe {
-        greet();
-        C::MPI_Init(null_mut(), null_mut())
-    }
+    unsafe { greet(C::MPI_Init(null_mut(), null_mut())) }
 }
 
 pub unsafe fn init_thread<C: Calls>(required: *mut i32, provided: *mut i32) -> i32 {
     unsafe {
-        greet();
-        C::MPI_Init_thread(null_mut(), null_mut(), *required, provided.cast())
+        greet(C::MPI_Init_thread(
+            null_mut(),
+            null_mut(),
+            *required,
+            provided.cast(),
+        ))
     }
 }
 
@@ -57,7 +91,6 @@ pub unsafe fn session_init<C: Calls>(
     session: *mut i32,
 ) -> i32 {
     unsafe {
-        greet();
         let mut made: Ptr = null_mut();
         let outcome = C::MPI_Session_init(
             input::<handle::Info>(info),
@@ -65,7 +98,7 @@ pub unsafe fn session_init<C: Calls>(
             (&raw mut made).cast(),
         );
         output::<handle::Session>(session, made);
-        outcome
+        greet(outcome)
     }
 }
 
