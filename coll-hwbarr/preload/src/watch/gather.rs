@@ -188,10 +188,7 @@ pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
             _ => receive(&wire, rank)?,
         };
         if let Some(clock) = clocks.get(host) {
-            tape
-                .events
-                .iter_mut()
-                .for_each(|event| clock.set(event));
+            tape.events.iter_mut().for_each(|event| clock.set(event));
         }
         trace.lanes.push(Lane {
             job: 0,

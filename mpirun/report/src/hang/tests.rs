@@ -115,7 +115,7 @@ fn crossed_sends_are_a_circle() {
 }
 
 #[test]
-fn a_longer_circle_is_told_once_and_who_waits_for_it_is_not_in_it() {
+fn a_longer_circle_is_reported_once_without_the_ranks_that_wait_for_it() {
     let ranks = vec![
         receives(0, 1, 1),
         receives(1, 2, 1),
@@ -149,7 +149,7 @@ fn a_rank_that_computes_or_has_left_is_the_culprit() {
 }
 
 #[test]
-fn a_mismatch_is_named_with_who_calls_what() {
+fn a_mismatch_is_named_with_the_call_of_each_rank() {
     let ranks = vec![
         meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
         meets(1, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
@@ -160,7 +160,7 @@ fn a_mismatch_is_named_with_who_calls_what() {
 }
 
 #[test]
-fn who_has_not_come_is_not_said_to_be_missed_in_what_only_some_call() {
+fn ranks_outside_an_operation_of_some_members_are_not_reported_as_missing() {
     let ranks = vec![
         meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
         idle(1),
@@ -170,7 +170,7 @@ fn who_has_not_come_is_not_said_to_be_missed_in_what_only_some_call() {
 }
 
 #[test]
-fn members_that_have_not_come_are_named_with_what_they_do() {
+fn missing_members_are_named_with_their_activity() {
     let ranks = vec![
         meets(0, "MPI_Barrier", 12),
         idle(1),
@@ -181,7 +181,7 @@ fn members_that_have_not_come_are_named_with_what_they_do() {
 }
 
 #[test]
-fn what_several_ranks_do_is_told_of_several() {
+fn the_activity_of_several_ranks_is_reported_in_the_plural() {
     let before = |rank| {
         with(idle(rank), |snapshot| {
             snapshot.stage = Stage::Before;
@@ -204,7 +204,7 @@ fn what_several_ranks_do_is_told_of_several() {
 }
 
 #[test]
-fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
+fn a_wildcard_receive_is_stuck_only_if_no_rank_can_proceed() {
     let any = || {
         let (comm, tag) = (Comm::WORLD, None);
         calls(0, "MPI_Recv", Waiting::RecvAny { comm, tag })
@@ -269,7 +269,7 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
 
 /// Ranks 1 to 3 expect more than rank 0 has sent, so they wait indefinitely.
 #[test]
-fn an_operation_that_does_not_end_though_all_have_come_is_told() {
+fn an_operation_that_does_not_end_although_all_have_entered_is_reported() {
     let mut ranks: Vec<Seen> = (1..4)
         .map(|rank| meets(rank, "MPI_Scatter from rank 0 of 40 bytes", 1))
         .collect();
@@ -289,7 +289,7 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
 
 /// Members of a barrier have no lengths, so these cannot differ.
 #[test]
-fn of_a_barrier_that_does_not_end_no_lengths_are_told() {
+fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());
     let sentence = ": a rank may be stopped in it";
     assert!(told.contains(sentence), "{told}");
@@ -348,7 +348,7 @@ fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {
 }
 
 #[test]
-fn who_holds_a_lock_and_makes_no_call_has_been_outside_for_as_long_as_the_others_wait() {
+fn a_lock_holder_without_calls_has_been_outside_as_long_as_the_others_wait() {
     let text = Report::of(0, vec![idle(0), locks(1, 2, 4), idle(2)]).to_string();
     let line = "rank 1 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 2 of the job, which has been outside MPI for 31 s";
     assert!(text.contains(line), "{text}");

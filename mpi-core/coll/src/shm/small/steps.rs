@@ -197,7 +197,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         outcome.map(|()| true)
     }
 
-    /// Shows the result of an operation to all ranks.
+    /// Publishes the result of an operation to all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
         self.fill(Place::Result, result);
         self.conclude_empty();
