@@ -9,6 +9,8 @@ use xtask::test::NEED_MORE;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/heads.rs"]
+mod heads;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -79,7 +81,7 @@ const RENAMED: &[&str] = &[
 ];
 
 #[test]
-fn private_words_do_not_come_back() {
+fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
         // The benchmark has an actual pace.
