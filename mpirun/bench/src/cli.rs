@@ -47,7 +47,7 @@ pub struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
     pub max_seconds: Duration,
 
-    /// Time for which all ranks compute before the first row, because cores that were idle are slow at first; 0 is none
+    /// All ranks are kept busy for so long before the first row, because cores that were idle are slow at first; 0 for not at all
     #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length)]
     pub settle: Duration,
 

@@ -110,7 +110,7 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
             .poll(&mut Context::from_waker(Waker::noop()))
         {
             Poll::Ready(outcome) => outcome,
-            // The operation also waits for other events, such as a message.
+            // It also waits for something else, such as a message.
             Poll::Pending => comm.engine().block_on(operation),
         }
     })

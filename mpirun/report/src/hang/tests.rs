@@ -115,7 +115,7 @@ fn crossed_sends_are_a_circle() {
 }
 
 #[test]
-fn a_longer_circle_is_reported_once_without_the_ranks_that_wait_for_it() {
+fn a_longer_circle_is_told_once_and_who_waits_for_it_is_not_in_it() {
     let ranks = vec![
         receives(0, 1, 1),
         receives(1, 2, 1),
@@ -149,7 +149,7 @@ fn a_rank_that_computes_or_has_left_is_the_culprit() {
 }
 
 #[test]
-fn a_mismatch_is_named_with_the_call_of_each_rank() {
+fn a_mismatch_is_named_with_who_calls_what() {
     let ranks = vec![
         meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
         meets(1, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
@@ -160,7 +160,7 @@ fn a_mismatch_is_named_with_the_call_of_each_rank() {
 }
 
 #[test]
-fn ranks_outside_an_operation_of_some_members_are_not_reported_as_missing() {
+fn who_has_not_come_is_not_said_to_be_missed_in_what_only_some_call() {
     let ranks = vec![
         meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
         idle(1),
@@ -170,7 +170,7 @@ fn ranks_outside_an_operation_of_some_members_are_not_reported_as_missing() {
 }
 
 #[test]
-fn missing_members_are_named_with_their_activity() {
+fn members_that_have_not_come_are_named_with_what_they_do() {
     let ranks = vec![
         meets(0, "MPI_Barrier", 12),
         idle(1),
@@ -181,7 +181,7 @@ fn missing_members_are_named_with_their_activity() {
 }
 
 #[test]
-fn the_activity_of_several_ranks_is_reported_in_the_plural() {
+fn what_several_ranks_do_is_told_of_several() {
     let before = |rank| {
         with(idle(rank), |snapshot| {
             snapshot.stage = Stage::Before;
@@ -204,7 +204,7 @@ fn the_activity_of_several_ranks_is_reported_in_the_plural() {
 }
 
 #[test]
-fn a_wildcard_receive_is_stuck_only_if_no_rank_can_proceed() {
+fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
     let any = || {
         let (comm, tag) = (Comm::WORLD, None);
         calls(0, "MPI_Recv", Waiting::RecvAny { comm, tag })
@@ -269,7 +269,7 @@ fn tools_get_kind_ranks_and_sentence_of_each_finding() {
 
 /// Ranks 1 to 3 expect more than rank 0 has sent, so they wait indefinitely.
 #[test]
-fn an_operation_that_does_not_end_although_all_have_entered_is_reported() {
+fn an_operation_that_does_not_end_though_all_have_come_is_told() {
     let mut ranks: Vec<Seen> = (1..4)
         .map(|rank| meets(rank, "MPI_Scatter from rank 0 of 40 bytes", 1))
         .collect();

@@ -10,22 +10,22 @@ use sim::words::counted;
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cures")]
 pub struct Cures {
-    /// Number of consecutive samples that must agree at the board before a wire's level counts, 1 to 256.
+    /// So many samples in a row have to agree at the board before a wire's level counts, 1 to 256.
     #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 1)]
     filter: u16,
-    /// Number of reads of the port that must agree on a release.
+    /// So many reads of the port have to agree on a release.
     #[arg(long, value_name = "READS", value_parser = clap::value_parser!(u8).range(1..=64), default_value_t = 1)]
     reads: u8,
     /// The way through a barrier: toggle, or returning, returning:low or returning:high, which goes back to rest.
     #[arg(long, value_name = "HOW", default_value = "toggle")]
     protocol: Protocol,
-    /// Level to which resistors pull undriven wires: up or down; without it they float.
+    /// Where resistors pull wires that nobody drives: up or down; without it they float.
     #[arg(long, value_name = "WHERE", value_parser = pulled)]
     pull: Option<bool>,
-    /// A board of version 2; the nodes pass barriers on this number of channels in turn, 1 to 5.
+    /// A board of version 2, with so many channels that the nodes pass in turn, 1 to 5.
     #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u8).range(1..=5))]
     channels: Option<u8>,
-    /// Number of leaf boards below one root board; --nodes is then the number of each leaf board.
+    /// So many boards below one that leads to all nodes; --nodes is then the number of each.
     #[arg(long, value_name = "BOARDS", value_parser = clap::value_parser!(u16).range(1..=3600), default_value_t = 1, conflicts_with = "channels")]
     boards: u16,
     /// Metres of cable between two boards, at 5 ns each.
@@ -137,7 +137,7 @@ pub struct Hardware {
     /// The clock of the barrier, in MHz.
     #[arg(long, value_name = "MHZ", default_value_t = fpga_model::CLOCK_HZ as f64 / 1e6)]
     clock: f64,
-    /// Seed of the random numbers; the same seed gives the same run, to the bit.
+    /// Which of the possible random runs; the same seed gives the same run, to the bit.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]

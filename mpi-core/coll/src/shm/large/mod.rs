@@ -225,7 +225,7 @@ impl<W: Waits> Turn<'_, W> {
         self.cells.spot(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
-    /// Publishes the address of this rank's data to the others.
+    /// Shows the address of this rank's data to the others.
     async fn show(&self, number: u64, at: u64) {
         self.place(number, at).await;
         self.members.ring_all();

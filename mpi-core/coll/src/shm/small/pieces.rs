@@ -232,7 +232,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         })
     }
 
-    /// Publishes the partial result to the next rank, if there is one, and ends this rank's operation.
+    /// Shows the partial result to the next rank, if there is one, and ends this rank's operation.
     async fn pass_on(&self, sum: &impl Given) {
         let next = self.me() + 1;
         if next < self.members.count() {
@@ -242,7 +242,7 @@ impl<W: Waits> Placed<'_, '_, W> {
         self.cells.end(self.members, self.number);
     }
 
-    /// Publishes the bytes `piece` of this rank's data for all others, or side by side those for each.
+    /// Shows the bytes `piece` of this rank's data for all others, or side by side those for each.
     async fn show_piece(&self, call: &Call, piece: Range<usize>) {
         let (count, piece) = (self.members.count(), &piece);
         let row = |send: &SendBuf| {
