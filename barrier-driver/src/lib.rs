@@ -102,7 +102,7 @@ mod toggle;
 mod wait_async;
 
 #[cfg(feature = "std")]
-pub use agree::{Dissent, same_level};
+pub use agree::{LevelMismatch, same_level};
 pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use eureka::{Eureka, EurekaError, Found};

@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_it_is_called_by_says_the_language() {
+    fn the_name_it_is_called_by_selects_the_language() {
         for (called, language) in [
             ("mpicc", Language::C),
             ("/opt/p/bin/mpicxx", Language::Cxx),

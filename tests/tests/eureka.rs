@@ -77,7 +77,7 @@ fn ranks_read_it_over_a_served_line() {
         let address: Address = server.address.parse().expect("an address");
         let mut observer = BoardObserver::connect(&address).expect("served");
         // The last round was open at the end, and no rank had raised the line in it.
-        let line = observer.hear().expect("served").expect("a line");
+        let line = observer.eureka_line().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
         assert!(observer.look().expect("served").board.releases > 20);
     }

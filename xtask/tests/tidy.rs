@@ -9,6 +9,8 @@ use xtask::test::NEED_MORE;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/heads.rs"]
+mod heads;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -70,16 +72,50 @@ const REPLACED: &[(&str, &str)] = &[
     ("Gallery", "Inspection"),
     ("is_crowded", "is_oversubscribed"),
     ("is_costly", "poll_is_syscall"),
+    ("Stillness", "HangDetector"),
+    ("HeldCause", "DeferredCause"),
+    ("Giant", "GlobalLock"),
+    ("tell_on", "set_state_page"),
+    ("Desk", "ArrivalSlots"),
+    ("Onlooker", "BoardObserver"),
+    ("Lookout", "BoardReader"),
+    ("befall", "inject"),
+    ("Misheard", "ReplyError"),
+    ("Dissent", "LevelMismatch"),
 ];
 
 /// Names of source files that told a reader of the field nothing.
 const RENAMED: &[&str] = &[
-    "pace", "follow", "bound", "landing", "stash", "retract", "astray", "lobby", "farewell",
-    "outpost", "glimpse", "parley", "spoilt", "cx", "misspelt", "gallery", "bell", "ear",
+    "pace",
+    "follow",
+    "bound",
+    "landing",
+    "stash",
+    "retract",
+    "astray",
+    "lobby",
+    "farewell",
+    "outpost",
+    "glimpse",
+    "parley",
+    "spoilt",
+    "cx",
+    "misspelt",
+    "gallery",
+    "bell",
+    "ear",
+    "course",
+    "stillness",
+    "held_cause",
+    "theirs",
+    "witness",
+    "attendance",
+    "unseen",
+    "unfreed",
 ];
 
 #[test]
-fn private_words_do_not_come_back() {
+fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
         // The benchmark has an actual pace.

@@ -53,7 +53,7 @@ fn said(version: &str, path: Option<&Path>, found: usize) -> String {
     let name = path.map_or("libmpi_abi.so.1".into(), |path| path.to_string_lossy());
     let _ = write!(
         said,
-        "{name} ({version}) has numbers of a draft of the standard ABI: its MPI_ERRORS_RETURN is {found:#x}, that of MPI 5.0 is \
+        "{name} ({version}) has constants of a draft of the standard ABI: its MPI_ERRORS_RETURN is {found:#x}, that of MPI 5.0 is \
          {ERRORS_RETURN:#x}. Error handlers, MPI_SEEK_SET and some attributes mean something else there"
     );
     let own = path
@@ -74,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_draft_is_told_with_its_file_and_the_way_around_it() {
+    fn a_draft_is_reported_with_its_file_and_the_workaround() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("libmpi_abi.so.1");
         let told = said("Some MPI 1.2\nof a day", Some(&file), 0x142);
         assert!(
-            told.contains("(Some MPI 1.2) has numbers of a draft"),
+            told.contains("(Some MPI 1.2) has constants of a draft"),
             "{told}"
         );
         assert!(told.contains("0x142") && !told.contains("--on"), "{told}");

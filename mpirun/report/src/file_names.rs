@@ -1,4 +1,4 @@
-//! The names of a rank's files, which the event tape stores in pieces.
+//! The names of a rank's files, which an event ring stores in pieces.
 
 use mpi_base::node::{Event, EventKind};
 use std::collections::BTreeMap;

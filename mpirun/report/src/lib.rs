@@ -1,4 +1,4 @@
-//! Reports for people and tools from state pages and event tapes: pure, so that launchers and libraries share them.
+//! Reports for people and tools from state pages and event rings: pure, so that launchers and libraries share them.
 //!
 //! `mpirun` uses it for its own jobs; the library that is preloaded into programs of other MPI libraries uses it in the ranks
 //! themselves. Nothing here runs programs, sends, or reads memory of other processes.
@@ -7,8 +7,8 @@
 //! |---|---|
 //! | [`rank_snapshot`] | the state of a rank at one moment |
 //! | [`hang`] | which rank waits for which, in words |
-//! | [`trace`] | the tapes of all ranks as one file |
-//! | [`file_names`] | the names of files on a tape |
+//! | [`trace`] | the event rings of all ranks as one file |
+//! | [`file_names`] | the names of files in the event ring |
 #![forbid(unsafe_code)]
 
 pub mod file_names;

@@ -33,7 +33,7 @@ fn value<'a>(plan: &'a Plan, name: &str) -> Option<&'a OsStr> {
 }
 
 #[test]
-fn every_way_to_say_the_number_is_understood() {
+fn every_spelling_of_the_number_is_understood() {
     for form in [
         "-n 4", "-np 4", "--np 4", "-c 4", "-n4", "--n 4", "--np=4", "-np=4",
     ] {
@@ -218,7 +218,7 @@ fn a_hostfile_gives_slots_and_a_list_chooses_from_it() {
 }
 
 #[test]
-fn binding_is_said_in_the_words_of_the_peers() {
+fn binding_takes_the_words_of_open_mpi_and_mpich() {
     let binding = |line: &str| parsed(line).unwrap().binding;
     assert_eq!(binding("--bind-to socket prog").to, Some(Unit::Package));
     assert_eq!(
@@ -507,7 +507,7 @@ fn a_report_that_could_not_be_written_is_refused_before_the_job() {
 }
 
 #[test]
-fn the_first_help_fits_a_screen_and_topics_tell_the_rest() {
+fn the_first_help_fits_a_screen_and_topics_have_the_rest() {
     let answer = |line: &str| match parsed(line) {
         Err(CliError::Answer(text)) => text,
         other => panic!("{line}: {other:?}"),
@@ -597,7 +597,7 @@ fn behind_the_program_bash_offers_files_until_a_colon() {
 }
 
 #[test]
-fn mistakes_are_told_in_sentences() {
+fn mistakes_are_answered_in_sentences() {
     let mut said = String::new();
     for line in [
         "",

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_said_with_what_does() {
+    fn an_unknown_name_is_reported_with_the_known_ones() {
         let error = asked(&["--param", "btk"], &Params::default())
             .unwrap_err()
             .to_string();

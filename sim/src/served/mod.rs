@@ -60,7 +60,7 @@
 //!   so a dead node neither arrives nor, by a reboot, arrives early; its wire to the eureka line falls, while the line
 //!   stays high until the release if the node had raised it; the server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
-//! * A stopped server keeps its connections and answers nothing. A client with a limit (`notice_within`) sends a
+//! * A stopped server keeps its connections and answers nothing. A client with a limit (`detect_loss_within`) sends a
 //!   `Look` after a quarter of it without data, and reports the server as lost when half of it has passed without an answer.
 //! * A client whose connection is lost fails at every later access and does not reconnect by itself:
 //!   between two connections the barrier would have lost its arrival, and only the program knows what that means.
@@ -82,6 +82,8 @@
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |
 //! | `lines` | a node's lines of version 2 |
+//! | `notice` | notices for the log |
+//! | `error` | errors of a client |
 
 mod address;
 mod board;

@@ -64,7 +64,7 @@ impl fmt::Display for TestError {
             Self::Dependencies(error) => error.fmt(f),
             Self::Failed(error) => error.fmt(f),
             Self::NoSuites => f.write_str(
-                "cargo test --workspace --no-run has told of no test program, so nothing was tested",
+                "cargo test --workspace --no-run has reported no test program, so nothing was tested",
             ),
             Self::Suites(sentences) => write!(
                 f,

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn test_programs_are_told_from_other_programs_and_put_into_their_lanes() {
+    fn test_programs_are_distinguished_from_other_programs_and_put_into_their_lanes() {
         let messages = [
             line("tests", "plugin", true),
             line("hdl", "proofs", true),
@@ -411,7 +411,7 @@ mod tests {
     };
 
     #[test]
-    fn what_a_program_says_is_kept_and_its_failure_told() {
+    fn the_output_of_a_program_is_kept_and_its_failure_reported() {
         let suite = |program: &str| Suite::of(program, &Command::new(program));
         let how = Running {
             environment: &[("LANE", OsStr::new("two"))],

@@ -174,14 +174,14 @@ fn wire(wire: u32, entered: u64, released: u64) {
 }
 
 /// Watching has ended; `MPI_Finalize` runs until this is dropped.
-pub struct Ending(Option<(&'static Watch, u16)>);
+pub struct CallEnd(Option<(&'static Watch, u16)>);
 
 /// Ends watching before the finalising call with this number.
 #[allow(unsafe_code)]
-pub fn finish(call: u16) -> Ending {
+pub fn finish(call: u16) -> CallEnd {
     // SAFETY: null, or a pointer that `start` leaked; it is never freed.
     let Some(watch) = (unsafe { WATCH.swap(null_mut(), AcqRel).as_ref() }) else {
-        return Ending(None);
+        return CallEnd(None);
     };
     let began = now();
     watch.enters(call);
@@ -195,10 +195,10 @@ pub fn finish(call: u16) -> Ending {
         }
     }
     watch.close();
-    Ending(Some((watch, call)))
+    CallEnd(Some((watch, call)))
 }
 
-impl Drop for Ending {
+impl Drop for CallEnd {
     fn drop(&mut self) {
         if let Some((watch, call)) = self.0 {
             if let Some(pages) = &watch.pages {

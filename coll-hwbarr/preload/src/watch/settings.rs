@@ -35,7 +35,7 @@ impl Settings {
             None => EVENTS as usize,
             Some(text) => text
                 .parse()
-                .map_err(|_| format!("{KEPT}={text}: it takes how many events are kept"))?,
+                .map_err(|_| format!("{KEPT}={text}: it must be the number of events to keep"))?,
         };
         let settings = Settings {
             trace: value(TRACE).as_deref().map(text::to_path),
@@ -54,7 +54,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds
         .filter(|seconds| *seconds > 0.0)
         .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-        .ok_or_else(|| format!("{HANG}={text}: it takes seconds, such as 30 or 1.5"))
+        .ok_or_else(|| format!("{HANG}={text}: it must be a number of seconds, such as 30 or 1.5"))
 }
 
 #[cfg(test)]
@@ -83,7 +83,7 @@ mod tests {
         for text in ["soon", "-1", "0", "inf", "1e300"] {
             let message = of(&[(HANG, text)]).unwrap_err();
             assert!(
-                message.contains(&format!("{HANG}={text}: it takes seconds")),
+                message.contains(&format!("{HANG}={text}: it must be a number of seconds")),
                 "{message}"
             );
         }

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_tape_forgets_its_oldest_and_many_looks_are_one_event() {
+    fn a_full_log_drops_the_oldest_events_and_repeated_polls_are_one_event() {
         let mut event_log = EventLog::new(2);
         event_log.call(1, 7, 0, 1);
         event_log.poll(2, 7, 2, 3);

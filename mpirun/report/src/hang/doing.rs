@@ -38,7 +38,7 @@ impl Seen {
         }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
-                format!("waits in {call} for a nonblocking {}", Told(round))
+                format!("waits in {call} for a nonblocking {}", DisplayRound(round))
             }
             (Some(waiting), _) if is_for_requests(call) => match waiting {
                 Waiting::Any { .. } => format!("waits in {call} {waiting}"),
@@ -55,9 +55,9 @@ impl Seen {
             (Some(waiting), _) => format!("waits in {call} {waiting}"),
             // A fence is a barrier of the window's own communicator.
             (None, Some(round)) if call.starts_with("MPI_Win_") => {
-                format!("waits in {call} ({})", Told(round))
+                format!("waits in {call} ({})", DisplayRound(round))
             }
-            (None, Some(round)) => format!("waits in {}", Told(round)),
+            (None, Some(round)) => format!("waits in {}", DisplayRound(round)),
             (None, None) => format!("is in {call}"),
         };
         if let Some(waited) = snapshot.waited {
@@ -84,9 +84,9 @@ fn is_for_requests(call: &str) -> bool {
 }
 
 /// Formats a round for people: "MPI_Bcast #12 on MPI_COMM_WORLD, from rank 0 of 400 bytes".
-pub(super) struct Told<'a>(pub(super) &'a Round);
+pub(super) struct DisplayRound<'a>(pub(super) &'a Round);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for DisplayRound<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Round {
             comm, number, what, ..

@@ -1,6 +1,6 @@
 //! The findings about a job without progress, the most informative first.
 
-use super::doing::Told;
+use super::doing::DisplayRound;
 use super::graph::{Graph, Needs, missing};
 use super::{Finding, Group, Seen, Wire};
 use crate::rank_snapshot::{Comm, Gate, Round, Waiting};
@@ -111,7 +111,7 @@ fn unended(ranks: &[Seen]) -> Vec<Finding> {
                 && come.len() == round.members as usize;
             let inside: Vec<u32> = inside.iter().map(|(seen, _)| seen.rank).collect();
             all.then(|| Finding::Unended {
-                operation: Told(round).to_string(),
+                operation: DisplayRound(round).to_string(),
                 left: come.into_iter().filter(|r| !inside.contains(r)).collect(),
                 inside,
                 is_comparable: true,
@@ -145,7 +145,7 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
             let agreed = inside.iter().all(|(_, other)| other.what == round.what);
             Some(Finding::Absent {
                 operation: match agreed {
-                    true => Told(round).to_string(),
+                    true => DisplayRound(round).to_string(),
                     // The operations that each of them calls have been reported.
                     false => format!("collective operation #{number} on {comm}"),
                 },

@@ -90,12 +90,12 @@ impl<'a> Graph<'a> {
             .collect();
         loop {
             let before = free.clone();
-            let somebody = before.iter().filter(|free| **free).count();
+            let free_before = before.iter().filter(|free| **free).count();
             for at in 0..free.len() {
                 free[at] |= match &self.needs[at] {
                     Needs::Nothing => false,
                     Needs::All(others) => others.iter().all(|&other| before[other]),
-                    Needs::Any => somebody > usize::from(before[at]),
+                    Needs::Any => free_before > usize::from(before[at]),
                 };
             }
             if free == before {

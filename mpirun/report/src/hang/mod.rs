@@ -274,7 +274,7 @@ impl fmt::Display for Finding {
                 let verb = if inside.len() == 1 { "is" } else { "are" };
                 write!(
                     f,
-                    "{} {verb} in {operation}, which does not end though all its members have come",
+                    "{} {verb} in {operation}, which does not end although all its members have entered it",
                     named(inside)
                 )?;
                 match left.as_slice() {

@@ -289,7 +289,7 @@ fn an_operation_that_does_not_end_though_all_have_come_is_told() {
 
 /// Members of a barrier have no lengths, so these cannot differ.
 #[test]
-fn of_a_barrier_that_does_not_end_no_lengths_are_told() {
+fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());
     let sentence = ": a rank may be stopped in it";
     assert!(told.contains(sentence), "{told}");
@@ -348,7 +348,7 @@ fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {
 }
 
 #[test]
-fn who_holds_a_lock_and_makes_no_call_has_been_outside_for_as_long_as_the_others_wait() {
+fn a_lock_holder_without_calls_has_been_outside_as_long_as_the_others_wait() {
     let text = Report::of(0, vec![idle(0), locks(1, 2, 4), idle(2)]).to_string();
     let line = "rank 1 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 2 of the job, which has been outside MPI for 31 s";
     assert!(text.contains(line), "{text}");

@@ -61,7 +61,7 @@ impl Trace {
         }
     }
 
-    /// Visits all tapes in an order in which each send precedes its receive.
+    /// Visits all event rings in an order in which each send precedes its receive.
     fn move_receives(&mut self, arrows: &[Arrow]) {
         let senders: HashMap<(usize, usize), (usize, usize)> =
             arrows.iter().map(|arrow| (arrow.to, arrow.from)).collect();

@@ -2,7 +2,7 @@
 //!
 //! Source: "Trace Event Format", Google, the document behind chrome://tracing.
 //! A rank is a process and its threads are threads. A call is a complete event (`X`), a message a flow (`s` to `f`) between the slices
-//! that enclose its ends, and a message whose other end is not on the tapes an instant (`i`). Each file of a rank is a lane with its
+//! that enclose its ends, and a message whose other end is not in the event rings an instant (`i`). Each file of a rank is a lane with its
 //! system calls. Times are microseconds since the first event.
 
 use super::lane::Trace;

@@ -1,4 +1,4 @@
-//! The tapes of all ranks, as they were collected.
+//! The event rings of all ranks, as they were collected.
 
 use mpi_base::node::Played;
 

@@ -1,6 +1,6 @@
-//! `mpirun --trace FILE`: converts the event tapes of all ranks to one file for a viewer.
+//! `mpirun --trace FILE`: converts the event rings of all ranks to one file for a viewer.
 //!
-//! The tapes are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
+//! The event rings are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
 //! other hosts send theirs, and their times are converted to this host's clock ([`clock`], [`align`]).
 //! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
 //! that Perfetto and Chrome read ([`chrome`]).
@@ -55,12 +55,12 @@ impl Trace {
         events.map(|event| event.at).min().unwrap_or(0)
     }
 
-    /// Returns the number of events that were overwritten on the ranks' tapes.
+    /// Returns the number of events that were overwritten in the ranks' event rings.
     pub fn lost(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.tape.lost).sum()
     }
 
-    /// Returns the messages with both ends on the tapes: sender and receiver count them alike.
+    /// Returns the messages with both ends in the event rings: sender and receiver count them alike.
     pub fn arrows(&self) -> Vec<Arrow> {
         // Job, context, source in the communicator, destination in the job, tag, number.
         type Key = (usize, u64, i32, i32, i32, u64);

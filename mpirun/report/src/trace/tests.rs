@@ -1,4 +1,4 @@
-//! Tests of the trace files from hand-made tapes; `tests/tests/trace.rs` shows that real jobs record such tapes.
+//! Tests of the trace files from hand-made event rings; `tests/tests/trace.rs` shows that real jobs record such event rings.
 
 use super::lane::Lane;
 use super::*;
@@ -51,7 +51,7 @@ fn name(call: u16) -> String {
 
 fn two_ranks() -> Trace {
     let sender = vec![sent(1500, 1, 5, 1), sent(1600, 1, 6, 1), call(1000, 2000)];
-    // The second message is received first, and the sender of a third is not on the tapes.
+    // The second message is received first, and the sender of a third is not in the event rings.
     let receiver = vec![
         received(2500, 0, 6, 1),
         received(2600, 0, 5, 1),

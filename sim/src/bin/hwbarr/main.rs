@@ -46,7 +46,7 @@ commands! {
     run::Run,
     /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
     scale::Scale,
-    /// Break every wire, node and clock at every moment, and see what the driver makes of it.
+    /// Inject a fault into each wire, node and clock at each moment, and report the driver's reaction.
     faults::Faults,
     /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.
     report::Report,
@@ -56,7 +56,7 @@ commands! {
     live::Live,
     /// Serve a board over TCP, for ranks on several hosts.
     serve::Serve,
-    /// Watch a live board: its nodes, their wires, who is late, barriers per second.
+    /// Watch a live board: its nodes, their wires, late nodes, barriers per second.
     watch::Watch,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,

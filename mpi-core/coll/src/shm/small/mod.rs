@@ -6,7 +6,7 @@
 //!
 //! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, the sender does not wait for the readers.
+//! In operations with one direction of data, such as broadcast, the sender does not wait for the readers.
 //! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.
 //! Which calls are served depends on what the standard makes equal on all members.
 

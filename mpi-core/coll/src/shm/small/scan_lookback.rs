@@ -1,4 +1,4 @@
-//! Scans on oversubscribed ranks: each rank shows the prefix up to itself, and the next rank continues from that.
+//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, and the next rank continues from that.
 //!
 //! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
 //! and in a series of scans rank 0 may be as far ahead as there are cells.

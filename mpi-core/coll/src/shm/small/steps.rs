@@ -199,7 +199,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         outcome.map(|()| true)
     }
 
-    /// Shows the result of an operation to all ranks.
+    /// Publishes the result of an operation to all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
         self.fill(CellOf::Result, result);
         self.conclude_empty();
