@@ -18,7 +18,8 @@ pub use general::General;
 pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
 pub use object::{FreedGeneral, Orphan, PersistentObject, RequestObject};
 pub use outcome::{
-    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
+    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, of_both_halves,
+    peek,
 };
 
 use handles::{direct, object as object_of, with_table};
