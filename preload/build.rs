@@ -15,7 +15,7 @@ fn main() -> Result<(), String> {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    let [entries, names] = entries::write(&tables::read(&root(2)?)?)?;
+    let [entries, names] = entries::write(&tables::read(&root(1)?)?)?;
     write("entries.rs", &entries)?;
     write("names.rs", &names)?;
     unwinder::need_only_libc()

@@ -91,7 +91,7 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 }
 
 /// Reasons why requested hardware is unavailable, each with its message; `FOLDER` has Verilog that does not parse.
-const UNSERVED: [(&str, &str); 17] = [
+const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
         "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
