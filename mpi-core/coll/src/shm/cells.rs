@@ -14,6 +14,7 @@ use super::barrier::Kind;
 use super::members::{LINE, Members};
 use super::poll_delay::PollDelay;
 use super::wait::Wait;
+use crate::Error;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::cells::{self, CellAddress, CellRing, Cells as Board, DEEPEST, Ring};
@@ -330,12 +331,18 @@ impl Cells {
 
     /// Waits until no rank can still be reading the previous contents of an operation's cells.
     #[inline]
-    pub async fn make_room(&self, wait: impl Wait, engine: &Engine, address: CellAddress<'_>) {
-        if !self.has_room(address) {
-            let has_room = || self.has_room(address);
-            self.wait_for_members(wait, engine, self.shared, has_room)
-                .await;
+    pub async fn make_room(
+        &self,
+        wait: impl Wait,
+        engine: &Engine,
+        address: CellAddress<'_>,
+    ) -> Result<(), Error> {
+        if self.has_room(address) {
+            return Ok(());
         }
+        let has_room = || self.has_room(address);
+        self.wait_for_members(wait, engine, self.shared, has_room)
+            .await
     }
 
     /// Waits until the other ranks selected by `is_waited_for` have finished an operation, with [`Cells::end_long`], and all before it.
@@ -347,12 +354,12 @@ impl Cells {
         members: &Members,
         number: u64,
         is_waited_for: impl Fn(u32) -> bool,
-    ) {
+    ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
         // A request may be finished by a rank out of order, and without a fence.
         let fenced = self.shared || self.lane == Lane::Blocking;
-        self.wait_for_members(wait, engine, fenced, finished).await;
+        self.wait_for_members(wait, engine, fenced, finished).await
     }
 
     /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.
@@ -362,17 +369,18 @@ impl Cells {
         engine: &Engine,
         fenced: bool,
         mut done: impl FnMut() -> bool,
-    ) {
+    ) -> Result<(), Error> {
         if wait.briefly(engine, &mut done) {
-            return;
+            return Ok(());
         }
         self.waiters().fetch_add(1, Ordering::SeqCst);
         // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
         if !fenced {
             heavy();
         }
-        wait.until(engine, done).await;
+        wait.until(engine, done).await?;
         self.waiters().fetch_sub(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Finishes an operation in which this rank has seen every member arrive.

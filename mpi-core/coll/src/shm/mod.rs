@@ -310,10 +310,7 @@ impl Module for ShmModule {
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
                 let _polled = cx.engine().poll_always();
-                let passed = async {
-                    Polled.until(cx.engine(), || state.step(&mut pass)).await;
-                    Ok(())
-                };
+                let passed = async { Polled.until(cx.engine(), || state.step(&mut pass)).await };
                 wait::unless_broken(cx.comm(), passed).await
             });
         }

@@ -314,7 +314,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),
                 };
                 let send = send.as_ref().map(every_send);
-                self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
+                return self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
             }
             Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
                 let Some((whole, mine)) = scattered(call, self.members) else {
@@ -327,7 +327,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Gather { send, recv, root } => {
                 let len = recv.as_ref().map_or(0, Given::bytes);
                 let recv = recv.as_ref().map(every_recv);
-                self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
+                return self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
             }
             Call::Reduce {
                 send,
@@ -355,11 +355,11 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
             FastCall::Gather { send, recv, root } => {
                 let len = send.len();
-                self.gather(Some(send), recv.as_ref(), len, *root).await;
+                return self.gather(Some(send), recv.as_ref(), len, *root).await;
             }
             FastCall::Scatter { send, recv, root } => {
                 let len = recv.len();
-                self.scatter(send.as_ref(), Some(recv), len, *root).await;
+                return self.scatter(send.as_ref(), Some(recv), len, *root).await;
             }
             FastCall::Allgather { send, recv } => {
                 return self.allgather(Some(send), recv, send.len()).await;

@@ -7,7 +7,7 @@ use crate::Error;
 use crate::op::DenseOp;
 use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Wait;
+use crate::shm::wait::{Wait, or_leave};
 use mpi_base::cells::CellOf;
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 Ok(())
             }
             Ok(false) => cell_op.fold_all(send, recv, op),
-            Err(e) => Err(e),
+            Err(e) => or_leave(self.comm, Err(e))?,
         };
         cell_op.cells.end_together(cell_op.members, cell_op.number);
         outcome
@@ -57,7 +57,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 if send.is_none() {
                     show!(cell_op, recv);
                 }
-                cell_op.await_reports().await;
+                cell_op.await_reports().await?;
                 cell_op.fold_all(send, recv, op)
             }
             (_, Some(send)) => {
@@ -86,8 +86,7 @@ impl<W: Wait> SmallOp<'_, W> {
             Kind::Flags => None,
         };
         if let Some(op) = dense {
-            cell_op.scan_on(send, recv, &op, with_own).await;
-            return Ok(());
+            return cell_op.scan_on(send, recv, &op, with_own).await;
         }
         let (me, count) = (cell_op.me(), cell_op.members.count());
         match send {
@@ -113,7 +112,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 Ok(())
             }
             _ => {
-                cell_op.await_cells(0..me).await;
+                cell_op.await_cells(0..me).await?;
                 cell_op.fold(me + u32::from(with_own), 0, send, recv, op)
             }
         };
@@ -134,7 +133,7 @@ impl<W: Wait> SmallOp<'_, W> {
         let for_all = self.for_all(all, || op.dense(whole));
         let cell_op = &self.fitting(Flow::CooperativeCopy, all);
         match send {
-            Some(send) if for_all.is_none() => cell_op.show_around(send, mine.clone()).await,
+            Some(send) if for_all.is_none() => cell_op.show_around(send, mine.clone()).await?,
             Some(send) => show!(cell_op, send),
             None => show!(cell_op, whole),
         }
