@@ -169,7 +169,7 @@ impl State {
         let small = &small[begun.lane as usize];
         Some(small::SmallOp {
             cells: &small.cells,
-            kind: small.kind,
+            occupancy: small.occupancy,
             members: &self.members,
             engine: cx.engine(),
             comm: cx.comm(),

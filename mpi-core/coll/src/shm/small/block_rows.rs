@@ -14,11 +14,11 @@ use super::steps::await_room;
 use crate::Error;
 use crate::algo::Buffer;
 use crate::datatype::SendBuf;
-use crate::shm::barrier::Kind;
 use crate::shm::cells::DEPTH;
 use crate::shm::members::LINE;
 use crate::shm::wait::{Wait, or_leave};
 use crate::{Call, CallId};
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// The minimum length of a part of a block; shorter parts cost more than they save.
@@ -41,8 +41,9 @@ pub struct Rows {
 }
 
 /// Returns true if a call that is too long for one cell goes in rows.
-pub fn goes_in_rows(call: CallId, kind: Kind) -> bool {
-    kind == Kind::Counter && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
+pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
+    occupancy == Occupancy::Oversubscribed
+        && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
 /// The maximum length of blocks that go whole, in cells of `room` bytes.

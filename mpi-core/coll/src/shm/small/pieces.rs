@@ -14,32 +14,32 @@ use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
-use crate::shm::barrier::Kind;
 use crate::shm::members::LINE;
 use crate::shm::wait::{Wait, or_leave};
 use crate::{Call, CallId};
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// The minimum length of a piece: shorter ones cost more than they save. It is longer when oversubscribed, as every few pieces cost a switch.
-pub fn shortest(kind: Kind) -> usize {
-    match kind {
-        Kind::Flags => 2 << 10,
-        Kind::Counter => 4 << 10,
+pub fn shortest(occupancy: Occupancy) -> usize {
+    match occupancy {
+        Occupancy::Dedicated => 2 << 10,
+        Occupancy::Oversubscribed => 4 << 10,
     }
 }
 
 /// The maximum size of a call's block that goes in pieces, if `up_to` bytes in all may; `None` if such blocks are not cut.
-pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<u64> {
+pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // These go in rows, if at all.
-        _ if goes_in_rows(call, kind) => None,
+        _ if goes_in_rows(call, occupancy) => None,
         // A root, or every rank, receives as much from each other rank.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
         // The rank that arrives last works for all.
-        CallId::Allreduce if kind == Kind::Counter => Some(up_to),
+        CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
         // With more than two ranks, every rank would do the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
@@ -69,7 +69,7 @@ pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
 impl<W: Wait> SmallOp<'_, W> {
     /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
+        let for_all = self.occupancy == Occupancy::Oversubscribed && call.id() == CallId::Allreduce;
         match go_both_ways(call.id()) && !for_all {
             true => self.run_both_ways(call, pieces).await,
             false => self.run_one_by_one(call, pieces).await,

@@ -5,10 +5,10 @@ use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::op::DenseOp;
-use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
 use crate::shm::wait::{Wait, or_leave};
 use mpi_base::cells::CellOf;
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 impl<W: Wait> SmallOp<'_, W> {
@@ -81,9 +81,9 @@ impl<W: Wait> SmallOp<'_, W> {
         with_own: bool,
     ) -> Result<(), Error> {
         let cell_op = &self.fitting(Flow::OneWay, recv.bytes());
-        let dense = match cell_op.kind {
-            Kind::Counter => op.dense(recv),
-            Kind::Flags => None,
+        let dense = match cell_op.occupancy {
+            Occupancy::Oversubscribed => op.dense(recv),
+            Occupancy::Dedicated => None,
         };
         if let Some(op) = dense {
             return cell_op.scan_on(send, recv, &op, with_own).await;
@@ -165,8 +165,8 @@ impl<W: Wait> SmallOp<'_, W> {
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;
-        match self.kind {
-            Kind::Counter if of_all <= self.cells.capacity() => op(),
+        match self.occupancy {
+            Occupancy::Oversubscribed if of_all <= self.cells.capacity() => op(),
             _ => None,
         }
     }

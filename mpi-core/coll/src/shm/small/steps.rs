@@ -3,9 +3,9 @@
 use super::data::{Given, Room};
 use super::{OpInCell, SmallOp};
 use crate::Error;
-use crate::shm::barrier::Kind;
 use crate::shm::wait::Wait;
 use mpi_base::cells::CellOf;
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// Waits until this rank may write its cell.
@@ -82,7 +82,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     #[inline(always)]
     fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
-        if self.kind == Kind::Flags {
+        if self.occupancy == Occupancy::Dedicated {
             self.cells.fetch_next(self.address);
         }
     }
@@ -169,9 +169,9 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     #[inline(always)]
     pub(super) fn ring_others(&self) {
-        match self.kind {
-            Kind::Flags => self.members.ring_each(),
-            Kind::Counter => self.members.ring_all(),
+        match self.occupancy {
+            Occupancy::Dedicated => self.members.ring_each(),
+            Occupancy::Oversubscribed => self.members.ring_all(),
         }
     }
 
@@ -183,7 +183,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         &self,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        if self.kind == Kind::Flags {
+        if self.occupancy == Occupancy::Dedicated {
             self.ring_others();
             self.await_cells(self.members.others()).await?;
             return Ok(false);
@@ -224,7 +224,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// Notifies the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
-        if self.kind == Kind::Flags || self.cells.arrive(self.address) {
+        if self.occupancy == Occupancy::Dedicated || self.cells.arrive(self.address) {
             self.members.ring(root);
         }
     }
@@ -232,7 +232,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// At the root: waits until every rank has shown its data.
     #[inline]
     pub(super) async fn await_reports(&self) -> Result<(), Error> {
-        if self.kind == Kind::Flags {
+        if self.occupancy == Occupancy::Dedicated {
             return self.await_cells(self.members.others()).await;
         }
         await_room!(self);
