@@ -31,6 +31,7 @@ pub mod mem;
 pub mod migrate;
 #[cfg(not(loom))]
 pub mod node;
+pub mod occupancy;
 #[cfg(not(loom))]
 pub mod param;
 #[cfg(not(loom))]

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use mpi_base::cpu::Cores;
 use mpi_base::node::Node;
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Params;
 use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_core::btl::{
@@ -107,7 +108,7 @@ fn main() {
     let ranks: u32 = args.next().and_then(|n| n.parse().ok()).unwrap_or(60);
     let barriers: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(3000);
     let cores = Cores::of_this_process().usable;
-    let policy = WaitPolicy::new(cores, ranks as usize);
+    let policy = WaitPolicy::of(Occupancy::of(cores, ranks as usize));
     let fd = Node::create(ranks).expect("shared memory");
     let steps = 200_000_000;
     let alone = compute(steps);
