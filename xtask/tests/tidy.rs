@@ -9,6 +9,10 @@ use xtask::test::NEED_MORE;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/decisions.rs"]
+mod decisions;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -305,31 +309,6 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         past.is_empty(),
         "printable::eprintln! shows control characters: {past:#?}"
     );
-}
-
-#[test]
-fn decisions_are_short_and_in_the_index() {
-    const LINES: usize = 25;
-    let index = read(&root().join("docs/adr/README.md"));
-    for path in files("md") {
-        let is_in_folder = path
-            .parent()
-            .is_some_and(|folder| folder.ends_with("docs/adr"));
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        if !is_in_folder || file == "README.md" {
-            continue;
-        }
-        let lines = read(&path).lines().count();
-        assert!(
-            lines <= LINES,
-            "{} has {lines} lines, more than {LINES}",
-            name(&path)
-        );
-        assert!(
-            index.contains(&format!("({file})")),
-            "docs/adr/README.md does not list {file}"
-        );
-    }
 }
 
 #[test]
