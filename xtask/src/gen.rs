@@ -8,28 +8,35 @@ mod header;
 #[path = "../../mpi-abi/api/table.rs"]
 // The build script of mpi-abi uses the rest of the table.
 #[allow(dead_code)]
-mod table;
+pub(crate) mod table;
 
 use std::path::Path;
+
+/// Reads a table of the C interface.
+pub(crate) fn api(name: &str) -> Result<String, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../mpi-abi/api")
+        .join(name);
+    std::fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))
+}
+
+/// The functions of the standard.
+pub(crate) fn functions() -> Result<table::Functions, String> {
+    table::functions(&api("functions.txt")?).map_err(|e| format!("functions.txt, {e}"))
+}
 
 /// Regenerates every generated file of the repository.
 pub fn run() -> Result<(), String> {
     let abi = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi");
-    let read = |name: &str| {
-        let path = abi.join("api").join(name);
-        std::fs::read_to_string(&path)
-            .map_err(|e| format!("{} cannot be read: {e}", path.display()))
-    };
-    let functions =
-        table::functions(&read("functions.txt")?).map_err(|e| format!("functions.txt, {e}"))?;
+    let functions = functions()?;
     let sections =
-        table::constants(&read("constants.txt")?).map_err(|e| format!("constants.txt, {e}"))?;
+        table::constants(&api("constants.txt")?).map_err(|e| format!("constants.txt, {e}"))?;
     let path = abi.join("include/mpi.h");
     std::fs::write(&path, header::header(&functions, &sections))
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
     println!("wrote {}", path.display());
     let extensions =
-        table::functions(&read("extensions.txt")?).map_err(|e| format!("extensions.txt, {e}"))?;
+        table::functions(&api("extensions.txt")?).map_err(|e| format!("extensions.txt, {e}"))?;
     let path = abi.join("include/mpi-ext.h");
     std::fs::write(&path, header::extension_header(&extensions))
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
