@@ -36,7 +36,7 @@ pub struct Options {
     #[command(flatten)]
     pub section: Section,
 
-    /// Placement: "slot" fills hosts; "node", "package", "numa" deal out; "ppr:N:node"
+    /// "slot" fills hosts; "node", "package", "numa" deal out; "ppr:N:node"
     #[arg(long, value_name = "HOW", help_heading = HOSTS)]
     pub map_by: Option<String>,
 
