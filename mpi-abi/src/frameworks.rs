@@ -64,7 +64,7 @@ impl Component {
         }
     }
 
-    /// Takes version and file from the catalogue, if the component has come from there.
+    /// Takes version and file of a plugin from the catalogue.
     fn of_catalogue(mut self, catalogue: &Catalogue) -> Component {
         let taken = &catalogue.taken;
         if let Some(found) = taken.iter().find(|taken| taken.plugin.name == self.name) {
