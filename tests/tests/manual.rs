@@ -51,6 +51,10 @@ fn the_page_of_each_tool_has_a_name_a_synopsis_and_its_options() {
         for section in [".SH NAME", ".SH SYNOPSIS", ".SH OPTIONS"] {
             assert!(text.contains(section), "{program} has no {section}");
         }
+        let of_command = format!("{program}\\-");
+        let mut lines = text.lines();
+        let none = lines.find(|line| line.starts_with(&of_command) && line.ends_with("(1)"));
+        assert_eq!(none, None, "{program} refers to a page that does not exist");
     }
 }
 

@@ -17,7 +17,12 @@ pub struct Cures {
     #[arg(long, value_name = "READS", value_parser = clap::value_parser!(u8).range(1..=64), default_value_t = 1, hide_short_help = true)]
     reads: u8,
     /// Protocol of a barrier: toggle, or returning, returning:low or returning:high, which returns to the idle level.
-    #[arg(long, value_name = "HOW", default_value = "toggle", hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "toggle",
+        hide_short_help = true
+    )]
     protocol: Protocol,
     /// Level to which resistors pull undriven wires: up or down; without it they float.
     #[arg(long, value_name = "WHERE", value_parser = pulled, hide_short_help = true)]
@@ -29,7 +34,12 @@ pub struct Cures {
     #[arg(long, value_name = "BOARDS", value_parser = clap::value_parser!(u16).range(1..=3600), default_value_t = 1, conflicts_with = "channels")]
     boards: u16,
     /// Metres of cable between two boards, at 5 ns each.
-    #[arg(long, value_name = "METRES", default_value_t = 5.0, hide_short_help = true)]
+    #[arg(
+        long,
+        value_name = "METRES",
+        default_value_t = 5.0,
+        hide_short_help = true
+    )]
     trunk: f64,
 }
 
