@@ -9,8 +9,12 @@ use xtask::test::NEED_MORE;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/decisions.rs"]
+mod decisions;
 #[path = "tidy/heads.rs"]
 mod heads;
+#[path = "tidy/links.rs"]
+mod links;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -217,7 +221,7 @@ fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Ite
 }
 
 #[test]
-fn links_and_file_names_in_documents_lead_somewhere() {
+fn file_names_in_documents_are_those_of_files() {
     let known: Vec<PathBuf> = ["rs", "c", "f90", "vhd", "md", "toml", "txt"]
         .into_iter()
         .flat_map(files)
@@ -226,14 +230,6 @@ fn links_and_file_names_in_documents_lead_somewhere() {
     let mut astray = Vec::new();
     for path in files("md") {
         let text = read(&path);
-        let folder = path.parent().expect("a file lies in a folder");
-        for link in between(&text, "](", ")") {
-            let target = link.split('#').next().unwrap_or_default();
-            let outside = target.is_empty() || target.contains("://") || target.contains(' ');
-            if !outside && !folder.join(target).exists() {
-                astray.push(format!("{}: {link}", name(&path)));
-            }
-        }
         // Text in a fence is that of a program.
         let prose = text.split("```").step_by(2);
         for word in prose.flat_map(|part| between(part, "`", "`")) {
@@ -343,31 +339,6 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         past.is_empty(),
         "printable::eprintln! shows control characters: {past:#?}"
     );
-}
-
-#[test]
-fn decisions_are_short_and_in_the_index() {
-    const LINES: usize = 25;
-    let index = read(&root().join("docs/adr/README.md"));
-    for path in files("md") {
-        let is_in_folder = path
-            .parent()
-            .is_some_and(|folder| folder.ends_with("docs/adr"));
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        if !is_in_folder || file == "README.md" {
-            continue;
-        }
-        let lines = read(&path).lines().count();
-        assert!(
-            lines <= LINES,
-            "{} has {lines} lines, more than {LINES}",
-            name(&path)
-        );
-        assert!(
-            index.contains(&format!("({file})")),
-            "docs/adr/README.md does not list {file}"
-        );
-    }
 }
 
 #[test]

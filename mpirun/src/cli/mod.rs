@@ -17,7 +17,7 @@ mod configfile;
 mod dashes;
 mod environment;
 mod error;
-mod help;
+pub(crate) mod help;
 mod not_yet;
 mod numbers;
 mod observation;

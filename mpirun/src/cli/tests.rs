@@ -514,17 +514,42 @@ fn the_first_help_fits_a_screen_and_topics_have_the_rest() {
     };
     let screen = answer("--help");
     assert!(
-        screen.lines().count() <= 42,
+        screen.lines().count() <= 36,
         "{} lines",
         screen.lines().count()
     );
     insta::assert_snapshot!("help", screen);
-    for topic in ["ranks", "hosts", "binding", "output", "ending", "telling"] {
+    for topic in [
+        "ranks",
+        "hosts",
+        "binding",
+        "output",
+        "ending",
+        "diagnostics",
+    ] {
         insta::assert_snapshot!(format!("help_{topic}"), answer(&format!("--help {topic}")));
     }
     assert_eq!(answer("--help=hosts"), answer("-h hosts"));
+    assert_eq!(answer("--help telling"), answer("--help diagnostics"));
     let error = parsed("--help cheese").unwrap_err().to_string();
     assert!(error.contains("topics are ranks, hosts"), "{error}");
+}
+
+#[test]
+fn help_all_has_every_option_with_the_texts_of_all_topics() {
+    use clap::CommandFactory as _;
+    let Err(CliError::Answer(all)) = parsed("--help all") else {
+        panic!("no help");
+    };
+    let command = Options::command();
+    let shown = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set())
+        .filter_map(|option| option.get_long());
+    for long in shown {
+        assert!(all.contains(&format!("--{long}")), "no --{long} in:\n{all}");
+    }
+    assert!(all.contains("A hostfile has one host to a line"), "{all}");
 }
 
 #[test]
@@ -551,7 +576,7 @@ fn the_manual_page_and_completions_know_every_option() {
         let script = make(shell);
         for word in [
             "hwthread",
-            "telling",
+            "diagnostics",
             "coll_tuned_bcast_algorithm",
             "plm_rsh_agent",
         ] {

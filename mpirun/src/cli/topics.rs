@@ -56,9 +56,9 @@ pub const TOPICS: &[Topic] = &[
                Exit status: that of the ranks that are left; if none is, that of the first that died.",
     },
     Topic {
-        name: "telling",
-        heading: Some(options::TELLING),
-        text: "mpi-info lists frameworks, components and parameters; --explain says what a job selected.",
+        name: "diagnostics",
+        heading: Some(options::DIAGNOSTICS),
+        text: "mpi-info lists frameworks, components and parameters; --explain prints which component serves what in a job, and why the others do not.",
     },
     Topic {
         name: "all",

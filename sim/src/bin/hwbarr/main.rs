@@ -4,6 +4,7 @@ mod cures;
 mod faults;
 mod live;
 mod log;
+mod manual;
 mod measured;
 mod node;
 mod options;
@@ -63,6 +64,9 @@ commands! {
     /// One process of `live`.
     #[command(hide = true)]
     node::Node,
+    /// Print the manual page, for packagers.
+    #[command(hide = true)]
+    manual::Manual,
 }
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
