@@ -44,6 +44,8 @@ pub mod disk;
 mod ending;
 pub mod error;
 pub mod file;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod hints;
 mod marks;
 mod moves;

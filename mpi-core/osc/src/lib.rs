@@ -48,6 +48,8 @@ mod check;
 mod control;
 mod epoch;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod make;
 mod mapped;
 mod neighbours;

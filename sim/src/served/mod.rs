@@ -86,7 +86,7 @@
 mod address;
 mod board;
 mod error;
-mod frame;
+pub(crate) mod frame;
 mod hub;
 mod line;
 mod lines;

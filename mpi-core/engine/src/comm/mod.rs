@@ -20,7 +20,7 @@ mod eureka_word;
 mod failures;
 mod from_group;
 mod inter;
-mod introduce;
+pub(crate) mod introduce;
 mod leader_error;
 mod p2p;
 mod process;

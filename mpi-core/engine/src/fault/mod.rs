@@ -28,7 +28,7 @@ mod error;
 mod failures;
 mod node_agreement;
 mod outbox;
-mod wire;
+pub(crate) mod wire;
 
 pub use error::{FaultError, FaultKind};
 pub use failures::Faults;

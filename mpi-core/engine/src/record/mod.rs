@@ -17,7 +17,7 @@ mod cancel;
 mod file;
 #[cfg(test)]
 mod tests;
-mod word;
+pub(crate) mod word;
 
 pub use word::{Asker, Decision};
 

@@ -15,7 +15,7 @@ mod early;
 mod origin;
 pub(super) mod remote;
 mod serve;
-mod wire;
+pub(crate) mod wire;
 
 use super::win::{Inner, Win};
 use super::{OscClass, OscError};

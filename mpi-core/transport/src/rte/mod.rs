@@ -17,7 +17,7 @@
 //! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
 
 mod board;
-mod cards;
+pub(crate) mod cards;
 pub mod deaths;
 mod machine_names;
 mod pmi1;
