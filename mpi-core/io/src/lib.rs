@@ -6,7 +6,7 @@
 //! | [`amode`] | access modes; opening and deleting files by name |
 //! | [`disk`] | the system calls, each recorded on the state page and in the I/O report |
 //! | [`access`] | data transfer between memory and the runs of a view, with data sieving |
-//! | [`file`] | an open file and the agreement of its members |
+//! | [`mod@file`] | an open file and the agreement of its members |
 //! | `close` | `MPI_File_close`; `ending` is the agreement on it, also after deaths |
 //! | [`size`] | its size |
 //! | [`position`] | setting the view, and the file pointers |

@@ -8,8 +8,8 @@
 //! and sends each rank its bytes, up to the end of the file.
 //!
 //! Every rank takes part in every round, even with no data or after an error, so no rank waits for one that has given up.
-//! Members on one node use shared memory instead ([`super::staged`]); where several nodes have several members
-//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory ([`super::across`]).
+//! Members on one node use shared memory instead (`super::staged`); where several nodes have several members
+//! each, the same messages go between the nodes' leaders, with the pieces merged in their memory (`super::across`).
 //!
 //! All decisions follow from facts that all members share. Memory is bounded by the parts, independent of the number of pieces.
 #![allow(unsafe_code)]

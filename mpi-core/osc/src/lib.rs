@@ -1,36 +1,36 @@
 //! OSC, one-sided communication: windows and RMA operations, which need no call by the target (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs ([`epoch`]) serves two components, one of which is chosen for each window and each target:
-//! * **direct**: the target shares this node's memory. Its control words ([`control`]) are in shared memory. Its window is mapped if it is in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory ([`mapped`]);
+//! One state machine of epochs (`epoch`) serves two components, one of which is chosen for each window and each target:
+//! * **direct**: the target shares this node's memory. Its control words (`control`) are in shared memory. Its window is mapped if it is in an arena
+//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory (`mapped`);
 //!   otherwise the kernel copies (`process_vm_writev`).
 //!   The origin never waits for the target to make progress.
-//! * **am**: active messages over any transport that reaches the target ([`am`]). The target serves them inside any MPI call.
+//! * **am**: active messages over any transport that reaches the target (`am`). The target serves them inside any MPI call.
 //!
-//! Guarantee: accumulates of one basic type to one element are atomic on every route ([`apply`]).
+//! Guarantee: accumulates of one basic type to one element are atomic on every route (`apply`).
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`win`] | the state of a window and its queries |
-//! | [`target`], [`epoch`], [`control`], [`attached`], [`accesses`], [`turns`] | parts of that state: the record of each member, which accesses are allowed, the control words in shared memory, attached memory, incomplete accesses, the access order of a recorded run |
-//! | [`make`] | window creation and `MPI_Win_free` |
-//! | [`active`] | fence, post, start, complete, wait |
-//! | [`passive`] | locks and flushes |
-//! | [`access`] | the arguments and the kind of an access |
-//! | [`spot`] | the target location of an access, and the checks at the origin |
-//! | [`transfer`] | put and get |
-//! | [`accumulate`] | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
-//! | [`runs`] | the contiguous runs of an access |
-//! | [`apply`] | one operator on elements in memory, atomically |
-//! | [`word`] | one operator on one word by one atomic instruction |
-//! | [`attach`] | attaching memory to dynamic windows, and looking it up |
-//! | [`mapped`] | memory outside of the arenas, mapped by XPMEM |
-//! | [`check`] | detection of conflicting accesses |
-//! | [`neighbours`] | incomplete accesses of the other members on the node |
-//! | [`wait`] | waiting for another member |
-//! | [`traced`] | trace records of accesses |
-//! | [`recorded`] | the order of locks and accesses in a recorded or replayed run |
-//! | [`am`] | one-sided communication by active messages |
+//! | `win` | the state of a window and its queries |
+//! | `target`, `epoch`, `control`, `attached`, `accesses`, `turns` | parts of that state: the record of each member, which accesses are allowed, the control words in shared memory, attached memory, incomplete accesses, the access order of a recorded run |
+//! | `make` | window creation and `MPI_Win_free` |
+//! | `active` | fence, post, start, complete, wait |
+//! | `passive` | locks and flushes |
+//! | `access` | the arguments and the kind of an access |
+//! | `spot` | the target location of an access, and the checks at the origin |
+//! | `transfer` | put and get |
+//! | `accumulate` | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
+//! | `runs` | the contiguous runs of an access |
+//! | `apply` | one operator on elements in memory, atomically |
+//! | `word` | one operator on one word by one atomic instruction |
+//! | `attach` | attaching memory to dynamic windows, and looking it up |
+//! | `mapped` | memory outside of the arenas, mapped by XPMEM |
+//! | `check` | detection of conflicting accesses |
+//! | `neighbours` | incomplete accesses of the other members on the node |
+//! | `wait` | waiting for another member |
+//! | `traced` | trace records of accesses |
+//! | `recorded` | the order of locks and accesses in a recorded or replayed run |
+//! | `am` | one-sided communication by active messages |
 //!
 //! The modules of the state import no operation. Each operation adds its methods to [`Win`] in a file of its own.
 

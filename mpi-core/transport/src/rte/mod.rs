@@ -1,8 +1,8 @@
 //! RTE, the run-time environment: process identity, address exchange, and death notices.
 //!
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
-//! * [`pmi1`]: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
-//! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
+//! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
+//! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: no launcher has started this process; one is started on the first spawn. It refuses if a launcher exists that offers no wire-up,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
