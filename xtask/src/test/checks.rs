@@ -26,66 +26,44 @@ const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
-/// A compiler that could be installed or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
-    Yes,
-    No,
+/// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
+///
+/// The oldest compiler and Miri compile all packages once more, so they belong to the long form.
+/// Returns an error if rustfmt or clippy are missing and cannot be added.
+pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
+    if !offline {
+        add_components()?;
+    }
+    let mut suites = vec![form(), lints(), documentation()];
+    if !long {
+        return Ok(suites);
+    }
+    let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
+    match has_oldest || (!offline && install(OLDEST, &[])) {
+        true => suites.push(oldest()),
+        false => ui::say(&format!(
+            "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
+        )),
+    }
+    let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
+    match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
+        true => suites.push(undefined_behaviour()),
+        false => ui::say(
+            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
+        ),
+    }
+    Ok(suites)
 }
 
-/// The compilers that the checks can use.
-#[derive(Debug)]
-pub struct Compilers {
-    oldest: Found,
-    nightly: Found,
-}
-
-impl Compilers {
-    /// Uses what is installed; nothing is fetched.
-    pub fn installed() -> Self {
-        let there = |found: bool| if found { Found::Yes } else { Found::No };
-        Self {
-            oldest: there(answers(&[OLDEST, "cargo", "--version"])),
-            nightly: there(answers(&[NIGHTLY, "cargo", "miri", "--version"])),
-        }
+/// Adds rustfmt and clippy to the compiler in use if it lacks them.
+fn add_components() -> Result<(), ProcessError> {
+    let missing = COMPONENTS.iter().filter(|name| !is_component(name));
+    let missing: Vec<_> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
     }
-
-    /// Installs what is missing through rustup. Returns an error if rustfmt or clippy are missing and cannot be had.
-    pub fn ensure() -> Result<Self, ProcessError> {
-        let missing = COMPONENTS.iter().filter(|name| !is_component(name));
-        let missing: Vec<_> = missing.collect();
-        if !missing.is_empty() {
-            ui::say(&format!("      adding {missing:?} to the compiler"));
-            let mut command = rustup(&["component", "add"]);
-            process::run(command.args(missing))?;
-        }
-        let mut there = Self::installed();
-        if there.oldest == Found::No && install(OLDEST, &[]) {
-            there.oldest = Found::Yes;
-        }
-        if there.nightly == Found::No && install(NIGHTLY, OF_NIGHTLY) {
-            there.nightly = Found::Yes;
-        }
-        Ok(there)
-    }
-
-    /// Returns the checks that these compilers allow, and reports each of the others in one sentence.
-    pub fn suites(&self) -> Vec<Suite> {
-        let mut suites = vec![form(), lints(), documentation()];
-        match self.oldest {
-            Found::Yes => suites.push(oldest()),
-            Found::No => ui::say(&format!(
-                "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
-            )),
-        }
-        match self.nightly {
-            Found::Yes => suites.push(undefined_behaviour()),
-            Found::No => ui::say(
-                "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
-            ),
-        }
-        suites
-    }
+    ui::say(&format!("      adding {missing:?} to the compiler"));
+    process::run(rustup(&["component", "add"]).args(missing))
 }
 
 /// rustfmt leaves every file as it is.

@@ -20,7 +20,6 @@ use crate::test_installation::{self, BuildError, build_mpi4py};
 use crate::ui::{self, Steps};
 use crate::venv::{self, VenvError};
 use crate::workspace;
-use checks::Compilers;
 pub use suites::NEED_MORE;
 use suites::{Running, Suite, Suites};
 
@@ -30,7 +29,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory
+    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory; try the oldest compiler and Miri
     #[arg(long)]
     long: bool,
 
@@ -111,18 +110,15 @@ pub fn run(options: &Options) -> Result<(), TestError> {
 /// Checks the dependencies against `deny.toml`, installs the compilers that are missing and runs the checks of the sources.
 /// Returns one sentence for each failure.
 fn check(options: &Options) -> Result<Vec<String>, TestError> {
-    let compilers = match options.offline {
-        true => Compilers::installed(),
-        false => {
-            deny::check().map_err(TestError::Dependencies)?;
-            Compilers::ensure().map_err(TestError::Compilers)?
-        }
-    };
+    if !options.offline {
+        deny::check().map_err(TestError::Dependencies)?;
+    }
+    let checks = checks::suites(options.long, options.offline).map_err(TestError::Compilers)?;
     let how = Running {
         environment: &[],
         long: options.long,
     };
-    Ok(suites::checks(&compilers.suites(), how))
+    Ok(suites::checks(&checks, how))
 }
 
 /// Builds everything and runs the test programs. Returns one sentence for each failure.
