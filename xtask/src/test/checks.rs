@@ -103,6 +103,9 @@ fn undefined_behaviour() -> Suite {
     let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
     command.args(["--package", "mpi-base", "--lib", "--"]);
     command.args(PURE);
+    // proptest asks for the current folder, and Miri runs a hundredth as fast as the processor.
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    command.env("PROPTEST_CASES", "4");
     Suite::of("mpi-base under Miri", &command)
 }
 
