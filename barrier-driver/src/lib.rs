@@ -87,6 +87,8 @@ pub mod channels;
 mod confirmed;
 mod error;
 mod eureka;
+#[cfg(all(any(test, fuzzing), feature = "std"))]
+pub mod fuzz;
 mod input_events;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;

@@ -11,6 +11,8 @@ use xtask::test::NEED_MORE;
 mod circles;
 #[path = "tidy/decisions.rs"]
 mod decisions;
+#[path = "tidy/fuzz.rs"]
+mod fuzz;
 #[path = "tidy/heads.rs"]
 mod heads;
 #[path = "tidy/links.rs"]
@@ -184,6 +186,30 @@ fn examples_in_documentation_are_programs_that_tests_run() {
     );
 }
 
+/// The version moves with what users notice: it is a dated head of the list of changes, below what is not yet in a version.
+#[test]
+fn the_version_is_in_the_list_of_changes_with_its_date() {
+    let changes = read(&root().join("CHANGELOG.md"));
+    let heads = changes.lines().filter_map(|line| line.strip_prefix("## "));
+    let heads: Vec<&str> = heads.collect();
+    assert_eq!(heads.first(), Some(&"Unreleased"));
+    let (version, date) = heads[1].split_once(", ").expect("a version and its date");
+    assert_eq!(version, env!("CARGO_PKG_VERSION"));
+    let parts: Vec<usize> = date.split('-').map(str::len).collect();
+    assert_eq!(parts, [4, 2, 2], "{date} is no date as in 2026-11-28");
+}
+
+/// A newcomer's first command compiles `cargo xtask` itself, which takes minutes on a busy machine; cargo reports that only if it is not quiet.
+#[test]
+fn the_first_command_reports_what_it_compiles() {
+    let config = read(&root().join(".cargo/config.toml"));
+    let alias = config.lines().find(|line| line.starts_with("xtask = "));
+    let alias = alias.expect("there is an alias for cargo xtask");
+    let words: Vec<&str> = alias.split(['"', ' ']).collect();
+    let quiet = ["--quiet", "-q", "-qq"];
+    assert!(!words.iter().any(|word| quiet.contains(word)), "{alias}");
+}
+
 /// Long tests have their own run, and no test is ignored that no command runs.
 #[test]
 fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
@@ -299,6 +325,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "build.rs",
         "build/",
         "compat/generate/",
+        "/benches/",
         "/examples/",
         "/tests/",
         "/tests.rs",

@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
     parse(&file.text, &file.path)
 }
 
-fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
+pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
     let mut parts = Vec::new();
     let mut pending = String::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -13,7 +13,7 @@
 
 mod assemble;
 mod completion;
-mod configfile;
+pub(crate) mod configfile;
 mod dashes;
 mod environment;
 mod error;

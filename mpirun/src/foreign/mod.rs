@@ -12,7 +12,7 @@
 //!
 //! In the other direction, `--on` runs a program of the standard ABI on another library ([`on`]).
 
-mod dynamic;
+pub(crate) mod dynamic;
 mod folders;
 pub mod loaded;
 mod offer;

@@ -117,7 +117,7 @@ impl Rankfile {
         Rankfile::parse(TextFile::read("rankfile", path)?)
     }
 
-    fn parse(file: TextFile) -> Result<Rankfile, RankfileError> {
+    pub(crate) fn parse(file: TextFile) -> Result<Rankfile, RankfileError> {
         let mut lines = BTreeMap::new();
         for line in file.lines(LINE, line_of) {
             let (rank, host, cores) = line?;

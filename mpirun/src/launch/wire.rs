@@ -353,7 +353,6 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_login_shells_noise_before_the_greeting_is_passed_over() {
@@ -381,19 +380,6 @@ mod tests {
                 below.chain([row.len()]).max().unwrap_or(0)
             }
             assert!(widest(&tree) <= fanout);
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_bytes_make_the_reader_panic(pieces: Vec<Vec<u8>>) {
-            let mut frames = Frames::new(false);
-            for piece in pieces {
-                frames.push(&piece);
-                while let Ok(Some((_, body))) = frames.next_frame() {
-                    let _ = (open::<FromDaemon>(&body), open::<ToDaemon>(&body));
-                }
-            }
         }
     }
 }

@@ -9,7 +9,7 @@
 //! # The protocol, version 1
 //!
 //! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version, and one more byte,
-//! the number of nodes from the server, the requested role from the client (see [`frame`]).
+//! the number of nodes from the server, the requested role from the client (see `frame`).
 //! Then the client sends requests of 16 bytes, one at a time, and the server answers each with a reply of 48 bytes.
 //! Every reply contains the whole board, so there is one kind of answer.
 //! The server also sends one unsolicited reply to each other node when it releases the barrier.
@@ -88,7 +88,7 @@
 mod address;
 mod board;
 mod error;
-mod frame;
+pub(crate) mod frame;
 mod hub;
 mod line;
 mod lines;

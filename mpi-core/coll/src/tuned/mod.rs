@@ -7,7 +7,7 @@
 //! An unreadable table, or the name of an unknown algorithm, ends the job with an error.
 
 mod params;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 

@@ -1,6 +1,6 @@
 //! `mpi-bench endings`: the time that a job takes to end after a failure or a signal, and what it leaves behind.
 //!
-//! Every row of the table is a [`Deed`]: ranks of this same program ([`leave`]) wait for a message that never arrives,
+//! Every row of the table is a [`Deed`]: ranks of this same program (`leave`) wait for a message that never arrives,
 //! then one of them leaves, or is killed, or the launcher gets a signal.
 //! The figure is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
 //! the process that does the deed writes the time of the monotonic clock into the job's private folder just before.

@@ -13,6 +13,8 @@ pub struct Serve {
     /// Number of nodes of the board, 1 to 64.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
+    // In Markdown the brackets would be a link, and the backticks that make them none would be in the help.
+    #[allow(rustdoc::broken_intra_doc_links)]
     /// Where to listen; [::]:25175 is every address of this host, and port 0 any free one.
     ///
     /// No authentication: any process that can connect can occupy a node, so listen on trusted networks only.

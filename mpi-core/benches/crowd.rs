@@ -1,6 +1,6 @@
 //! Benchmark of a dissemination barrier over the sm transport on an oversubscribed node, and of the time that waiting ranks take from a computing one.
 //!
-//! `cargo run --release -p mpi-core --example crowd_bench [ranks] [barriers]`
+//! `cargo bench -p mpi-core --bench crowd [-- ranks barriers]`
 //!
 //! The barrier is dissemination (D. Hensgen, R. Finkel, U. Manber, 1988) by bare active messages; the ranks are threads.
 

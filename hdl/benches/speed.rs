@@ -1,6 +1,6 @@
 //! Simulation speed in clock edges per second: the model, the Verilated RTL and the RTL under Icarus, one core each.
 //!
-//! `cargo run --release -p hdl --example speed`
+//! `cargo bench -p hdl --bench speed`
 //!
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
 //! Each figure of these two is the fastest of several runs, because other programs only slow them.

@@ -1,6 +1,6 @@
 //! Benchmark of the sm transport against the machine's cache-to-cache latency, measured in the same run.
 //!
-//! `cargo run --release -p mpi-transport --example btl_bench [rounds]`
+//! `cargo bench -p mpi-transport --bench btl [-- rounds]`
 //!
 //! Two threads on two cores are two ranks.
 //! The reference is a ping-pong of one cache line; ratios to it can be compared between machines, microseconds cannot.

@@ -4,7 +4,7 @@
 //! list, a structure of arrays, an array of structures, and the contiguous case against memcpy.
 //! Prints the median of many rounds in GB/s of packed data, and the engine's time divided by the loop's.
 //!
-//! `cargo run --release -p mpi-types --example pack_bench`
+//! `cargo bench -p mpi-types --bench pack`
 
 use std::hint::black_box;
 use std::time::Instant;
