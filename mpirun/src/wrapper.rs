@@ -122,6 +122,7 @@ enum Question {
     Libs,
     Version,
     Help,
+    Manual,
 }
 
 /// The options of each query, without dashes: the first name is shown by help.
@@ -135,6 +136,7 @@ const QUESTIONS: &[(&[&str], Question)] = &[
     (&["showme:libs"], Question::Libs),
     (&["showme:version"], Question::Version),
     (&["showme:help"], Question::Help),
+    (&["showme:manual"], Question::Manual),
     (&["compile_info", "compile-info"], Question::CompileInfo),
     (&["link_info", "link-info"], Question::LinkInfo),
 ];
@@ -224,6 +226,7 @@ impl Wrapper {
         };
         Action::Print(match question {
             Question::Help => help::text(self, &compiler).into(),
+            Question::Manual => help::manual(self.language).into(),
             Question::Command => line(self.command(compiler, rest)),
             Question::Compile => line(self.compile_flags()),
             Question::Link => line(self.link_flags()),
@@ -414,6 +417,20 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_page_has_every_query_and_no_folder_of_the_installation() {
+        for language in [Language::C, Language::Cxx] {
+            let Action::Print(page) = answer_of(language, "--showme:manual") else {
+                panic!("no page");
+            };
+            let page = page.into_string().unwrap().replace('\\', "");
+            for name in QUESTIONS.iter().flat_map(|(names, _)| *names) {
+                assert!(page.contains(&format!("--{name}")), "{name}: {page}");
+            }
+            assert!(!page.contains("/opt/p"), "{page}");
+        }
+    }
+
+    #[test]
     fn what_does_not_link_gets_no_libraries() {
         assert_eq!(printed("-show -c a.c"), "cc -I/opt/p/include -c a.c");
         assert!(
@@ -432,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_it_is_called_by_says_the_language() {
+    fn the_name_it_is_called_by_selects_the_language() {
         for (called, language) in [
             ("mpicc", Language::C),
             ("/opt/p/bin/mpicxx", Language::Cxx),

@@ -9,6 +9,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod document;
 pub mod hosts;
 pub mod job;
 pub mod leftovers;
