@@ -67,7 +67,7 @@ impl Descriptor {
     pub unsafe fn dimensions<'d>(this: *const Descriptor) -> &'d [Dimension] {
         // SAFETY: the caller states that `rank` dimensions follow the head, whose size is a multiple of their alignment.
         unsafe {
-            let rank = ((*this).rank.max(0) as usize).min(MAX_RANK);
+            let rank = (*this).rank as u8 as usize;
             std::slice::from_raw_parts(this.add(1).cast(), rank)
         }
     }
