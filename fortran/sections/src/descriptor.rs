@@ -72,6 +72,19 @@ impl Descriptor {
         }
     }
 
+    /// Returns true for a scalar and for a contiguous array of rank 1: the usual arguments, found without a loop.
+    ///
+    /// # Safety
+    /// As for [`Descriptor::dimensions`].
+    #[inline(always)]
+    pub unsafe fn is_plain(this: *const Descriptor) -> bool {
+        // SAFETY: the caller states that this is a compiler's descriptor, so one of rank 1 has a dimension.
+        unsafe {
+            let stride = &raw const (*this.add(1).cast::<Dimension>()).stride;
+            (*this).rank == 0 || ((*this).rank == 1 && *stride == (*this).element_size as isize)
+        }
+    }
+
     /// Returns true if the elements follow each other in memory without gaps.
     ///
     /// # Safety
