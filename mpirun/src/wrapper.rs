@@ -161,6 +161,10 @@ impl Wrapper {
         let by_variable = || environment::var(variable).filter(|name| !name.is_empty());
         let compiler = match by_option.or_else(by_variable) {
             Some(compiler) => compiler,
+            // A machine without a Fortran compiler has the manual page, too.
+            None if asked_in(args).is_some_and(|question| !question.needs_compiler()) => {
+                language.names_usual_compiler().into()
+            }
             None => language.usual_compiler()?,
         };
         let prefix = crate::prefix::prefix().ok_or_else(|| {
@@ -183,11 +187,7 @@ impl Wrapper {
 
     /// Compiles the Fortran modules, if these arguments may need them. Without the modules, programs that include `mpif.h` can be compiled.
     fn prepare_modules(&mut self, args: &[OsString], say: impl Fn(&str)) -> Result<(), String> {
-        let asked = args
-            .iter()
-            .filter_map(|arg| arg.to_str().and_then(question_in))
-            .next_back();
-        let needed = match asked {
+        let needed = match asked_in(args) {
             Some(question) => question.shows_flags(),
             None => fortran::has_source(args) || links_objects(args),
         };
@@ -320,6 +320,13 @@ fn links_objects(args: &[OsString]) -> bool {
     args.iter()
         .filter_map(ending)
         .any(|ending| ending == "o" || ending == "a" || ending == "so")
+}
+
+/// Returns the query among the arguments; the last one counts.
+fn asked_in(args: &[OsString]) -> Option<Question> {
+    let questions = args.iter().rev();
+    let mut questions = questions.filter_map(|arg| arg.to_str().and_then(question_in));
+    questions.next()
 }
 
 fn question_in(arg: &str) -> Option<Question> {

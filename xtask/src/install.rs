@@ -205,6 +205,7 @@ const MANUALS: &[(&str, &[&str])] = &[
     ("mpirun", &["--generate", "man"]),
     ("mpicc", &["--showme:manual"]),
     ("mpicxx", &["--showme:manual"]),
+    ("mpifort", &["--showme:manual"]),
     ("mpi-info", &["--generate", "man"]),
     ("mpi-bench", &["--generate", "man"]),
     ("hwbarr", &["manual"]),
@@ -361,9 +362,10 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
         place(&made, &contents, &prefix)
     })?;
     for compiler in fortran {
-        steps.step(format!("compiling the Fortran modules for {compiler}"), || {
-            compile_modules(&prefix, compiler)
-        })?;
+        steps.step(
+            format!("compiling the Fortran modules for {compiler}"),
+            || compile_modules(&prefix, compiler),
+        )?;
     }
     println!("installed into {}", prefix.display());
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());

@@ -191,7 +191,10 @@ mod tests {
     #[test]
     fn every_function_has_a_page_and_a_sentence_of_its_own() {
         let pages = pages().unwrap_or_else(|e| panic!("{e}"));
-        assert_eq!(pages.len(), mpi_api_tables::functions().unwrap().functions.len());
+        assert_eq!(
+            pages.len(),
+            mpi_api_tables::functions().unwrap().functions.len()
+        );
         let text = mpi_api_tables::MEANINGS;
         let meanings = meanings(text).unwrap();
         for (name, meaning) in &meanings {

@@ -18,8 +18,14 @@ impl Question {
             | Question::LibDirs
             | Question::Libs
             | Question::Version
+            | Question::Manual
             | Question::Help => false,
         }
+    }
+
+    /// Returns true if the answer depends on the compiler that is used.
+    pub(super) fn needs_compiler(self) -> bool {
+        self.shows_flags() || self == Question::Compiler
     }
 
     /// Describes the output of the query.
@@ -86,7 +92,7 @@ fn options(names: &[&str], question: Question) -> String {
 
 /// Returns the manual page, for an installation in any folder.
 pub(super) fn manual(language: Language) -> String {
-    let (name, compiler) = (language.wrapper(), language.compiler());
+    let (name, compiler) = (language.wrapper(), language.names_usual_compiler());
     let (variable, choice) = language.choices();
     let mut page = format!(
         ".TH {name} 1 \"\" \"Portcullis {}\"\n\
