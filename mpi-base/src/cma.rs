@@ -147,7 +147,7 @@ fn copy(
     }
 }
 
-/// The next runs of a list, at most as many as one system call is given.
+/// The next runs of a list, at most the number that one system call accepts.
 struct Window {
     runs: [libc::iovec; WINDOW],
     /// The runs that are not complete.

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_meet_is_counted_and_strangers_may_be_anywhere() {
+    fn ranks_that_may_share_a_core_are_counted_and_unknown_ones_may_be_on_any() {
         let masks = [Some(&[0usize, 1][..]), Some(&[2]), None, Some(&[1, 2])];
         assert_eq!(sharers(&[0, 1], masks), 3);
         assert_eq!(sharers(&[2], masks), 3);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_ranks_do_not_share_if_somebody_says_so_and_the_launcher_knows_best() {
+    fn bound_ranks_do_not_share_cores_if_the_environment_or_the_launcher_says_so() {
         let bound = |sharers| Cores {
             usable: 1,
             affinity: Some(1),

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_tells_nothing_confines_to_itself_and_to_a_processor() {
+    fn a_machine_without_topology_confines_to_itself_and_to_a_processor() {
         let found = Confinement::of(&[3], Path::new("/nowhere"));
         assert_eq!(found.instance(Kind::Machine), Some(0));
         assert_eq!(found.instance(Kind::Package), None);

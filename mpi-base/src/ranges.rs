@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read_and_nonsense_is_none() {
+    fn ranges_are_read_as_written_and_malformed_text_is_none() {
         assert_eq!(read("0-2,5", 6), Some(vec![0, 1, 2, 5]));
         let bad = ["", "x", "3-9", "6", "4,1", "1,1", "0-2,2", "3-1", "1-", "-"];
         for bad in bad {

@@ -52,7 +52,7 @@ mod tests {
     use super::ring;
 
     #[test]
-    fn ringing_at_nobody_harms_nothing() {
+    fn ringing_an_unused_address_is_harmless() {
         ring(0);
     }
 }

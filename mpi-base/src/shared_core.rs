@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn who_shares_a_core_with_somebody_who_computes_stays_there_and_keeps_it_for_a_while() {
+    fn a_thread_beside_a_computing_one_keeps_its_core_for_a_while() {
         let (mut crowd, start) = (Crowd { ..Crowd::NEW }, Instant::now());
         let hogged = [(50, 2 * HOGGED)];
         assert!(moves(&mut crowd, start, &hogged).is_empty());

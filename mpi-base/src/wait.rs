@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiter_goes_through_every_stage_and_starts_over_when_reset() {
+    fn a_waiter_passes_every_stage_and_starts_over_when_reset() {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let first = steps_before_sleep(&mut waiter);
         // Every poll but the one that ends the stage is followed by a yield, and the last by a sleep.

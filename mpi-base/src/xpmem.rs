@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn malformed_requests_are_refused() {
         let Some((device, _alone)) = here() else {
             return;
         };

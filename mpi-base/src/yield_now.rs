@@ -79,7 +79,7 @@ mod tests {
 
     /// Two threads on one core alternate thousands of times within one time slice; a yield that kept the core would take an hour.
     #[test]
-    fn somebody_else_runs_meanwhile() {
+    fn a_yield_lets_another_thread_run() {
         const TURNS: u32 = 20_000;
         let core = rustix::thread::sched_getcpu();
         let turn = AtomicU32::new(0);

@@ -242,5 +242,9 @@ fn how_long_data_are_travels_with_their_number() {
     }
     let address = cell_ring.address(5);
     a.publish(0, address);
-    assert_eq!(b.length(0, address, 0), Err(None), "nobody says");
+    assert_eq!(
+        b.length(0, address, 0),
+        Err(None),
+        "no rank has published a length"
+    );
 }

@@ -74,7 +74,7 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
 
 /// The same with one producer that continues without waiting, in cells that are reused before others are.
 #[test]
-fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
+fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     check(|| {
         let memory = cells();
         // The third operation shares its cell with the first; the second is in the other ring.

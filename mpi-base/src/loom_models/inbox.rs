@@ -89,7 +89,7 @@ fn an_announced_sender_is_found() {
 
 /// The doorbell of a sender that found no space is rung when there is space, whether the sender or the receiver polls first.
 #[test]
-fn a_starving_sender_is_rung_or_sees_the_room() {
+fn a_sender_that_wants_space_is_rung_or_sees_it() {
     check(|| {
         let owner = Arc::new(Inbox::new());
         let starving = Arc::new(Inbox::new());

@@ -53,7 +53,7 @@ fn an_exclusive_lock_excludes_all_others() {
 
 /// SYNC POINT window.ticket: a rank that lets others in rings each one that went to sleep before.
 #[test]
-fn nobody_who_waits_for_a_lock_is_left_asleep() {
+fn no_waiter_for_a_lock_is_left_asleep() {
     check(|| {
         let lock = Arc::new(Lock::new());
         let bell = Arc::new(Doorbell::new());

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_that_tell_no_speed_make_one_time_of_all() {
+    fn moments_without_a_speed_have_one_time() {
         let same = Moment { ticks: 7, ns: 9 };
         let line = Line::between(same, same);
         assert_eq!((line.ns(0), line.ns(u64::MAX)), (9, 9));

@@ -33,9 +33,9 @@ use std::marker::PhantomData;
 pub struct Level(pub u8);
 
 impl Level {
-    /// For users who run programs.
+    /// For users that run programs.
     pub const USER: Level = Level(1);
-    /// For users who tune programs on a machine.
+    /// For users that tune programs on a machine.
     pub const TUNER: Level = Level(4);
     /// For developers of this library.
     pub const DEVELOPER: Level = Level(7);

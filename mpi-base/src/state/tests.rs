@@ -63,7 +63,7 @@ fn an_untouched_page_is_a_rank_that_has_not_come() {
 }
 
 #[test]
-fn a_snapshot_tells_the_call_and_whom_it_talks_to() {
+fn a_snapshot_names_the_call_and_its_peer() {
     let page = StatePage::default();
     page.start(17, 3);
     page.run();

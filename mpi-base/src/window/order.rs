@@ -60,7 +60,7 @@ mod loom_models {
 
     /// Put, flush, then a flag on another path: the rank that reads the flag sees the data.
     #[test]
-    fn what_was_put_and_flushed_is_there_for_those_that_are_told() {
+    fn data_put_and_flushed_are_visible_to_notified_ranks() {
         check(|| {
             let words = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let there = words.clone();
@@ -81,7 +81,7 @@ mod loom_models {
 
     /// Each of two ranks puts to the other, flushes and then polls for the other's put: at least one sees it.
     #[test]
-    fn of_two_ranks_that_put_flush_and_look_one_sees_the_other() {
+    fn of_two_ranks_that_put_flush_and_get_one_sees_the_other() {
         check(|| {
             let words = Arc::new([AtomicU64::new(0), AtomicU64::new(0)]);
             let run = |me: usize, words: Arc<[AtomicU64; 2]>| {

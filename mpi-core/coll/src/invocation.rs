@@ -248,7 +248,7 @@ impl Invocation {
 
 /// A message in progress, as a future.
 /// Dropping it cancels the message; this process does not touch its buffer afterwards.
-#[must_use = "a message that nobody waits for is given up"]
+#[must_use = "a message that is not awaited is cancelled"]
 pub struct Pending {
     message: comm::Pending,
     /// The expected length, for receives of a known length.

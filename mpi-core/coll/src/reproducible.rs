@@ -19,7 +19,7 @@ pub static REPRODUCIBLE: Param<bool> = Param::new(
     "reproducible",
     "false",
     Level::USER,
-    "Combine floating-point operands, and those of users' operators, in one fixed order, so that results depend neither on timing nor on where ranks run.",
+    "Combine floating-point operands, and operands of user-defined operators, in a fixed order, so that results depend neither on timing nor on the placement of ranks",
 );
 
 /// Returns true if the result of a call depends on the order of operations.

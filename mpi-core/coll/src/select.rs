@@ -562,7 +562,7 @@ impl Table {
         let served = groups.iter().map(|(chain, calls)| {
             let calls: Vec<&str> = calls.iter().map(|c| c.name()).collect();
             let by = if chain.is_empty() {
-                "nobody".into()
+                "no component".into()
             } else {
                 chain.join(", then ")
             };

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn who_passes_early_does_not_let_anybody_overtake() {
+    fn an_early_pass_lets_no_call_overtake() {
         let turns = TicketOrder::default();
         let [first, second, third, fourth] = std::array::from_fn(|_| turns.draw());
         second.pass();

@@ -27,7 +27,7 @@ fn made(comm: Result<Option<Comm>, Error>) -> Result<Option<u32>, Error> {
 fn side(engine: &Engine, world: &Comm, color: u64) -> Comm {
     let (color, key) = (Some(color), 0);
     let part = engine.block_on(world.split(SplitKey { color, key }));
-    part.expect("a part").expect("everybody has a side")
+    part.expect("a part").expect("each rank is on a side")
 }
 
 #[test]

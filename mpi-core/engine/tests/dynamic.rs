@@ -118,7 +118,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
 fn refused(outcome: Result<Comm, Error>, says: &str) {
     let error = outcome
         .map(|comm| comm.size())
-        .expect_err("nobody is there");
+        .expect_err("no process has this port");
     let Some(CommError::LeaderError {
         astray: LeaderError { code, .. },
         ..

@@ -3,7 +3,7 @@
  *
  * A plugin is a shared object that exports one symbol, the function portcullis_component().
  * It returns a table of the plugin's functions; the library hands the plugin a table of its services.
- * Nothing else is resolved by symbol, in either direction, so a plugin links with nothing of ours
+ * Nothing else is resolved by symbol, in either direction, so a plugin links with no library of this project
  * and works in programs that load MPI with RTLD_LOCAL.
  *
  * Build it with
@@ -121,7 +121,7 @@ typedef struct portcullis_host {
     int (*call_next)(portcullis_call *, portcullis_why *);
     /*
      * The place of one pointer, NULL at first, that all modules of the component in this process share,
-     * for what belongs to the process rather than to a communicator. Whoever frees the last module leaves NULL there.
+     * for data of the process rather than of a communicator. The function that frees the last module stores NULL there.
      */
     void **(*component_data)(portcullis_comm *);
     /*
@@ -159,7 +159,7 @@ typedef struct portcullis_module {
     /* The last call. */
     void (*free)(void *self);
     /*
-     * A message that was started is through, or some time has passed. Called between enable and disable while this process is in MPI,
+     * A message that was started has completed, or some time has passed. Called between enable and disable while this process is in MPI,
      * in a barrier or not, so that a member can answer what others ask it. It may call no blocking service.
      */
     void (*attend)(void *self);

@@ -17,7 +17,7 @@ pub static HINTS: Param<PathBuf> = Param::new(
     "hints",
     "",
     Level::USER,
-    "A file of hints for all files that are opened, a name and a value on each line; info objects are stronger; empty: what ROMIO_HINTS names",
+    "Path of a file with hints for all opened files, one name and value per line; hints in info objects take precedence; empty: the path in ROMIO_HINTS",
 );
 
 /// Whether an optimisation is used.

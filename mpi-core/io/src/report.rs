@@ -20,7 +20,7 @@ pub static REPORT: Param<bool> = Param::new(
     "report",
     "false",
     Level::USER,
-    "Whether each rank counts its accesses to files for mpirun --io-report",
+    "Whether each rank counts its file accesses; set by mpirun --io-report",
 );
 
 /// Events of a ring that is made for the counters alone: enough for [`FILES`] files with long names.

@@ -56,7 +56,7 @@ mod tests {
     use crate::datatype::Named;
 
     #[test]
-    fn what_touches_is_one_run() {
+    fn adjacent_runs_are_one_run() {
         let int = Datatype::from(Named::INT);
         let runs: Vec<Run> = of(&int, 1000, 3998).collect();
         assert_eq!(runs, [Run::new(0, 3998)]);

@@ -6,7 +6,7 @@ use mpi_base::param::{Param, Params, Selection};
 pub static SELECTION: Param<Selection> = Param::selection(
     "osc",
     "",
-    "Components of one-sided communication that may be used besides am, which always may; both, if empty",
+    "Components of one-sided communication that may be used; am is always allowed; empty: all",
 );
 
 /// Returns true if members on this node may be reached through memory. An invalid selection counts as "all"; it is reported elsewhere.

@@ -35,7 +35,7 @@ pub static CHECK: Param<bool> = Param::new(
     "check",
     "false",
     Level::USER,
-    "Compare what the members of a communicator call before each collective operation, and end those that differ with a sentence.",
+    "Before each collective operation, compare the calls of all members (function, root, count, type, operator); a difference is an error that names it",
 );
 
 static PRIORITY: About = priority::about("check", "1000");

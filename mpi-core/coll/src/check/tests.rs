@@ -59,7 +59,7 @@ fn allreduce(op: Predefined) -> Call {
 }
 
 #[test]
-fn another_root_is_told() {
+fn a_different_root_is_reported() {
     differ(
         5,
         |rank| bcast(4, u32::from(rank == 3)),
@@ -68,7 +68,7 @@ fn another_root_is_told() {
 }
 
 #[test]
-fn another_count_is_told() {
+fn a_different_count_is_reported() {
     differ(
         2,
         |rank| bcast(4 + i64::from(rank), 0),
@@ -77,7 +77,7 @@ fn another_count_is_told() {
 }
 
 #[test]
-fn in_place_at_some_only_is_told() {
+fn in_place_on_some_ranks_only_is_reported() {
     differ(
         3,
         |rank| Call::Alltoall {
@@ -89,7 +89,7 @@ fn in_place_at_some_only_is_told() {
 }
 
 #[test]
-fn another_operator_is_told() {
+fn a_different_operator_is_reported() {
     differ(
         3,
         |rank| {
@@ -104,7 +104,7 @@ fn another_operator_is_told() {
 }
 
 #[test]
-fn another_order_is_told() {
+fn a_different_order_of_calls_is_reported() {
     differ(
         2,
         |rank| match rank {
@@ -116,7 +116,7 @@ fn another_order_is_told() {
 }
 
 #[test]
-fn other_counts_for_ranks_are_told() {
+fn different_counts_of_ranks_are_reported() {
     differ(
         2,
         |rank| Call::ReduceScatter {
@@ -168,7 +168,7 @@ fn what_one_sends_and_the_other_does_not_expect_is_told() {
 }
 
 #[test]
-fn a_root_that_expects_something_else_is_told() {
+fn a_root_that_expects_another_amount_is_reported() {
     let gather = |rank: u32| Call::Gatherv {
         send: Some(words(i64::from(rank)).as_send()),
         recv: (rank == 1).then(|| row([0, 1, 3], |b| b)),
@@ -221,7 +221,7 @@ fn a_member_that_sends_another_amount_than_all_expect_is_told() {
 }
 
 #[test]
-fn a_root_that_gives_itself_another_amount_is_told() {
+fn a_root_with_another_amount_for_itself_is_reported() {
     let gather = |rank: u32| Call::Gather {
         send: Some(words(if rank == 1 { 1 } else { 2 }).as_send()),
         recv: (rank == 1).then(|| words(2)),
@@ -281,7 +281,7 @@ fn among_neighbours(
     let lengths = |ends: &[Option<u32>], longer: &[(u32, usize)]| -> Vec<i64> {
         (0..ends.len())
             .map(|block| {
-                let end = ends[block].expect("everybody has a neighbour");
+                let end = ends[block].expect("each rank has a neighbour");
                 let nth = ends[..block]
                     .iter()
                     .filter(|other| **other == Some(end))
@@ -297,7 +297,7 @@ fn among_neighbours(
 }
 
 #[test]
-fn what_a_neighbour_does_not_expect_is_told() {
+fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
     // The second block from 1 to 2 is longer, and the first one is expected to be: two differences that a sum would hide.
     let call = |rank: u32, w: bool| {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
@@ -323,7 +323,7 @@ fn what_a_neighbour_does_not_expect_is_told() {
 }
 
 #[test]
-fn a_neighbour_with_another_count_is_told() {
+fn a_neighbour_with_a_different_count_is_reported() {
     let gather = |rank: u32| Call::NeighborAllgather {
         near: near(rank),
         send: words(1).as_send(),
@@ -363,7 +363,7 @@ fn grid(rank: u32) -> Rc<Neighbours> {
 }
 
 #[test]
-fn an_edge_that_one_end_does_not_know_is_told() {
+fn an_edge_that_one_end_does_not_know_is_reported() {
     let one_way = |rank: u32| {
         let edges: &[_] = if rank == 0 { &[(0, 1, 0)] } else { &[] };
         let topology = Topology::DistGraph(DistGraph::of(rank, edges, false));

@@ -50,7 +50,7 @@ pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "blocks_max",
     "512",
     Level::TUNER,
-    "Size of blocks up to which gather, scatter and alltoall go through the leaders, one message between two nodes; rank 0's value is used",
+    "Maximum block size for which gather, scatter and alltoall exchange one message between the leaders of each two nodes; rank 0's value is used",
 );
 
 static PRIORITY: About = priority::about("han", "50");

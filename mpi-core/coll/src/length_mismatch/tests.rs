@@ -245,7 +245,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             key: 0,
         };
         let part = engine.block_on(world.split(side)).expect("a part");
-        let part = part.expect("everybody has a side");
+        let part = part.expect("each rank is on a side");
         let bridge = Some(Ok((&world, 1 - me % 2)));
         let inter = engine.block_on(part.inter(0, bridge, 1));
         let inter = inter.expect("an intercommunicator");

@@ -64,7 +64,7 @@ pub static PREFER: Param<String> = Param::new(
     "prefer",
     "",
     Level::TUNER,
-    "Names, separated by commas, of components that are taken from the plugin directories even if those built in are as new",
+    "Names, separated by commas, of components that are loaded from the plugin directories even if the built-in ones have the same version",
 );
 
 /// The parameters of this module, for listings.

@@ -75,7 +75,7 @@ impl Module for FaultyModule {
         CallSet::NONE.with(CallId::Barrier)
     }
     fn export_config(&self, _: &Comm, config: &mut Vec<u8>) {
-        assert_eq!(self.me, 0, "nobody but rank 0 is asked");
+        assert_eq!(self.me, 0, "only rank 0 exports a config");
         config.extend(CONFIG);
     }
     fn import_config(&self, _: &Comm, config: &[u8]) -> Result<(), Refusal> {

@@ -430,7 +430,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_of_few_who_wait_for_each_other_lie_apart_and_all_others_are_as_long_as_their_data() {
+    fn cells_of_few_cooperating_members_are_spaced_apart_and_others_fit_their_data() {
         let shortest = |members, flow| {
             let layout = Layout::of(Lane::Blocking, LONGEST, members, Occupancy::Oversubscribed);
             layout.rings[layout.choices[flow as usize][0]].cell

@@ -32,7 +32,7 @@ pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "single_copy_min",
     "4k",
     Level::TUNER,
-    "Size from which blocks that do not fit a cell may be read from the other ranks' memory in a single copy; rank 0's value is used",
+    "Minimum size of blocks that may be read from the other ranks' memory in a single copy, if they do not fit a cell; rank 0's value is used",
 );
 
 /// Maximum size of data that are sent through cells in pieces.
@@ -42,7 +42,7 @@ pub static PIECES_UP_TO: Param<usize> = Param::new(
     "pieces_max",
     "64M",
     Level::TUNER,
-    "Size up to which the data of a blocking call may travel through cells in pieces; rank 0's value is used",
+    "Maximum size of the data of a blocking call that travel through shared-memory cells in pieces; rank 0's value is used",
 );
 
 /// The protocol of data that can be sent in pieces.
@@ -62,7 +62,7 @@ pub static CELL_SIZE: Param<usize> = Param::new(
     "cell_size",
     "0",
     Level::TUNER,
-    "Size of the cells in which ranks of a node show each other short data; 0 fits it to the number of ranks; rank 0's value is used",
+    "Size in bytes of the shared-memory cells for short data; 0: by the number of ranks; rank 0's value is used",
 );
 
 /// A value of [`BARRIER`]; `None` is `auto`.

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn after_a_look_that_came_too_early_some_are_patient_and_then_one_is_not() {
+    fn polls_after_an_early_one_are_delayed_and_then_one_is_not() {
         let delay = PollDelay::new(true);
         let left = || delay.left.get();
         for _ in 0..3 {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_pause_is_for_nothing_there_is_none() {
+    fn a_poll_is_not_delayed_where_that_is_useless() {
         let delay = PollDelay::new(false);
         assert!(!delay.poll(|| false));
         assert_eq!(delay.left.get(), 0);

@@ -154,7 +154,7 @@ impl State {
         outcome
     }
 
-    /// Returns the operation if it goes through cells.
+    /// Returns the operation if it travels through cells.
     #[inline]
     pub(super) fn in_cells<'a, W>(
         &'a self,

@@ -446,7 +446,7 @@ impl Module for Open {
 
 #[test]
 #[should_panic(expected = "left barrier")]
-fn a_barrier_that_holds_nobody_is_found_out() {
+fn a_barrier_that_holds_no_rank_fails_the_suite() {
     let mut job = Job::of(4);
     job.coll = Box::new(|| vec![Box::new(Open)]);
     barrier::no_rank_leaves_before_all_have_entered(&job, "open", Form::Mixed, 200);

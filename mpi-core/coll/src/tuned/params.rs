@@ -11,7 +11,7 @@ pub static RULES: Param<PathBuf> = Param::new(
     "rules",
     "",
     Level::TUNER,
-    "A file with a decision table that replaces the built-in one; it must be the same at all ranks.",
+    "Path of a decision table that replaces the built-in one; its content must be the same on all ranks",
 );
 
 macro_rules! algorithms {

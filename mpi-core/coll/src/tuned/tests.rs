@@ -37,7 +37,7 @@ fn a_job_does_not_start_with_an_unknown_algorithm() {
 }
 
 #[test]
-fn who_has_another_table_than_rank_0_refuses() {
+fn a_rank_with_another_table_than_rank_0_refuses() {
     let rows = ["bcast 1 0 any chain", "bcast 1 0 any knomial"];
     let prints = rows.map(|row| {
         let rules = Rules::parse(row).expect("a table");
@@ -153,7 +153,7 @@ fn reordering_algorithms_are_passed_over_where_operands_must_keep_their_order() 
 }
 
 #[test]
-fn what_is_told_are_the_steps_that_are_taken() {
+fn the_explanation_lists_the_steps_that_are_taken() {
     let told = |call, table: &str, ranks| {
         let occupancy = Occupancy::Dedicated;
         let rules = Rules::parse(table).expect("a table");

@@ -160,7 +160,7 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
 
 /// A pending message, as a future.
 /// Dropping it abandons the message; this process does not access its buffer afterwards.
-#[must_use = "a message that nobody waits for is given up"]
+#[must_use = "a message that is not awaited is cancelled"]
 pub struct Pending {
     engine: Engine,
     /// Weak, because a component keeps messages of the communicator that it serves, and a strong reference would keep that alive.

@@ -135,7 +135,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn who_shares_with_two_more_than_it_might_goes() {
+    fn a_rank_leaves_a_core_with_two_ranks_more_than_another() {
         let go = |cores: &[usize], mine, mask: &[usize]| roomier(cores, mine, mask, 0);
         assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_become_rarer_while_there_is_nothing_to_do() {
+    fn checks_become_rarer_while_there_is_nothing_to_move() {
         let fd = Node::create(1).unwrap();
         let even = Balance::of(&Node::attach(&fd, 0).unwrap()).unwrap();
         let told = || even.pages[0].core().is_some();

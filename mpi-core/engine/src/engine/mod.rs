@@ -56,7 +56,7 @@ pub static EXPLAIN: Param<bool> = Param::new(
     "explain",
     "false",
     Level::USER,
-    "Whether rank 0 says what was selected and why the rest was not; what mpirun --explain sets",
+    "Whether rank 0 prints which components were selected and why the others were not; set by mpirun --explain",
 );
 
 /// A counted reference to an engine.

@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn all_ranks_hear_of_a_revocation_though_some_die() {
+    fn all_ranks_are_notified_of_a_revocation_although_some_die() {
         for size in 1..=40 {
             assert_eq!(reached(size, &[]).len() as u32, size);
         }
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn one_tells_a_logarithm_of_the_others() {
+    fn each_rank_notifies_a_logarithm_of_the_others() {
         assert_eq!(circulant(0, 1), [] as [u32; 0]);
         assert_eq!(circulant(0, 2), [1]);
         assert_eq!(circulant(0, 60).len(), 10);

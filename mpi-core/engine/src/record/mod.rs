@@ -37,7 +37,7 @@ pub static RECORD: Param<PathBuf> = Param::new(
     "record",
     "",
     Level::USER,
-    "The folder in which each rank records what depends on which rank was faster; what mpirun --record sets",
+    "Directory in which each rank records nondeterministic decisions (matching, completion order); set by mpirun --record",
 );
 
 /// Set by `mpirun --replay`.
@@ -47,7 +47,7 @@ pub static REPLAY: Param<PathBuf> = Param::new(
     "replay",
     "",
     Level::USER,
-    "The folder of a recording that this run repeats; what mpirun --replay sets",
+    "Directory of the recording that this run replays; set by mpirun --replay",
 );
 
 /// Why a run cannot be recorded or replayed.

@@ -25,7 +25,7 @@ pub static TRACE: Param<u32> = Param::new(
     "trace",
     "0",
     Level::USER,
-    "How many of its latest events each rank keeps for mpirun --trace, 64 bytes each; 0 traces nothing",
+    "Number of latest events that each rank keeps for mpirun --trace, 64 bytes each; 0: no trace",
 );
 
 /// The maximum number of counted keys.

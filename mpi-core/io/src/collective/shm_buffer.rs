@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_is_found_again_in_stretches_as_long_as_can_be() {
+    fn marked_ranges_are_found_as_maximal_stretches() {
         let part = 4 * BITS;
         let mut memory = vec![0u64; len_of(part) / 8 + 1];
         let buffer = buffer(&mut memory, part);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_is_found_as_it_was_marked() {
+    fn each_marked_range_is_found() {
         let part = 3 * BITS;
         let mut memory = vec![0u64; len_of(part) / 8 + 1];
         let buffer = buffer(&mut memory, part);

@@ -334,14 +334,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_covered_is_told_in_stretches() {
+    fn covered_ranges_are_merged() {
         let pieces = vec![(10, 5), (0, 3), (15, 1), (12, 2), (3, 1), (20, 4)];
         assert_eq!(covered(pieces), [(0, 4), (10, 6), (20, 4)]);
         assert_eq!(covered(Vec::new()), []);
     }
 
     #[test]
-    fn a_message_that_no_rank_of_ours_sends_names_nothing_outside_of_the_part() {
+    fn a_malformed_message_names_nothing_outside_of_the_part() {
         let piece = |offset, len| Piece { offset, len, at: 0 };
         let message = heads(&[
             piece(100, 10),

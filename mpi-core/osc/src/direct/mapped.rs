@@ -34,7 +34,7 @@ pub static XPMEM: Param<bool> = Param::new(
     "xpmem",
     "true",
     Level::USER,
-    "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
+    "Whether window memory that was not allocated by MPI is mapped by the other ranks of the node through /dev/xpmem if that exists; otherwise the kernel copies",
 );
 
 /// Returns the mapping service, or the reason why this process does not use it.

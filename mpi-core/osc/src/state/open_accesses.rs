@@ -14,7 +14,7 @@ pub static CHECK: Param<bool> = Param::new(
     "check",
     "false",
     Level::USER,
-    "Whether each rank looks for accesses that conflict, its own within one epoch and those of other ranks of its node at the same time, which are an error then",
+    "Whether conflicting one-sided accesses are an error: accesses of one rank within an epoch, and concurrent accesses of ranks on one node",
 );
 
 /// Maximum number of runs that are remembered for each target; beyond it the oldest are forgotten.

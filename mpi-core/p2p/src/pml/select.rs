@@ -23,7 +23,7 @@ pub static BUILT_IN: &[Component] = &[Component {
 pub static SELECTION: Param<Selection> = Param::selection(
     "pml",
     "",
-    "Messaging layers that may serve, of which the first there is does; all, if empty",
+    "Messaging layers that may be used; the first available one is used; empty: all",
 );
 
 /// Why no messaging layer was selected.

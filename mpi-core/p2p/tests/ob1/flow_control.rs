@@ -73,7 +73,7 @@ fn must_be_bounded(pml: &Pml, flood: u64) {
         most < BOUND + SLACK,
         "{most} bytes of a flood of {flood} were kept"
     );
-    assert_eq!(pml.unexpected_bytes().0, 0, "something is charged for ever");
+    assert_eq!(pml.unexpected_bytes().0, 0, "memory is still charged");
     assert_eq!(pml.protocol_errors(), 0);
 }
 
@@ -135,7 +135,7 @@ fn floods_that_cross_pass_each_other() {
 }
 
 #[test]
-fn a_flood_to_ourselves_needs_nobody_to_take_it() {
+fn a_flood_to_the_own_process_needs_no_receiver() {
     bounded(Job::of(1)).run(|engine| {
         let world = engine.world().expect("a world");
         for at in 0..MANY / 4 {

@@ -115,7 +115,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
 ///
 /// No rank receives before the cancellation is answered: a posted receive would have matched the first message.
 #[test]
-fn a_send_that_nobody_has_asked_for_is_taken_back() {
+fn a_send_without_a_matching_receive_can_be_cancelled() {
     let cases = [
         (Mode::Synchronous, 0),
         (Mode::Synchronous, 40),

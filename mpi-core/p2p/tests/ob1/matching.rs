@@ -117,7 +117,7 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
 }
 
 #[test]
-fn a_message_to_ourselves_arrives_in_one_look() {
+fn a_message_to_the_own_process_arrives_in_one_poll() {
     for len in [8, 20_000] {
         let pml = Config {
             single_copy_min: u64::MAX,

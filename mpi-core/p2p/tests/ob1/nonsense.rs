@@ -22,7 +22,7 @@ fn word(own: u64) -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn nonsense_breaks_nothing(
+    fn malformed_messages_are_dropped(
         said in prop::collection::vec(
             (0..16_u8, word(0), word(1), prop::collection::vec(word(2), 0..6), 0..8_usize),
             0..60,

@@ -14,7 +14,7 @@ proptest! {
 
     /// Whatever a peer sends: messages of others continue to arrive, and nothing waits for a peer that has been declared lost.
     #[test]
-    fn what_no_peer_of_ours_says_does_no_harm(
+    fn malformed_messages_of_a_peer_are_harmless(
         said in prop::collection::vec(
             (
                 prop::sample::select(vec![2u8, 3, 4, 4 | OVERTAKES, 5, 6, 7, 8, 9, 10, 11, 12, 13, 255]),

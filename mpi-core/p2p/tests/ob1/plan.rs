@@ -228,7 +228,8 @@ fn must_be_some(
         let m = phase.messages[at];
         m.from == status.source && m.tag == status.tag && bytes == content(at, m.len)
     });
-    let found = found.unwrap_or_else(|| panic!("rank {me} got what nobody sent: {status:?}"));
+    let found =
+        found.unwrap_or_else(|| panic!("rank {me} got a message that no rank sent: {status:?}"));
     waiting.remove(found);
 }
 

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn calm_memory_leaves_every_look_to_the_others() {
+    fn an_idle_shared_memory_leaves_all_polls_to_the_other_transports() {
         let attention = PollThrottle::default();
         assert_eq!(due(&attention, 1000, 0), 1000);
     }

@@ -281,7 +281,7 @@ fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
 }
 
 #[test]
-fn a_piece_that_nobody_has_any_more_leaves_no_gap() {
+fn a_lost_piece_leaves_no_gap() {
     let (from, to, _) = metered(&[(1000, 1 << 20), (1000, u64::MAX)]);
     let (here, there) = (Assembly::default(), Assembly::default());
     let piece = vec![0; from.limits().max_send];

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn each_family_hears_its_own_messages_and_strays_are_counted() {
+    fn each_family_gets_its_own_messages_and_strays_are_counted() {
         let (first, osc, others) = (
             Hears::default(),
             Rc::new(Hears::default()),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_of_two_families_is_told_once_and_has_turns_only_while_it_asks() {
+    fn a_handler_of_two_families_is_notified_once_and_polled_only_while_it_asks() {
         let (first, osc, others) = (
             Hears::default(),
             Rc::new(Hears::default()),

@@ -23,7 +23,7 @@ static ENABLE: Param<bool> = Param::new(
     "enable",
     "false",
     Level::USER,
-    "Whether every message carries a checksum, so that damaged data are found; the same at all processes",
+    "Whether every message carries a checksum, so that corrupted data are detected; must be the same on all processes",
 );
 
 pub(super) const DECORATOR: Decorator = Decorator {

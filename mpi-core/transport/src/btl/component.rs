@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Which components may be used, `--mca btl self,sm`.
 pub static SELECTION: Param<Selection> =
-    Param::selection("btl", "", "Transports that may be used; all, if empty");
+    Param::selection("btl", "", "Transports that may be used; empty: all");
 
 /// What a component is opened with.
 pub struct OpenContext<'a> {

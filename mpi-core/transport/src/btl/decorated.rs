@@ -134,7 +134,7 @@ fn a_flipped_bit_is_found_by_the_checksum_and_both_ends_are_told() {
 }
 
 #[test]
-fn a_refusing_transport_takes_again_after_a_look() {
+fn a_refusing_transport_accepts_again_after_a_poll() {
     let net = net(&[("btl", "sm"), ("btl_fault_refuse", "1")]);
     let from = &net.btls[0];
     let peer = endpoint(&**from, 1);

@@ -19,7 +19,7 @@ static FLIP: Param<f64> = Param::new(
     "flip",
     "0",
     Level::DEVELOPER,
-    "The probability that one bit of an arriving message is flipped",
+    "Probability (0 to 1) that one bit of an arriving message is flipped",
 );
 
 static LATE: Param<f64> = Param::new(
@@ -28,7 +28,7 @@ static LATE: Param<f64> = Param::new(
     "late",
     "0",
     Level::DEVELOPER,
-    "The probability that a look for messages finds nothing, whatever has come",
+    "Probability (0 to 1) that a poll reports no message",
 );
 
 static REFUSE: Param<f64> = Param::new(
@@ -37,7 +37,7 @@ static REFUSE: Param<f64> = Param::new(
     "refuse",
     "0",
     Level::DEVELOPER,
-    "The probability that a send is told that there is no room",
+    "Probability (0 to 1) that a send is refused for lack of buffer space",
 );
 
 static CUT: Param<usize> = Param::new(
@@ -46,7 +46,7 @@ static CUT: Param<usize> = Param::new(
     "cut",
     "0",
     Level::DEVELOPER,
-    "The connection to a peer is cut when so many bytes have been sent over the transport; 0 never",
+    "Number of bytes sent over the transport after which the connection to a peer is cut; 0: never",
 );
 
 static LINK: Param<i32> = Param::new(
@@ -55,7 +55,7 @@ static LINK: Param<i32> = Param::new(
     "link",
     "-1",
     Level::DEVELOPER,
-    "The only transport that has faults, as mpi-info and --explain count them from 0; -1 for all",
+    "Index of the only transport that has faults, from 0 in the order of mpi-info and --explain; -1: all",
 );
 
 static SEED: Param<u32> = Param::new(
@@ -64,7 +64,7 @@ static SEED: Param<u32> = Param::new(
     "seed",
     "1",
     Level::DEVELOPER,
-    "What the faults are drawn from; each process and transport adds its number",
+    "Seed of the fault generator; each process and transport adds its number",
 );
 
 pub(super) const DECORATOR: Decorator = Decorator {

@@ -24,7 +24,7 @@ static FILE: Param<String> = Param::new(
     "file",
     "",
     Level::DEVELOPER,
-    "Where to write every message that passes, as FILE.rank.transport.json for Perfetto; nowhere, if empty",
+    "Path prefix of a trace of all messages, written as FILE.rank.transport.json for Perfetto; empty: no trace",
 );
 
 pub(super) const DECORATOR: Decorator = Decorator {

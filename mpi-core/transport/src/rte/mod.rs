@@ -49,7 +49,7 @@ pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
 pub static SELECT: Param<Selection> = Param::selection(
     "rte",
     "",
-    "The run-time environments to look for; by default all that are there.",
+    "Run-time environments (launcher protocols) that may be used; empty: all that are found",
 );
 
 /// A component of this framework.
@@ -422,7 +422,10 @@ impl fmt::Display for RteError {
                 Ok(())
             }
             RteError::LauncherLost { doing } => {
-                write!(f, "the launcher has gone away (while {doing})")
+                write!(
+                    f,
+                    "the connection to the launcher was closed (while {doing})"
+                )
             }
             RteError::Wire { doing, reason } => {
                 write!(f, "{doing} failed at the launcher: {reason}")

@@ -153,7 +153,7 @@ mod tests {
         }
 
         #[test]
-        fn whoever_i_send_to_receives_from_me(cart in cart(), by in -7..7i64) {
+        fn the_destination_of_a_shift_has_this_rank_as_its_source(cart in cart(), by in -7..7i64) {
             for direction in 0..cart.dims().len() as i64 {
                 for rank in 0..cart.size() as u32 {
                     let (_, to) = cart.shift(rank, direction, by).expect("a shift");

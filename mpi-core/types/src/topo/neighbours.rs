@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_an_open_end_there_is_a_block_and_nobody() {
+    fn beyond_an_open_end_is_a_block_without_a_neighbour() {
         let cart = Cart::new(&[2], vec![false]).expect("a line");
         let near = Topology::Cart(cart).neighbours(0).expect("inside");
         assert_eq!(near.sources(), [None, Some(1)]);

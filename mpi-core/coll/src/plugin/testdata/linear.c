@@ -1,4 +1,4 @@
-/* A plugin in C against the public header alone: a barrier in which everybody reports to rank 0 and waits for its answer. */
+/* A plugin in C against the public header alone: a barrier in which every rank reports to rank 0 and waits for its reply. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ struct linear {
     const portcullis_host *host;
     portcullis_comm *comm;
     uint64_t calls;
-    uint64_t hand_down; /* every so many calls the next component does it */
+    uint64_t hand_down; /* number of calls after which the next component serves one */
 };
 
 static int enable(void *self, portcullis_why *why) {
@@ -97,7 +97,7 @@ static const portcullis_module *query(const portcullis_host *host, portcullis_co
 }
 
 static const portcullis_param params[] = {
-    {"hand_down", "0", "Every so many calls the next component does it; 0 is never", "unsigned_int"},
+    {"hand_down", "0", "Number of calls after which the next component serves one; 0: never", "unsigned_int"},
     {"refuse", "", "The name of a communicator to refuse", NULL},
 };
 

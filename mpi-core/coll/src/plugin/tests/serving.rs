@@ -93,7 +93,7 @@ fn a_plugin_follows_communicators_as_they_come_and_go() {
                 key: 0,
             };
             let half = engine.block_on(world.split(key)).expect("a split");
-            let half = half.expect("everybody has a colour");
+            let half = half.expect("each rank has a colour");
             let table = Table::chosen(&half).expect("chosen");
             assert_eq!(table.chain(CallId::Barrier).next(), Some("counter"));
             for _ in 0..7 {
@@ -229,7 +229,7 @@ fn what_is_made_for_steps_is_offered_to_no_plugin() {
         };
         assert_eq!(chain(&world)[..2], ["waverer", "han"]);
         let part = engine.block_on(world.create_for_steps(world.group()));
-        let part = part.expect("a part").expect("everybody is in it");
+        let part = part.expect("a part").expect("each rank is in it");
         assert!(!chain(&part).contains(&"waverer".into()));
     });
 }

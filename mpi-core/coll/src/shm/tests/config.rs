@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where data go one way, the sender returns from its call before the receiver has begun its: no rank waits for a reply.
 #[test]
-fn who_only_gives_does_not_wait_for_who_takes() {
+fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
     // One cell, and as many pieces as there are cells. Also oversubscribed, although the rank that arrives last then works for all that wait.

@@ -136,7 +136,7 @@ fn both_forms<'a>(
 /// Members whose buffers are not runs of bytes make the same call in the general form.
 #[test]
 #[allow(unsafe_code)]
-fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
+fn a_fast_call_matches_the_general_form_and_has_its_result() {
     for (occupancy, ranks) in [
         (Occupancy::Dedicated, 2),
         (Occupancy::Dedicated, 3),

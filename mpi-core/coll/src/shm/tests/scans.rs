@@ -22,7 +22,7 @@ fn sum(ranks: u32, call: u32) -> Option<f64> {
 
 /// In series and singly, blocking calls and requests, in place or not, and whichever rank is late.
 #[test]
-fn a_scan_has_the_same_bits_whoever_comes_when() {
+fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
     const CALLS: u32 = 4;
     for (ranks, rounds) in [(2, 40), (3, 40), (5, 60), (9, 60)] {
         job(ranks, Occupancy::Oversubscribed).run(|engine| {

@@ -195,7 +195,7 @@ impl Network {
                 continue;
             }
             let Some(value) = value else {
-                panic!("{told}: place {at} waits for ever");
+                panic!("{told}: place {at} waits without end");
             };
             let same = first.get_or_insert_with(|| value.clone());
             assert_eq!(value, same, "{told}: place {at} decides something else");

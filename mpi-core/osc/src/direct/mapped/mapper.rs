@@ -16,7 +16,7 @@ pub static REPLACED: Param<bool> = Param::new(
     "stand_in",
     "false",
     Level::DEVELOPER,
-    "Whether ranks that are threads take each other's memory as it is",
+    "For tests whose ranks are threads: whether memory of other ranks is accessed without mapping it",
 );
 
 /// The service that maps other members' memory.

@@ -9,7 +9,7 @@ static SINGLE_COPY_MIN: Param<usize> = Param::new(
     "single_copy_min",
     "16k",
     Level::TUNER,
-    "Messages of at least this size are read from the sender's memory in one copy where the system allows it",
+    "Minimum size of messages that the receiver reads from the sender's memory in a single copy, if the system allows it",
 );
 
 static SINGLE_COPY_MAX: Param<usize> = Param::new(
@@ -18,7 +18,7 @@ static SINGLE_COPY_MAX: Param<usize> = Param::new(
     "single_copy_max",
     "1t",
     Level::TUNER,
-    "Messages from this size on travel in fragments if every rank has a core, because sender and receiver then copy at the same time",
+    "Size from which messages travel in fragments if each rank has a core, because sender and receiver then copy at the same time",
 );
 
 static MEASURE: Param<bool> = Param::new(
@@ -36,7 +36,7 @@ static ASSIST_MIN: Param<usize> = Param::new(
     "assist_min",
     "64k",
     Level::TUNER,
-    "Messages of at least this size that travel in one copy are copied by receiver and sender at the same time, if every rank has a core and they have no messages for each other",
+    "Minimum size of single-copy messages that sender and receiver copy together, if each rank has a core and neither has messages for the other",
 );
 
 static UNEXPECTED_MAX: Param<usize> = Param::new(
@@ -45,7 +45,7 @@ static UNEXPECTED_MAX: Param<usize> = Param::new(
     "unexpected_max",
     "64m",
     Level::USER,
-    "Memory for messages that have come before their receives; a rank that sends more has to ask first",
+    "Maximum memory for messages that arrive before their receives are posted; above it, senders wait for the receive",
 );
 
 static COPIED_MAX: Param<usize> = Param::new(
@@ -54,7 +54,7 @@ static COPIED_MAX: Param<usize> = Param::new(
     "copied_max",
     "256m",
     Level::USER,
-    "Memory for copies of short messages whose receiver holds too many unexpected ones; a send beyond it waits for its receive",
+    "Maximum memory for copies of short messages whose receiver has too many unexpected ones; above it, a send waits for its receive",
 );
 
 /// The parameters that `mpi-info` lists for ob1.

@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_had_to_wait_for_other_data_says_nothing() {
+    fn a_transfer_that_waited_for_other_data_is_not_measured() {
         let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
         for _ in 0..100 {
             assert_eq!(chooser.begin(1 << 16, now), Way::Copy);

@@ -20,7 +20,7 @@ static EAGER_LIMIT: Param<usize> = Param::new(
     "eager_limit",
     "64k",
     Level::TUNER,
-    "Bytes up to which a message to oneself is sent at once",
+    "Maximum size of a message to the own process that is sent eagerly",
 );
 
 static MAX_SEND_SIZE: Param<usize> = Param::new(
@@ -29,7 +29,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "max_send_size",
     "256k",
     Level::TUNER,
-    "The longest piece of a message to oneself that is copied at once",
+    "Maximum fragment size of a message to the own process",
 );
 
 pub(super) const COMPONENT: Component = Component {

@@ -39,7 +39,7 @@ static EAGER_LIMIT: Param<usize> = Param::new(
     "eager_limit",
     "8k",
     Level::TUNER,
-    "Bytes up to which a message to a process of the same node is sent at once",
+    "Maximum size of a message within a node that is sent eagerly",
 );
 
 static MAX_SEND_SIZE: Param<usize> = Param::new(
@@ -48,7 +48,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "max_send_size",
     "64k",
     Level::TUNER,
-    "The longest piece of a message that is copied through shared memory at once; from 64 to 64k, and less where many ranks are on a node",
+    "Maximum fragment size of a message through shared memory, from 64 to 64k; less if a node has many ranks",
 );
 
 /// Lower bound of `max_send_size`: the library's own messages must fit.
@@ -60,7 +60,7 @@ static FOLLOW_MAX: Param<usize> = Param::new(
     "eager_pipeline_max",
     "128k",
     Level::TUNER,
-    "Size up to which a message goes by the eager pipeline, without a rendezvous, where its receiver has measured that fragments are faster than a single copy",
+    "Maximum size of messages that are sent in fragments without a rendezvous, if the receiver has measured that fragments are faster than a single copy",
 );
 
 static SINGLE_COPY: Param<bool> = Param::new(
@@ -69,7 +69,7 @@ static SINGLE_COPY: Param<bool> = Param::new(
     "single_copy",
     "true",
     Level::TUNER,
-    "Whether large messages may be read straight from the peer's memory where the system allows it",
+    "Whether large messages may be read from the peer's memory in a single copy, if the system allows it",
 );
 
 /// Returns true if a process may read its neighbours' memory for long messages.

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn short_pauses_say_nothing() {
+    fn short_pauses_are_not_measured() {
         let (mut spans, mut now) = (Spans::default(), Instant::now());
         let mut used = Span::Short;
         let mut through_long = 0;

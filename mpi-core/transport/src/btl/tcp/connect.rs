@@ -45,7 +45,7 @@ impl Tcp {
     fn card(&self, of: ProcId) -> Result<AddressRecord, String> {
         let bytes = self.modex.get(of, &modex_key(self.link))?;
         let card =
-            AddressRecord::decode(&bytes).ok_or("what it made known is not a card of ours")?;
+            AddressRecord::decode(&bytes).ok_or("its published address record is malformed")?;
         if card.links != self.ours.links {
             return Err(format!(
                 "it has {} links and this process {}; btl_tcp_links must be the same everywhere",

@@ -14,7 +14,7 @@ static EAGER_LIMIT: Param<usize> = Param::new(
     "eager_limit",
     "64k",
     Level::TUNER,
-    "Bytes up to which a message to another machine is sent at once",
+    "Maximum size of a message over TCP that is sent eagerly",
 );
 
 static MAX_SEND_SIZE: Param<usize> = Param::new(
@@ -23,7 +23,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "max_send_size",
     "512k",
     Level::TUNER,
-    "The longest piece of a message that is sent at once",
+    "Maximum fragment size of a message over TCP",
 );
 
 static LINKS: Param<u32> = Param::new(
@@ -32,7 +32,7 @@ static LINKS: Param<u32> = Param::new(
     "links",
     "1",
     Level::TUNER,
-    "Connections between two processes; they begin with different networks, share large messages, and stand in for each other",
+    "Number of connections between two processes; each prefers another network, they share large messages, and one replaces another that fails",
 );
 
 static IF_INCLUDE: Param<String> = Param::new(
@@ -41,7 +41,7 @@ static IF_INCLUDE: Param<String> = Param::new(
     "if_include",
     "",
     Level::USER,
-    "The only interfaces or networks to use, with commas: eth0,10.1.0.0/16",
+    "Interfaces or networks to use, separated by commas: eth0,10.1.0.0/16; empty: all",
 );
 
 static IF_EXCLUDE: Param<String> = Param::new(
@@ -50,7 +50,7 @@ static IF_EXCLUDE: Param<String> = Param::new(
     "if_exclude",
     "",
     Level::USER,
-    "Interfaces or networks to leave out, with commas: docker0,192.168.0.0/16",
+    "Interfaces or networks to exclude, separated by commas: docker0,192.168.0.0/16",
 );
 
 static PORT: Param<u32> = Param::new(
@@ -59,7 +59,7 @@ static PORT: Param<u32> = Param::new(
     "port",
     "0",
     Level::USER,
-    "The port to listen on, for one process on each machine behind a firewall; further links take the following ones; 0 lets the system choose",
+    "Port to listen on, for one process per machine behind a firewall; further links use the following ports; 0: chosen by the system",
 );
 
 static SNDBUF: Param<usize> = Param::new(
@@ -68,7 +68,7 @@ static SNDBUF: Param<usize> = Param::new(
     "sndbuf",
     "0",
     Level::TUNER,
-    "The size of a socket's send buffer; 0 lets the system adapt it",
+    "Size of a socket's send buffer in bytes; 0: adapted by the system",
 );
 
 static RCVBUF: Param<usize> = Param::new(
@@ -77,7 +77,7 @@ static RCVBUF: Param<usize> = Param::new(
     "rcvbuf",
     "0",
     Level::TUNER,
-    "The size of a socket's receive buffer; 0 lets the system adapt it",
+    "Size of a socket's receive buffer in bytes; 0: adapted by the system",
 );
 
 static DEAD_AFTER: Param<Duration> = Param::new(
@@ -86,7 +86,7 @@ static DEAD_AFTER: Param<Duration> = Param::new(
     "dead_after",
     "60s",
     Level::TUNER,
-    "How long a peer's machine may keep silent on an open connection before the connection counts as lost; 0 waits for ever",
+    "Time without an answer from a peer's machine after which an open connection is lost; 0: no limit",
 );
 
 static REFUSED_FOR: Param<Duration> = Param::new(
@@ -95,7 +95,7 @@ static REFUSED_FOR: Param<Duration> = Param::new(
     "refused_for",
     "10s",
     Level::TUNER,
-    "How long a peer that has never been connected and refuses connections is called again; one that has left MPI listens again when it comes back",
+    "Time for which the first connection to a peer is retried while the peer refuses it",
 );
 
 static BANDWIDTH: Param<u32> = Param::new(
@@ -104,7 +104,7 @@ static BANDWIDTH: Param<u32> = Param::new(
     "bandwidth",
     "0",
     Level::TUNER,
-    "Megabit/s of a link, for sharing messages between links; 0 asks the interface",
+    "Bandwidth of a link in Mbit/s, for sharing messages between links; 0: as the interface reports",
 );
 
 pub(super) static PARAMS: &[&About] = &[
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_is_heard() {
+    fn every_parameter_has_an_effect() {
         let s = settings(&[
             ("btl_tcp_eager_limit", "4k"),
             ("btl_tcp_max_send_size", "1M"),

@@ -204,7 +204,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_strangers_say_they_are_told_nothing(
+    fn unauthenticated_processes_get_no_answer(
         speeches in prop::collection::vec(
             (prop::collection::vec(any::<u8>(), 0..3 * hello::HELLO), 0..=8usize),
             1..5,
@@ -238,7 +238,7 @@ proptest! {
 }
 
 #[test]
-fn a_flood_of_replayed_hellos_keeps_nobody_out() {
+fn a_flood_of_replayed_hellos_keeps_no_peer_out() {
     let all = job(&TestModex::default(), 2, &[]);
     let recorded = hello::Hello {
         from: 0,
@@ -260,7 +260,7 @@ fn a_flood_of_replayed_hellos_keeps_nobody_out() {
 }
 
 #[test]
-fn a_flood_of_silent_strangers_keeps_nobody_out() {
+fn a_flood_of_silent_connections_keeps_no_peer_out() {
     let all = job(&TestModex::default(), 2, &[]);
     let mut strangers: Vec<_> = (0..300).map(|_| dial(&all[1])).collect();
     // Some send half of a hello.

@@ -37,7 +37,7 @@ static LIBRARY: Param<PathBuf> = Param::new(
     "library",
     "",
     Level::USER,
-    "The libpmix to load; by default the launcher's own, else the system's.",
+    "Path of the libpmix to load; empty: the launcher's, else the system's",
 );
 
 static MEET: Param<Duration> = cards::patience("pmix");

@@ -11,7 +11,7 @@ fn env(pairs: &[(&str, &str)]) -> Env {
 }
 
 #[test]
-fn a_user_who_names_a_library_gets_no_other() {
+fn a_library_named_by_the_user_is_the_only_candidate() {
     assert_eq!(
         candidates("/a/libpmix.so".as_ref(), &["/p".into()]),
         [PathBuf::from("/a/libpmix.so")]

@@ -167,7 +167,7 @@ fn failed_spawns_are_never_taken_for_answers_and_need_not_be_asked_for() {
 }
 
 #[test]
-fn connections_are_told_without_an_answer() {
+fn connections_are_reported_without_an_answer() {
     let (mut client, theirs) = pair();
     client.tell_connections(&[7, 1 << 39]).unwrap();
     client.tell_connections(&[]).unwrap();
@@ -192,7 +192,7 @@ fn a_server_that_hangs_up_has_told_of_all_deaths_before() {
 }
 
 #[test]
-fn a_notice_that_names_nobody_is_passed_over() {
+fn a_notice_without_a_process_is_ignored() {
     let (mut client, theirs) = listening();
     let told = "cmd=process_died job=a rank=-1\ncmd=process_died rank=1\nnonsense\ncmd=process_died job=a rank=2\n";
     send_all(&theirs, told.as_bytes()).unwrap();
