@@ -1,6 +1,6 @@
 //! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
 
-use crate::below::{base, is_function, is_handle, parameter};
+use crate::backend::{base, is_function, is_handle, parameter};
 use crate::direction::Below;
 use crate::families::variant;
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
@@ -16,7 +16,7 @@ const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the sta
 pub struct Served {
     /// Generated from the tables.
     pub generated: Vec<String>,
-    /// Written by hand in `compat/src/hand`.
+    /// Written by hand in `compat/src/handwritten`.
     pub by_hand: Vec<String>,
     /// Part of the standard ABI only, so not exported.
     pub left_out: Vec<String>,
@@ -90,14 +90,16 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
         .collect();
     let result = base(&f.returns, "Handle", "usize", "Status");
     let back = format!(
-        "if inside::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}, {{ below::slot::{} }}>()({names}); }}",
+        "if reentrancy::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}, {{ backend::slot::{} }}>()({names}); }}",
         types.join(", "),
         f.name,
     );
     match alone {
         true => format!("{back} {body}"),
         false => {
-            format!("{back} inside::enter(); let result = {{ {body} }}; inside::leave(); result")
+            format!(
+                "{back} reentrancy::enter(); let result = {{ {body} }}; reentrancy::leave(); result"
+            )
         }
     }
 }
@@ -343,7 +345,11 @@ impl<'a> Body<'a> {
 
     fn write(&self) -> String {
         let f = self.function;
-        let call = format!("(below::{}::<F>())({})", f.name, self.arguments.join(", "));
+        let call = format!(
+            "(backend::{}::<F>())({})",
+            f.name,
+            self.arguments.join(", ")
+        );
         if f.returns_value() {
             debug_assert!(!HANDLES.contains(&f.returns.as_str()));
             return format!("{}{call}", self.before);

@@ -4,7 +4,7 @@
 //! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
 //! and results come from the tables of constants, not from the conversions.
 
-use crate::below::{base, is_function, is_handle, parameter, result};
+use crate::backend::{base, is_function, is_handle, parameter, result};
 use crate::direction::Below;
 use crate::entries::Served;
 use crate::families::Which;

@@ -4,7 +4,7 @@
 //! the program's variable are cleared before; so the program finds the handle whenever it is written.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::convert::{HandleOut, code_out};
 use crate::family::Kind;
 use std::ffi::c_int;
@@ -57,7 +57,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPI_Comm_idup::<F>())(comm, made, request)
+            (backend::MPI_Comm_idup::<F>())(comm, made, request)
         })
     }
 }
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
+            (backend::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
         })
     }
 }
@@ -87,7 +87,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPIX_Comm_ishrink::<F>())(comm, made, request)
+            (backend::MPIX_Comm_ishrink::<F>())(comm, made, request)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Foreign;
 use super::operators::NO_MEMORY;
-use crate::below;
+use crate::backend;
 use crate::convert::{HandleOut, code_out};
 use crate::family::{Kind, Word};
 use crate::trampoline;
@@ -93,7 +93,7 @@ macro_rules! creator {
             let mut made = HandleOut::<F>::new(Kind::Errhandler, handler);
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
-                let code = (below::$name::<F>())(given, made.argument());
+                let code = (backend::$name::<F>())(given, made.argument());
                 made.finish(Kind::Errhandler);
                 code_out::<F>(code)
             }

@@ -2,7 +2,7 @@
 //! trampoline ([`crate::trampoline`]).
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::convert::{HandleOut, code_out};
 use crate::family::Kind;
 use crate::trampoline;
@@ -53,7 +53,7 @@ macro_rules! creator {
             };
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
-                let code = (below::$name::<F>())(given, commute, made.argument());
+                let code = (backend::$name::<F>())(given, commute, made.argument());
                 made.finish(Kind::Op);
                 code_out::<F>(code)
             }

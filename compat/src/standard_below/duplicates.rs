@@ -1,7 +1,7 @@
 //! Nonblocking duplication: this library writes the handle, in the program's ABI, when the operation completes.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
@@ -31,7 +31,7 @@ unsafe fn start<F: OnStandard>(
         } else {
             &raw mut started
         };
-        let code = (below::duplicate())(comm, info, deliver::<F>, made.cast(), place);
+        let code = (backend::duplicate())(comm, info, deliver::<F>, made.cast(), place);
         if !request.is_null() {
             request.write(F::handle_out(Kind::Request, started));
         }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::operators::keep;
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
@@ -56,7 +56,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
-        let code = (below::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
+        let code = (backend::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
         if !handler.is_null() {
             handler.write(F::handle_out(Kind::Errhandler, made));
         }

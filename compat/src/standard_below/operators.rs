@@ -1,7 +1,7 @@
 //! Reduction operators of the program: their callbacks get the program's datatype handle.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, OnStandard};
 use std::ffi::{c_int, c_void};
@@ -62,7 +62,7 @@ unsafe fn create<F: OnStandard>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
-        let code = (below::make_operator())(call, most, function, keep, commute, place);
+        let code = (backend::make_operator())(call, most, function, keep, commute, place);
         if !op.is_null() {
             op.write(F::handle_out(Kind::Op, made));
         }

@@ -6,7 +6,7 @@
 
 use crate::convert::{Array, Room, code_out, handles_in};
 use crate::family::{IN_PLACE, Kind, OnStandard};
-use crate::{below, blocks};
+use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
 /// Converts the datatypes of both sides; none on the sending side of an in-place operation.
@@ -56,7 +56,7 @@ macro_rules! blocks {
                 let (sendtypes, recvtypes) =
                     types::<F>(&mut rooms, comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
                 $(let mut made = (Kind::Request.null(), $request);)?
-                let code = (below::$name::<F>())(
+                let code = (backend::$name::<F>())(
                     sendbuf,
                     sendcounts,
                     sdispls,

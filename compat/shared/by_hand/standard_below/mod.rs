@@ -1,7 +1,7 @@
 //! Tests of programs of other ABIs on the standard ABI: operators and error handlers have a context in the backend.
 
 use super::*;
-use compat::below::{DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator};
+use compat::backend::{DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub const FOREIGN: bool = false;

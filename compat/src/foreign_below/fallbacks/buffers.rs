@@ -1,9 +1,11 @@
-//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::own::buffers`].
+//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::emulated_requests::buffers`].
 
 use super::Foreign;
-use crate::below::{self, slot};
-use crate::foreign_below::own::buffers::{self, Owner};
-use crate::foreign_below::own::{Children, fail, fail_at_self, make, put};
+use crate::backend::{self, slot};
+use crate::foreign_below::emulated_requests::buffers::{self, Owner};
+use crate::foreign_below::emulated_requests::{Children, make};
+use crate::foreign_below::interposed::put;
+use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
@@ -84,9 +86,9 @@ pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
             buffers::flush::<F>(Owner::Process);
             return 0;
         }
-        let code = (below::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
+        let code = (backend::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
         match code {
-            0 => (below::MPI_Buffer_attach::<F>())(buffer, size),
+            0 => (backend::MPI_Buffer_attach::<F>())(buffer, size),
             code => code,
         }
     }

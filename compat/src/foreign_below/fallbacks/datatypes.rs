@@ -1,9 +1,9 @@
 //! Fallbacks for datatypes and operators with large counts.
 
 use super::{Fit, Foreign};
-use crate::below;
+use crate::backend;
 use crate::family::{Kind, Word};
-use crate::foreign_below::own::large_types;
+use crate::foreign_below::interposed::large_types;
 use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
             combiner.write(how);
             return 0;
         }
-        let code = (below::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
+        let code = (backend::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
         if code == 0 {
             for (place, value) in [integers, addresses, datatypes].into_iter().zip(known) {
                 place.write(value.into());
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
             datatypes.write(element);
             return 0;
         }
-        (below::MPI_Type_get_contents::<F>())(
+        (backend::MPI_Type_get_contents::<F>())(
             datatype,
             small(max_integers),
             small(max_addresses),
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn MPI_Type_contiguous_c<F: Foreign>(
             Err(code) => return code,
         };
         let is_small = c_int::try_from(count).is_ok();
-        let code = (below::MPI_Type_contiguous::<F>())(fit.count, fit.datatype, made);
+        let code = (backend::MPI_Type_contiguous::<F>())(fit.count, fit.datatype, made);
         fit.free();
         if code == 0 && !is_small && count > 0 {
             large_types::remember::<F>(*made, count, element);
@@ -167,5 +167,5 @@ pub unsafe extern "C" fn MPI_Op_create_c<F: Foreign>(
         },
     };
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
-    unsafe { (below::MPI_Op_create::<F>())(small, commute, op) }
+    unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

@@ -1,7 +1,7 @@
-//! Fallbacks for the removal of error codes; the registry is in [`crate::foreign_below::own::codes`].
+//! Fallbacks for the removal of error codes; the registry is in [`crate::foreign_below::interposed::codes`].
 
 use super::Foreign;
-use crate::foreign_below::own::codes::{remove, remove_text};
+use crate::foreign_below::interposed::codes::{remove, remove_text};
 use std::ffi::c_int;
 
 pub unsafe extern "C" fn MPI_Remove_error_class<F: Foreign>(class: c_int) -> c_int {

@@ -1,9 +1,10 @@
-//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::own::parts`].
+//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::emulated_requests::partitioned`].
 
 use super::Foreign;
 use crate::family::{Kind, Word};
-use crate::foreign_below::own::parts::{Message, Partitioned};
-use crate::foreign_below::own::{fail, make, with_parts};
+use crate::foreign_below::emulated_requests::partitioned::{Message, Partitioned};
+use crate::foreign_below::emulated_requests::{make, with_parts};
+use crate::foreign_below::refusal::fail;
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 

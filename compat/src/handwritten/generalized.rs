@@ -1,7 +1,7 @@
 //! Generalized requests and data representations: callbacks of the program with an extra state.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::{HandleOut, code_out, load, status_to_program};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int, c_void};
@@ -71,7 +71,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
     let mut made = HandleOut::<F>::new(Kind::Request, request);
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let code = (below::MPI_Grequest_start::<F>())(
+        let code = (backend::MPI_Grequest_start::<F>())(
             given(query_function, ours_query as usize),
             given(free_function, ours_free as usize),
             given(cancel_function, ours_cancel as usize),
@@ -164,7 +164,7 @@ macro_rules! register {
             }));
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
-                let code = (below::$name::<F>())(
+                let code = (backend::$name::<F>())(
                     name,
                     given(read, ours_read as usize),
                     given(write, ours_write as usize),

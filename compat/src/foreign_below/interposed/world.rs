@@ -5,11 +5,11 @@
 //! program's `MPI_Finalize`. Queries such as `MPI_Initialized` are answered from the program's own calls.
 
 use super::{original, put_in_front};
-use crate::below;
+use crate::backend;
 use crate::family::Word;
 use crate::foreign_below::Foreign;
-use crate::inside;
 use crate::lock::lock;
+use crate::reentrancy;
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard};
@@ -47,8 +47,8 @@ pub fn is_running<F: Foreign>() -> bool {
     let (mut begun, mut ended) = (0, 0);
     // SAFETY: both functions may be called at any time; the output arguments are locals.
     unsafe {
-        (below::MPI_Initialized::<F>())(&raw mut begun);
-        (below::MPI_Finalized::<F>())(&raw mut ended);
+        (backend::MPI_Initialized::<F>())(&raw mut begun);
+        (backend::MPI_Finalized::<F>())(&raw mut ended);
     }
     begun != 0 && ended == 0
 }
@@ -92,9 +92,9 @@ extern "C" fn let_go<F: Foreign>() {
     unsafe {
         original!(MPI_Finalized)(&raw mut ended);
         if is_held && ended == 0 {
-            inside::enter();
+            reentrancy::enter();
             original!(MPI_Finalize)();
-            inside::leave();
+            reentrancy::leave();
         }
     }
 }

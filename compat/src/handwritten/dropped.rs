@@ -5,7 +5,7 @@
 //! only grow.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Word};
 use std::ffi::{c_int, c_void};
@@ -101,7 +101,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     let given = if function == 0 { 0 } else { ours as usize };
     let before = exchange(registration, function);
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
-    let code = unsafe { (below::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
+    let code = unsafe { (backend::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
     if code != 0 {
         exchange(registration, before);
     }

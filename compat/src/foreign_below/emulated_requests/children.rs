@@ -1,7 +1,7 @@
 //! An emulated operation that consists of backend operations, and ends when all of them have ended.
 
 use super::{End, Operation, empty};
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use crate::foreign_below::Foreign;
 use std::any::Any;
@@ -70,7 +70,8 @@ impl<F: Foreign> Children<F> {
             }
             let (mut flag, mut status) = (0, F::status_below(&crate::convert::BLANK));
             // SAFETY: the request is one of the backend and stored in this operation only.
-            let code = unsafe { (below::MPI_Test::<F>())(request, &raw mut flag, &raw mut status) };
+            let code =
+                unsafe { (backend::MPI_Test::<F>())(request, &raw mut flag, &raw mut status) };
             if code != 0 {
                 self.code = code;
                 *request = null;
@@ -118,7 +119,7 @@ impl<F: Foreign> Operation<F> for Children<F> {
         for request in &mut self.requests {
             if *request != F::null(Kind::Request) {
                 // SAFETY: the request is one of the backend, and active.
-                unsafe { (below::MPI_Cancel::<F>())(request) };
+                unsafe { (backend::MPI_Cancel::<F>())(request) };
             }
         }
         Ok(())

@@ -6,7 +6,7 @@
 /// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
-macro_rules! here {
+macro_rules! static_ref {
     ($place:path) => {{
         // Only the type of this is used.
         let mut place = &raw const $place;
@@ -26,7 +26,7 @@ macro_rules! here {
 /// Returns a reference to a static of any package in this library.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
 #[macro_export]
-macro_rules! here {
+macro_rules! static_ref {
     ($place:path) => {
         &$place
     };
@@ -35,7 +35,7 @@ macro_rules! here {
 /// Loads an element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
-macro_rules! load_here {
+macro_rules! load_static {
     ($place:path, $index:expr) => {{
         const { assert!($index < $place.len()) };
         let mut word: *mut ::std::ffi::c_void;
@@ -56,7 +56,7 @@ macro_rules! load_here {
 /// Loads an element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
 #[macro_export]
-macro_rules! load_here {
+macro_rules! load_static {
     ($place:path, $index:expr) => {
         $place[$index].load(::std::sync::atomic::Ordering::Relaxed)
     };

@@ -7,14 +7,14 @@
 #![allow(clippy::type_complexity)]
 
 use crate::family::Family;
-use crate::load_here;
+use crate::load_static;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-include!(concat!(env!("OUT_DIR"), "/below.rs"));
+include!(concat!(env!("OUT_DIR"), "/backend.rs"));
 
 /// The backend's soname.
 const LIBRARY: &str = "libmpi_abi.so.1";
@@ -143,7 +143,7 @@ pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String
 /// Loads a slot.
 #[inline(always)]
 fn in_slot<const ID: usize>() -> *mut c_void {
-    load_here!(SLOTS, ID)
+    load_static!(SLOTS, ID)
 }
 
 /// Returns the function of a slot, which takes the backend's argument types.

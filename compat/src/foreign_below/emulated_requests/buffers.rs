@@ -5,10 +5,12 @@
 //! uses sessions only, that of a session; otherwise that of the process, which is the backend's own unless it is automatic.
 
 use super::packed::{self, Packed};
-use super::{Children, End, Operation, fail, leaving, of_groups, original, put_in_front};
-use crate::below;
+use super::{Children, End, Operation};
+use crate::backend;
 use crate::family::{BUFFER_AUTOMATIC, Kind, Word};
 use crate::foreign_below::Foreign;
+use crate::foreign_below::interposed::{leaving, of_groups, original, put_in_front};
+use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use crate::lock::lock;
 use std::any::Any;
@@ -51,7 +53,7 @@ impl<F: Foreign> Buffer<F> {
             let mut flag = 0;
             // SAFETY: the request is one of the backend and stored in this message only.
             let code = unsafe {
-                (below::MPI_Test::<F>())(
+                (backend::MPI_Test::<F>())(
                     &raw mut message.request,
                     &raw mut flag,
                     super::ignore::<F>(),
@@ -197,7 +199,7 @@ unsafe fn send<F: Foreign>(
             Err(code) => return code,
         };
         if dest == F::word_in(Word::Rank, PROC_NULL) {
-            return (below::MPI_Send::<F>())(data, count, datatype, dest, tag, comm);
+            return (backend::MPI_Send::<F>())(data, count, datatype, dest, tag, comm);
         }
         let mut buffer = lock(buffer);
         buffer.reap();
@@ -212,7 +214,7 @@ unsafe fn send<F: Foreign>(
             Err(code) => return code,
         };
         let mut request = F::null(Kind::Request);
-        let code = (below::MPI_Isend::<F>())(
+        let code = (backend::MPI_Isend::<F>())(
             data.place(),
             data.length(),
             Packed::datatype::<F>(),
@@ -330,7 +332,7 @@ macro_rules! process_buffer {
                 #[allow(clippy::useless_conversion)] // Of one of the two.
                 match attach::<F>(Owner::Process, address, size.into()) {
                     Ok(()) => 0,
-                    Err(class) => super::fail_at_self::<F>(class),
+                    Err(class) => fail_at_self::<F>(class),
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Process creation: the array of error codes, and the infos of several commands.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::{Room, code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
@@ -11,7 +11,7 @@ unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {
         // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
-        unsafe { (below::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
+        unsafe { (backend::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
 }
@@ -29,7 +29,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut made = F::null(Kind::Comm);
-        let code = (below::MPI_Comm_spawn::<F>())(
+        let code = (backend::MPI_Comm_spawn::<F>())(
             command,
             argv,
             maxprocs,
@@ -70,14 +70,14 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
         let root = F::word_in(Word::Rank, root);
         let mut rank = -1;
         if comm != F::null(Kind::Comm) {
-            (below::MPI_Comm_rank::<F>())(comm, &mut rank);
+            (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
         // Only the root's arrays are significant.
         let mut room = Room::new();
         let count_here = if rank == root { count } else { 0 };
         let infos = handles_in::<F>(&mut room, Kind::Info, infos, count_here);
         let mut made = F::null(Kind::Comm);
-        let code = (below::MPI_Comm_spawn_multiple::<F>())(
+        let code = (backend::MPI_Comm_spawn_multiple::<F>())(
             count,
             commands,
             argvs,

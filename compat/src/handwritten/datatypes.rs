@@ -1,7 +1,7 @@
 //! Derived datatypes made of several datatypes, and their envelopes and contents.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::{HandleOut, Room, code_out, handles_in};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
@@ -22,7 +22,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
         let mut new = HandleOut::<F>::new(Kind::Datatype, made);
-        let code = (below::MPI_Type_create_struct::<F>())(
+        let code = (backend::MPI_Type_create_struct::<F>())(
             count,
             lengths,
             displacements,
@@ -48,7 +48,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
         let length = c_int::try_from(count).unwrap_or(0);
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
         let mut new = HandleOut::<F>::new(Kind::Datatype, made);
-        let code = (below::MPI_Type_create_struct_c::<F>())(
+        let code = (backend::MPI_Type_create_struct_c::<F>())(
             count,
             lengths,
             displacements,
@@ -123,7 +123,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
-        let code = (below::MPI_Type_get_envelope::<F>())(
+        let code = (backend::MPI_Type_get_envelope::<F>())(
             datatype,
             &mut many,
             &mut addressed,
@@ -135,7 +135,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
         }
         // The backend writes the number of datatypes of the envelope, whatever the size of the program's array.
         let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
-        let code = (below::MPI_Type_get_contents::<F>())(
+        let code = (backend::MPI_Type_get_contents::<F>())(
             datatype,
             max_integers,
             max_addresses,
@@ -179,7 +179,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);
-        let code = (below::MPI_Type_get_envelope_c::<F>())(
+        let code = (backend::MPI_Type_get_envelope_c::<F>())(
             datatype,
             &mut many,
             &mut addressed,
@@ -191,7 +191,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
             return code_out::<F>(code);
         }
         let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
-        let code = (below::MPI_Type_get_contents_c::<F>())(
+        let code = (backend::MPI_Type_get_contents_c::<F>())(
             datatype,
             max_integers,
             max_addresses,

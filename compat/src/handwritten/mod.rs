@@ -1,7 +1,7 @@
 //! Functions that no table describes, generic over the family.
 //!
 //! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`, with the types of
-//! [`crate::below`] and the family's own types for handles (`F::Handle`, files as `usize`) and statuses.
+//! [`crate::backend`] and the family's own types for handles (`F::Handle`, files as `usize`) and statuses.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 // SAFETY in this module: the arguments are those of the program, which the standard obliges to be valid, and are used only as the standard allows.

@@ -5,7 +5,7 @@
 //! call that returns a port name gets the hint; other libraries ignore it, as the standard demands of unknown hints.
 
 use super::{original, put_in_front};
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use crate::foreign_below::Foreign;
 use std::ffi::{CStr, c_char, c_int};
@@ -28,8 +28,8 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     // SAFETY: MPI is initialized and `info` is valid (contract of this function); the copy is freed below.
     let mut code = unsafe {
         match info == hints {
-            true => (below::MPI_Info_create::<F>())(&raw mut hints),
-            false => (below::MPI_Info_dup::<F>())(info, &raw mut hints),
+            true => (backend::MPI_Info_create::<F>())(&raw mut hints),
+            false => (backend::MPI_Info_dup::<F>())(info, &raw mut hints),
         }
     };
     if code != 0 {
@@ -37,11 +37,11 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     }
     // SAFETY: `hints` is the copy made above.
     unsafe {
-        code = (below::MPI_Info_set::<F>())(hints, HINT.as_ptr(), ROOM.as_ptr());
+        code = (backend::MPI_Info_set::<F>())(hints, HINT.as_ptr(), ROOM.as_ptr());
         if code == 0 {
             code = call(hints);
         }
-        (below::MPI_Info_free::<F>())(&raw mut hints);
+        (backend::MPI_Info_free::<F>())(&raw mut hints);
     }
     code
 }

@@ -4,12 +4,12 @@
 //! as usual; the emulated requests are advanced in between, and with them the backend operations they consist of.
 
 use super::{
-    End, State, advance, cancel, empty, free, is_own, original, place_of_status, put_in_front,
-    start, take, tell,
+    End, State, advance, cancel, empty, free, is_emulated, place_of_status, start, take, tell,
 };
 use crate::family::{Kind, UNDEFINED};
 use crate::foreign_below::Foreign;
 use crate::foreign_below::fortran::class_below;
+use crate::foreign_below::interposed::{original, put_in_front};
 use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
@@ -33,21 +33,23 @@ unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut
 
 /// Returns the indices of the emulated requests, and a copy of all requests with null requests at these indices; `None` if there is no emulated request.
 fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
-    let own: Vec<usize> = (0..all.len()).filter(|i| is_own::<F>(all[*i])).collect();
-    if own.is_empty() {
+    let emulated: Vec<usize> = (0..all.len())
+        .filter(|i| is_emulated::<F>(all[*i]))
+        .collect();
+    if emulated.is_empty() {
         return None;
     }
-    let theirs = all.iter().map(|request| match is_own::<F>(*request) {
+    let theirs = all.iter().map(|request| match is_emulated::<F>(*request) {
         true => F::null(Kind::Request),
         false => *request,
     });
-    Some((own, theirs.collect()))
+    Some((emulated, theirs.collect()))
 }
 
 /// Copies the backend's results back into the program's array.
-fn join<F: Foreign>(all: &mut [F::Below], own: &[usize], theirs: &[F::Below]) {
+fn join<F: Foreign>(all: &mut [F::Below], emulated: &[usize], theirs: &[F::Below]) {
     for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
-        if !own.contains(&i) {
+        if !emulated.contains(&i) {
             *request = *now;
         }
     }
@@ -103,7 +105,7 @@ unsafe extern "C" fn MPI_Test<F: Foreign>(
 ) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        if !is_own::<F>(*request) {
+        if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
         }
         let end = ended::<F>(*request);
@@ -121,7 +123,7 @@ unsafe extern "C" fn MPI_Wait<F: Foreign>(
 ) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        if !is_own::<F>(*request) {
+        if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
         }
         let mut flag = 0;
@@ -139,7 +141,7 @@ unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
 ) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        if !is_own::<F>(request) {
+        if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
         }
         let end = ended::<F>(request);
@@ -154,25 +156,25 @@ unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
 /// Returns the result of an operation on all requests, when all emulated ones have ended.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
-    own: &[usize],
+    emulated: &[usize],
     code: c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
-    let mut ends = Vec::with_capacity(own.len());
-    // SAFETY: `all` and `statuses` are the caller's arrays of the same length, and `own` holds indices of `all`.
+    let mut ends = Vec::with_capacity(emulated.len());
+    // SAFETY: `all` and `statuses` are the caller's arrays of the same length, and `emulated` holds indices of `all`.
     unsafe {
-        for &i in own {
+        for &i in emulated {
             let end = ended::<F>(all[i]).unwrap_or_else(|| (empty::<F>(), 0));
             if end.1 != 0 && result == 0 {
                 result = in_status;
-                let others = (0..all.len()).filter(|i| !own.contains(i));
+                let others = (0..all.len()).filter(|i| !emulated.contains(i));
                 tell_that_all_is_well::<F>(statuses, others);
             }
             ends.push(end);
         }
-        for (&i, end) in own.iter().zip(ends) {
+        for (&i, end) in emulated.iter().zip(ends) {
             let shown = if result == 0 {
                 end.0
             } else {
@@ -193,16 +195,16 @@ unsafe extern "C" fn MPI_Waitall<F: Foreign>(
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
-        let Some((own, mut theirs)) = split::<F>(all) else {
+        let Some((emulated, mut theirs)) = split::<F>(all) else {
             return original!(MPI_Waitall)(count, requests, statuses);
         };
         until(|| {
-            let all_ended = own.iter().all(|i| ended::<F>(all[*i]).is_some());
+            let all_ended = emulated.iter().all(|i| ended::<F>(all[*i]).is_some());
             all_ended.then_some(())
         });
         let code = original!(MPI_Waitall)(count, theirs.as_mut_ptr(), statuses);
-        join::<F>(all, &own, &theirs);
-        finish_all::<F>(all, &own, code, statuses)
+        join::<F>(all, &emulated, &theirs);
+        finish_all::<F>(all, &emulated, code, statuses)
     }
 }
 
@@ -215,33 +217,33 @@ unsafe extern "C" fn MPI_Testall<F: Foreign>(
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
-        let Some((own, mut theirs)) = split::<F>(all) else {
+        let Some((emulated, mut theirs)) = split::<F>(all) else {
             return original!(MPI_Testall)(count, requests, flag, statuses);
         };
         flag.write(0);
-        if own.iter().any(|i| ended::<F>(all[*i]).is_none()) {
+        if emulated.iter().any(|i| ended::<F>(all[*i]).is_none()) {
             return 0;
         }
         let code = original!(MPI_Testall)(count, theirs.as_mut_ptr(), flag, statuses);
-        join::<F>(all, &own, &theirs);
+        join::<F>(all, &emulated, &theirs);
         if flag.read() == 0 {
             return code;
         }
-        finish_all::<F>(all, &own, code, statuses)
+        finish_all::<F>(all, &emulated, code, statuses)
     }
 }
 
 /// Polls once for a completed operation; returns its index, and whether any operation is active, or the error code.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
-    own: &[usize],
+    emulated: &[usize],
     theirs: &mut [F::Below],
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
     // SAFETY: the caller's arrays, of the same length, and its status argument.
     unsafe {
-        for &i in own {
+        for &i in emulated {
             match advance::<F>(all[i]) {
                 State::Inactive => {}
                 State::Pending => active = true,
@@ -264,7 +266,7 @@ unsafe fn any<F: Foreign>(
             &raw mut flag,
             status,
         );
-        join::<F>(all, own, theirs);
+        join::<F>(all, emulated, theirs);
         if code != 0 {
             return Err(code);
         }
@@ -286,11 +288,11 @@ unsafe extern "C" fn MPI_Testany<F: Foreign>(
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
-        let Some((own, mut theirs)) = split::<F>(all) else {
+        let Some((emulated, mut theirs)) = split::<F>(all) else {
             return original!(MPI_Testany)(count, requests, index, flag, status);
         };
         index.write(UNDEFINED);
-        match any::<F>(all, &own, &mut theirs, status) {
+        match any::<F>(all, &emulated, &mut theirs, status) {
             Ok((Some(found), _)) => {
                 index.write(found as c_int);
                 flag.write(1);
@@ -340,16 +342,16 @@ unsafe extern "C" fn MPI_Testsome<F: Foreign>(
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
-        let Some((own, mut theirs)) = split::<F>(all) else {
+        let Some((emulated, mut theirs)) = split::<F>(all) else {
             return original!(MPI_Testsome)(count, requests, completed, indices, statuses);
         };
         let code =
             original!(MPI_Testsome)(count, theirs.as_mut_ptr(), completed, indices, statuses);
-        join::<F>(all, &own, &theirs);
+        join::<F>(all, &emulated, &theirs);
         let mut found = usize::try_from(completed.read()).unwrap_or(0);
         let mut active = completed.read() != UNDEFINED;
         let (mut result, before) = (code, found);
-        for i in own {
+        for i in emulated {
             match advance::<F>(all[i]) {
                 State::Inactive => {}
                 State::Pending => active = true,
@@ -395,7 +397,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
 unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        match is_own::<F>(*request) {
+        match is_emulated::<F>(*request) {
             true => start::<F>(*request),
             false => original!(MPI_Start)(request),
         }
@@ -422,7 +424,7 @@ unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Be
 unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        match is_own::<F>(*request) {
+        match is_emulated::<F>(*request) {
             true => free::<F>(request),
             false => original!(MPI_Request_free)(request),
         }
@@ -432,7 +434,7 @@ unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_i
 unsafe extern "C" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
-        match is_own::<F>(*request) {
+        match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),
             false => original!(MPI_Cancel)(request),
         }

@@ -1,6 +1,14 @@
-//! Interposition: functions of this library in front of those of the backend.
+//! Functions of this library in front of those of the backend: they answer what it does not know, or note what the program does.
 
-use crate::below::{NAMES, SLOTS};
+pub mod codes;
+pub mod large_types;
+pub mod leaving;
+pub mod newer;
+pub mod of_groups;
+pub mod ports;
+pub mod world;
+
+use crate::backend::{NAMES, SLOTS};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -21,8 +29,8 @@ pub fn put(id: usize, function: *mut c_void) {
 /// Replaces the slots of the same names by functions of this library.
 macro_rules! put_in_front {
     ($($name:ident)*) => { $(
-        $crate::foreign_below::own::put(
-            $crate::below::slot::$name,
+        $crate::foreign_below::interposed::put(
+            $crate::backend::slot::$name,
             $name::<F> as *mut ::std::ffi::c_void,
         );
     )* };
@@ -32,8 +40,8 @@ pub(crate) use put_in_front;
 /// Returns the function that was in the slot of a name before.
 macro_rules! original {
     ($name:ident) => {
-        $crate::foreign_below::own::Original($crate::below::slot::$name)
-            .get($crate::below::$name::<F>())
+        $crate::foreign_below::interposed::Original($crate::backend::slot::$name)
+            .get($crate::backend::$name::<F>())
     };
 }
 pub(crate) use original;

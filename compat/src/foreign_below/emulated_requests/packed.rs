@@ -1,6 +1,6 @@
 //! Packing of messages into memory of this library, from which they are sent.
 
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use crate::foreign_below::Foreign;
 use crate::foreign_below::standard::MPI_PACKED;
@@ -17,7 +17,7 @@ pub unsafe fn size<F: Foreign>(
 ) -> Result<usize, c_int> {
     let mut size = 0;
     // SAFETY: the handles are those of the backend (contract of this function); `size` is a local.
-    match unsafe { (below::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
+    match unsafe { (backend::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
         0 => Ok(usize::try_from(size).unwrap_or(0)),
         code => Err(code),
     }
@@ -48,8 +48,9 @@ impl Packed {
         let (place, room) = (packed.place(), c_int::try_from(room).unwrap_or(c_int::MAX));
         let length = &raw mut packed.length;
         // SAFETY: the message is the program's (contract of this function); the buffer has the length that is passed.
-        match unsafe { (below::MPI_Pack::<F>())(data, count, datatype, place, room, length, comm) }
-        {
+        match unsafe {
+            (backend::MPI_Pack::<F>())(data, count, datatype, place, room, length, comm)
+        } {
             0 => Ok(packed),
             code => Err(code),
         }

@@ -1,7 +1,7 @@
 //! Conversion of large counts: a count becomes one derived datatype, arrays of counts become arrays of integers.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use std::ffi::c_int;
 
@@ -50,28 +50,28 @@ impl<F: Foreign> Fit<F> {
         let rest_count = (count % CHUNK) as c_int;
         // SAFETY: `datatype` is valid in the backend (contract of `new`); the other handles and variables are created here.
         unsafe {
-            ok((below::MPI_Type_get_extent::<F>())(
+            ok((backend::MPI_Type_get_extent::<F>())(
                 datatype,
                 &mut low,
                 &mut extent,
             ))?;
-            ok((below::MPI_Type_contiguous::<F>())(
+            ok((backend::MPI_Type_contiguous::<F>())(
                 CHUNK as c_int,
                 datatype,
                 chunk,
             ))?;
-            ok((below::MPI_Type_contiguous::<F>())(
+            ok((backend::MPI_Type_contiguous::<F>())(
                 chunk_count,
                 *chunk,
                 chunks,
             ))?;
-            ok((below::MPI_Type_contiguous::<F>())(
+            ok((backend::MPI_Type_contiguous::<F>())(
                 rest_count, datatype, rest,
             ))?;
             let lengths = [1, 1];
             let places = [0, extent * (CHUNK as isize) * chunk_count as isize];
             let types = [*chunks, *rest];
-            let code = (below::MPI_Type_create_struct::<F>())(
+            let code = (backend::MPI_Type_create_struct::<F>())(
                 2,
                 lengths.as_ptr(),
                 places.as_ptr(),
@@ -79,10 +79,10 @@ impl<F: Foreign> Fit<F> {
                 &raw mut whole,
             );
             for part in &mut parts {
-                (below::MPI_Type_free::<F>())(part);
+                (backend::MPI_Type_free::<F>())(part);
             }
             ok(code)?;
-            ok((below::MPI_Type_commit::<F>())(&raw mut whole))?;
+            ok((backend::MPI_Type_commit::<F>())(&raw mut whole))?;
         }
         Ok(Fit {
             count: 1,
@@ -99,7 +99,7 @@ impl<F: Foreign> Fit<F> {
     pub unsafe fn free(mut self) {
         if self.is_made {
             // SAFETY: `chunks` has created the datatype, and this runs once (contract of this function).
-            unsafe { (below::MPI_Type_free::<F>())(&raw mut self.datatype) };
+            unsafe { (backend::MPI_Type_free::<F>())(&raw mut self.datatype) };
         }
     }
 }

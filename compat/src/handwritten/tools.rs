@@ -1,7 +1,7 @@
 //! Tool variables bound to an MPI object: the program passes a pointer to its own handle.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
@@ -65,7 +65,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
-        (below::MPI_T_cvar_get_info::<F>())(
+        (backend::MPI_T_cvar_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -78,7 +78,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
             null_mut(),
         );
         let mut converted = object::<F>(bind, given);
-        let code = (below::MPI_T_cvar_handle_alloc::<F>())(
+        let code = (backend::MPI_T_cvar_handle_alloc::<F>())(
             index,
             pointer(&mut converted, given),
             handle,
@@ -98,7 +98,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
-        (below::MPI_T_pvar_get_info::<F>())(
+        (backend::MPI_T_pvar_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -114,7 +114,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
             null_mut(),
         );
         let mut converted = object::<F>(bind, given);
-        let code = (below::MPI_T_pvar_handle_alloc::<F>())(
+        let code = (backend::MPI_T_pvar_handle_alloc::<F>())(
             session,
             index,
             pointer(&mut converted, given),
@@ -134,7 +134,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let mut bind = 0;
-        (below::MPI_T_event_get_info::<F>())(
+        (backend::MPI_T_event_get_info::<F>())(
             index,
             null_mut(),
             null_mut(),
@@ -149,7 +149,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
             &mut bind,
         );
         let mut converted = object::<F>(bind, given);
-        let code = (below::MPI_T_event_handle_alloc::<F>())(
+        let code = (backend::MPI_T_event_handle_alloc::<F>())(
             index,
             pointer(&mut converted, given),
             F::handle_in(Kind::Info, info),
@@ -182,7 +182,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
         };
         let mut list = vec![F::null(Kind::Datatype); room.max(1)];
         let mut made = F::null(Kind::Info);
-        let code = (below::MPI_T_event_get_info::<F>())(
+        let code = (backend::MPI_T_event_get_info::<F>())(
             index,
             name,
             name_len,

@@ -3,8 +3,8 @@
 //! Nonblocking and persistent operations keep the addresses of their arguments. A converted array belongs to this library, so it must
 //! live as long. Most programs have none; then a completion costs one load.
 
-use super::{Foreign, own};
-use crate::below;
+use super::{Foreign, emulated_requests};
+use crate::backend;
 use crate::lock::lock;
 use std::any::Any;
 use std::ffi::c_int;
@@ -36,7 +36,11 @@ pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any 
         let mut complete: c_int = 0;
         // SAFETY: the backend has just created the request (contract of this function); the output arguments are a local and the ignored status.
         let code = unsafe {
-            (below::MPI_Request_get_status::<F>())(request, &mut complete, own::ignore::<F>())
+            (backend::MPI_Request_get_status::<F>())(
+                request,
+                &mut complete,
+                emulated_requests::ignore::<F>(),
+            )
         };
         if code == 0 && complete != 0 {
             return;

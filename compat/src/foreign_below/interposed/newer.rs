@@ -2,7 +2,7 @@
 //! resources in a split, memory of windows that is not shared.
 
 use super::{original, put, put_in_front};
-use crate::below::{self, slot};
+use crate::backend::{self, slot};
 use crate::family::{INVALID, Kind, UNDEFINED, Word};
 use crate::foreign_below::Foreign;
 use crate::foreign_below::infos::entry;
@@ -114,7 +114,7 @@ macro_rules! shared_query {
             // SAFETY: the program's arguments, which must be valid by the standard; the attribute is a pointer to an `int`.
             unsafe {
                 let place = (&raw mut flavor).cast();
-                let code = (below::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
+                let code = (backend::MPI_Win_get_attr::<F>())(win, keyval, place, &raw mut flag);
                 let shared = F::word_in(Word::Flavor, FLAVOR_SHARED);
                 if code != 0 || flag == 0 || flavor.read() == shared {
                     return original!($name)(win, rank, size, unit, base);

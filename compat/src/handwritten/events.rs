@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::dropped::listens;
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
@@ -67,13 +67,18 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
         if function == 0 {
-            let code =
-                (below::MPI_T_event_register_callback::<F>())(registration, safety, info, data, 0);
+            let code = (backend::MPI_T_event_register_callback::<F>())(
+                registration,
+                safety,
+                info,
+                data,
+                0,
+            );
             return code_out::<F>(code);
         }
         let ours: OnEvent = on_event::<F>;
         let listener = listener(function, data);
-        let code = (below::MPI_T_event_register_callback::<F>())(
+        let code = (backend::MPI_T_event_register_callback::<F>())(
             registration,
             safety,
             info,
@@ -96,12 +101,12 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         if function == 0 {
-            let code = (below::MPI_T_event_handle_free::<F>())(registration, data, 0);
+            let code = (backend::MPI_T_event_handle_free::<F>())(registration, data, 0);
             return code_out::<F>(code);
         }
         let ours: OnFree = on_free::<F>;
         let listener = listener(function, data);
-        let code = (below::MPI_T_event_handle_free::<F>())(registration, listener, ours as usize);
+        let code = (backend::MPI_T_event_handle_free::<F>())(registration, listener, ours as usize);
         unless_taken(code, listener);
         code_out::<F>(code)
     }

@@ -1,7 +1,7 @@
 //! Arrays of requests, which are updated in place, and arrays of statuses.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::{Array, BLANK, Room, StatusOut, code_out, handles_in, store};
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
@@ -96,7 +96,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
+        let code = (backend::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -115,7 +115,7 @@ pub unsafe fn MPI_Testall<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
+        let code = (backend::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -133,7 +133,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut filled = StatusOut::<F>::new(status);
-        let code = (below::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
+        let code = (backend::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -153,7 +153,7 @@ pub unsafe fn MPI_Testany<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code =
-            (below::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
+            (backend::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
         list.finish();
         filled.finish();
         code_out::<F>(code)
@@ -173,7 +173,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Waitsome::<F>())(
+        let code = (backend::MPI_Waitsome::<F>())(
             count,
             list.argument(),
             completed,
@@ -199,7 +199,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Testsome::<F>())(
+        let code = (backend::MPI_Testsome::<F>())(
             count,
             list.argument(),
             completed,
@@ -217,7 +217,7 @@ pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) ->
     unsafe {
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
-        let code = (below::MPI_Startall::<F>())(count, list.argument());
+        let code = (backend::MPI_Startall::<F>())(count, list.argument());
         list.finish();
         code_out::<F>(code)
     }
@@ -235,7 +235,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Request_get_status_all::<F>())(
+        let code = (backend::MPI_Request_get_status_all::<F>())(
             count,
             list.argument(),
             flag,
@@ -258,7 +258,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
         let mut filled = StatusOut::<F>::new(status);
-        let code = (below::MPI_Request_get_status_any::<F>())(
+        let code = (backend::MPI_Request_get_status_any::<F>())(
             count,
             list.argument(),
             index,
@@ -283,7 +283,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
         let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (below::MPI_Request_get_status_some::<F>())(
+        let code = (backend::MPI_Request_get_status_some::<F>())(
             count,
             list.argument(),
             completed,

@@ -1,7 +1,7 @@
 //! Predefined attributes whose values are constants of the ABI: ranks, error codes, kinds of windows.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
@@ -55,7 +55,7 @@ macro_rules! getter {
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);
-                let code = (below::$name::<F>())(object, keyval, value, flag);
+                let code = (backend::$name::<F>())(object, keyval, value, flag);
                 if code == 0 && !value.is_null() && !flag.is_null() && flag.read() != 0 {
                     let place = value.cast::<*mut c_void>();
                     let keyval = F::standard(Word::Keyval, keyval);

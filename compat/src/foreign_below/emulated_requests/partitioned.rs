@@ -4,11 +4,12 @@
 //! their init calls, whatever the order of starts; so n is part of the backend's message tag. These tags are above the program's tags,
 //! which are limited to the lower half of the backend's. A receive of the program with `MPI_ANY_TAG` could still match such a message.
 
-use super::{Children, End, Operation, original, put_in_front};
-use crate::below;
+use super::{Children, End, Operation};
+use crate::backend;
 use crate::family::{Kind, Word};
 use crate::foreign_below::Foreign;
-use crate::foreign_below::fallbacks::Fit;
+use crate::foreign_below::interposed::{leaving, original, put_in_front};
+use crate::foreign_below::large_counts::Fit;
 use crate::foreign_below::standard::{MPI_COMM_WORLD, class};
 use crate::lock::lock;
 use std::ffi::{c_int, c_void};
@@ -70,7 +71,7 @@ impl<F: Foreign> Partitioned<F> {
                 Err(code) => code,
                 Ok(fit) => {
                     let code = if self.ready.is_some() {
-                        (below::MPI_Isend::<F>())(
+                        (backend::MPI_Isend::<F>())(
                             m.buffer,
                             fit.count,
                             fit.datatype,
@@ -80,7 +81,7 @@ impl<F: Foreign> Partitioned<F> {
                             &raw mut request,
                         )
                     } else {
-                        (below::MPI_Irecv::<F>())(
+                        (backend::MPI_Irecv::<F>())(
                             m.buffer,
                             fit.count,
                             fit.datatype,
@@ -276,5 +277,5 @@ unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
 /// Initialization for a backend without partitioned operations, before the program calls any function.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Comm_get_attr }
-    super::leaving::watch::<F>(left);
+    leaving::watch::<F>(left);
 }

@@ -4,7 +4,7 @@
 //! extra state for three equal addresses is allocated once and never freed, since attributes outlive their keyvals.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use crate::lock::lock;
@@ -146,7 +146,7 @@ macro_rules! maker {
             let mut made = 0;
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             let code = unsafe {
-                (below::$name::<F>())(
+                (backend::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),
                     given(delete_function, ours_delete as usize, no_delete),
                     if keyval.is_null() {

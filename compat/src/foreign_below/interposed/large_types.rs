@@ -3,7 +3,7 @@
 //! In the backend such a datatype consists of chunks; a query of the program returns its original arguments.
 
 use super::{original, put_in_front};
-use crate::below;
+use crate::backend;
 use crate::family::{FIRST_DYNAMIC, Kind, Word};
 use crate::foreign_below::Foreign;
 use crate::lock::lock;
@@ -50,7 +50,7 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         // SAFETY: `element` is a datatype of the backend (contract of this function); `held` is a local.
-        unsafe { (below::MPI_Type_dup::<F>())(element, &raw mut held) };
+        unsafe { (backend::MPI_Type_dup::<F>())(element, &raw mut held) };
     }
     let mut made = made();
     made.push(Made {
@@ -77,7 +77,7 @@ pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         let held = element;
         // SAFETY: `remember` has duplicated the datatype, which lives while the entry does.
-        unsafe { (below::MPI_Type_dup::<F>())(held, &raw mut element) };
+        unsafe { (backend::MPI_Type_dup::<F>())(held, &raw mut element) };
     }
     Some((made.count, element))
 }

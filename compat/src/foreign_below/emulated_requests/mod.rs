@@ -1,7 +1,7 @@
 //! Emulated requests, for operations that the backend does not have.
 //!
 //! Such an operation consists of backend operations, or only of memory. The program gets a handle that no backend returns
-//! ([`Foreign::own`]). When the first one is created, the slots of the functions that take requests are replaced by those of [`mixed`], which support both
+//! ([`Foreign::emulated`]). When the first one is created, the slots of the functions that take requests are replaced by those of [`completion`], which support both
 //! kinds; until then a completion has no extra cost.
 //!
 //! Protocol: [`make`] registers an operation and returns its handle, [`advance`] makes progress and records the result, [`take`]
@@ -10,27 +10,17 @@
 
 pub mod buffers;
 mod children;
-pub mod codes;
-pub mod large_types;
-mod leaving;
-mod mixed;
-pub mod newer;
-pub mod of_groups;
+mod completion;
 pub mod packed;
-pub mod parts;
-pub mod ports;
-mod slots;
-pub mod world;
+pub mod partitioned;
 
 pub use children::Children;
-pub use slots::Original;
-pub(super) use slots::{original, put, put_in_front};
 
 use super::Foreign;
 use super::fortran::class_below;
-use super::refusal::refuse_on;
+use super::refusal::{fail_at_self, refuse_on};
 use super::standard::{MPI_COMM_SELF, class};
-use crate::below::{self, slot};
+use crate::backend::{self, slot};
 use crate::family::Kind;
 use crate::lock::lock;
 use std::any::Any;
@@ -74,13 +64,13 @@ pub trait Operation<F: Foreign>: Send {
     }
 
     /// Returns the operation as a partitioned one, if it is.
-    fn parts(&mut self) -> Option<&mut parts::Partitioned<F>> {
+    fn parts(&mut self) -> Option<&mut partitioned::Partitioned<F>> {
         None
     }
 }
 
 /// The state of an emulated request.
-struct Own<F: Foreign> {
+struct Emulated<F: Foreign> {
     operation: Box<dyn Operation<F>>,
     active: bool,
     end: Option<End<F>>,
@@ -94,13 +84,13 @@ static ORPHANS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 /// Registers an operation, which is active unless it is persistent; returns its handle.
 pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     static ARMED: Once = Once::new();
-    ARMED.call_once(mixed::prepare::<F>);
-    let own = Own::<F> {
+    ARMED.call_once(completion::prepare::<F>);
+    let emulated = Emulated::<F> {
         active: !operation.is_persistent(),
         operation,
         end: None,
     };
-    let entry: Entry = Arc::new(Mutex::new(own));
+    let entry: Entry = Arc::new(Mutex::new(emulated));
     let mut table = lock(&TABLE);
     let free = table.iter().position(Option::is_none);
     let index = free.unwrap_or_else(|| {
@@ -110,22 +100,22 @@ pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     if let Some(place) = table.get_mut(index) {
         *place = Some(entry);
     }
-    F::own(Kind::Request, index)
+    F::emulated(Kind::Request, index)
 }
 
 /// Returns the operation of an emulated handle.
-fn find<F: Foreign>(request: F::Below) -> Option<Arc<Mutex<Own<F>>>> {
-    let index = F::own_index(Kind::Request, request)?;
+fn find<F: Foreign>(request: F::Below) -> Option<Arc<Mutex<Emulated<F>>>> {
+    let index = F::emulated_index(Kind::Request, request)?;
     let entry = lock(&TABLE).get(index)?.clone()?;
     entry.downcast().ok()
 }
 
-fn is_own<F: Foreign>(request: F::Below) -> bool {
-    F::own_index(Kind::Request, request).is_some()
+fn is_emulated<F: Foreign>(request: F::Below) -> bool {
+    F::emulated_index(Kind::Request, request).is_some()
 }
 
 fn forget<F: Foreign>(request: F::Below) {
-    let index = F::own_index(Kind::Request, request);
+    let index = F::emulated_index(Kind::Request, request);
     if let Some(place) = index.and_then(|i| lock(&TABLE).get_mut(i).map(std::mem::take)) {
         drop(place);
     }
@@ -141,20 +131,20 @@ enum State<F: Foreign> {
 
 /// Makes progress on an operation. One that another thread, or a caller further up the stack, is advancing counts as pending.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
-    let Some(own) = find::<F>(request) else {
+    let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
     };
-    let Ok(mut own) = own.try_lock() else {
+    let Ok(mut emulated) = emulated.try_lock() else {
         return State::Pending;
     };
-    if !own.active {
+    if !emulated.active {
         return State::Inactive;
     }
-    if own.end.is_none() {
+    if emulated.end.is_none() {
         // SAFETY: called from a completion function, which the program may call only while MPI is initialized.
-        own.end = unsafe { own.operation.advance() };
+        emulated.end = unsafe { emulated.operation.advance() };
     }
-    match own.end {
+    match emulated.end {
         Some(end) => State::Ended(end),
         None => State::Pending,
     }
@@ -164,11 +154,11 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
 unsafe fn take<F: Foreign>(request: *mut F::Below) {
     // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
     let handle = unsafe { request.read() };
-    let persistent = find::<F>(handle).is_some_and(|own| {
-        let mut own = lock(&own);
-        own.active = false;
-        own.end = None;
-        own.operation.is_persistent()
+    let persistent = find::<F>(handle).is_some_and(|emulated| {
+        let mut emulated = lock(&emulated);
+        emulated.active = false;
+        emulated.end = None;
+        emulated.operation.is_persistent()
     });
     if !persistent {
         forget::<F>(handle);
@@ -182,7 +172,7 @@ pub fn empty<F: Foreign>() -> F::BelowStatus {
     let mut status = F::status_below(&crate::convert::BLANK);
     let (mut null, mut flag) = (F::null(Kind::Request), 0);
     // SAFETY: the request is the null request, for which the call completes at once; all pointers are to locals.
-    unsafe { (below::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
+    unsafe { (backend::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
     status
 }
 
@@ -192,26 +182,6 @@ unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) 
         // SAFETY: neither null nor ignored, so it is an output argument of the program, which must be valid.
         unsafe { status.write(*value) };
     }
-}
-
-/// Calls the error handler of a communicator for an error class of the standard; returns its code in the backend.
-///
-/// # Safety
-/// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
-pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
-    let code = class_below::<F>(class);
-    // SAFETY: `comm` is a valid communicator of the backend (contract of this function).
-    unsafe { (below::MPI_Comm_call_errhandler::<F>())(comm, code) };
-    code
-}
-
-/// Like [`fail`], on `MPI_COMM_SELF`, if there is no communicator.
-///
-/// # Safety
-/// MPI is initialized and not finalized.
-pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
-    // SAFETY: MPI is initialized (contract of this function), and `MPI_COMM_SELF` is always valid.
-    unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
 }
 
 /// The backend's `MPI_STATUS_IGNORE`.
@@ -229,20 +199,20 @@ pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *
 
 /// Starts a persistent operation.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
-    let Some(own) = find::<F>(request) else {
+    let Some(emulated) = find::<F>(request) else {
         // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     };
-    let mut own = lock(&own);
-    if own.active || !own.operation.is_persistent() {
-        drop(own);
+    let mut emulated = lock(&emulated);
+    if emulated.active || !emulated.operation.is_persistent() {
+        drop(emulated);
         // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
         return unsafe { fail_at_self::<F>(class::REQUEST) };
     }
     // SAFETY: the operation is persistent and not active (checked above, under its lock).
-    let code = unsafe { own.operation.start() };
-    own.active = code == 0;
-    own.end = None;
+    let code = unsafe { emulated.operation.start() };
+    emulated.active = code == 0;
+    emulated.end = None;
     code
 }
 
@@ -250,10 +220,10 @@ unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
 unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
     let handle = unsafe { request.read() };
-    if let Some(own) = find::<F>(handle) {
-        let active = { lock(&own).active };
+    if let Some(emulated) = find::<F>(handle) {
+        let active = { lock(&emulated).active };
         if active {
-            lock(&ORPHANS).push(own);
+            lock(&ORPHANS).push(emulated);
         }
         forget::<F>(handle);
     }
@@ -268,12 +238,12 @@ unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
 unsafe fn advance_orphans<F: Foreign>() {
     let orphans = std::mem::take(&mut *lock(&ORPHANS));
     let is_under_way = |entry: &Entry| {
-        let Ok(own) = Arc::clone(entry).downcast::<Mutex<Own<F>>>() else {
+        let Ok(emulated) = Arc::clone(entry).downcast::<Mutex<Emulated<F>>>() else {
             return false;
         };
-        let mut own = lock(&own);
+        let mut emulated = lock(&emulated);
         // SAFETY: the caller is a completion function, which the program may call only while MPI is initialized.
-        unsafe { own.operation.advance() }.is_none()
+        unsafe { emulated.operation.advance() }.is_none()
     };
     let left: Vec<Entry> = orphans.into_iter().filter(is_under_way).collect();
     lock(&ORPHANS).extend(left);
@@ -282,10 +252,13 @@ unsafe fn advance_orphans<F: Foreign>() {
 /// Cancels an operation, or refuses if a program that assumed the cancellation would wait indefinitely.
 unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     let (cancelled, comm) = match find::<F>(request) {
-        Some(own) => {
-            let mut own = lock(&own);
+        Some(emulated) => {
+            let mut emulated = lock(&emulated);
             // SAFETY: called from `MPI_Cancel`, which the program may call only while MPI is initialized.
-            (unsafe { own.operation.cancel() }, own.operation.comm())
+            (
+                unsafe { emulated.operation.cancel() },
+                emulated.operation.comm(),
+            )
         }
         None => (Err("no operation of this process"), None),
     };
@@ -304,14 +277,14 @@ unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
 /// MPI is initialized and not finalized.
 pub unsafe fn with_parts<F: Foreign>(
     request: F::Below,
-    ask: impl FnOnce(&mut parts::Partitioned<F>, bool) -> Result<(), c_int>,
+    ask: impl FnOnce(&mut partitioned::Partitioned<F>, bool) -> Result<(), c_int>,
 ) -> c_int {
     let answer = match find::<F>(request) {
         None => Err(class::REQUEST),
-        Some(own) => {
-            let mut own = lock(&own);
-            let active = own.active;
-            match own.operation.parts() {
+        Some(emulated) => {
+            let mut emulated = lock(&emulated);
+            let active = emulated.active;
+            match emulated.operation.parts() {
                 Some(parts) => ask(parts, active),
                 None => Err(class::REQUEST),
             }
