@@ -24,29 +24,29 @@ pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
 /// Creates a reduction operator for a callback with another signature. Arguments: the callback (context, input, input and output, count, datatype),
 /// the maximum number of elements per call, the context, its destructor, commutativity, and the address of the new operator.
-pub type MakeOperator = unsafe extern "C" fn(
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
+pub type MakeOperator = unsafe extern "C-unwind" fn(
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     i64,
     *mut c_void,
-    unsafe extern "C" fn(*mut c_void),
+    unsafe extern "C-unwind" fn(*mut c_void),
     c_int,
     *mut usize,
 ) -> c_int;
 
 /// Creates an error handler, likewise; the first argument is the kind of object: communicator, window, file, session.
-pub type MakeHandler = unsafe extern "C" fn(
+pub type MakeHandler = unsafe extern "C-unwind" fn(
     c_int,
-    unsafe extern "C" fn(*mut c_void, usize, *mut c_int),
+    unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
     *mut c_void,
-    unsafe extern "C" fn(*mut c_void),
+    unsafe extern "C-unwind" fn(*mut c_void),
     *mut usize,
 ) -> c_int;
 
 /// Duplicates a communicator. Arguments: communicator, info, callback with the new handle, its context, and the address of the request.
-pub type Duplicate = unsafe extern "C" fn(
+pub type Duplicate = unsafe extern "C-unwind" fn(
     usize,
     usize,
-    unsafe extern "C" fn(*mut c_void, usize),
+    unsafe extern "C-unwind" fn(*mut c_void, usize),
     *mut c_void,
     *mut usize,
 ) -> c_int;
@@ -75,7 +75,7 @@ pub fn duplicate() -> Duplicate {
 }
 
 /// The initial content of all slots: prints the reason and ends the process, as a loader does for a missing symbol.
-pub(crate) unsafe extern "C" fn unavailable() -> c_int {
+pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
     let reason = REFUSED.get().map_or(
         "a function was called before the loader started the library",
         |reason| reason,

@@ -94,27 +94,48 @@ pub fn is_set() -> bool {
 fn seldom() {}
 
 #[inline(always)]
-pub fn enter() {
+fn set(inside: bool) {
     // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
-    unsafe { place().write(true) }
+    unsafe { place().write(inside) }
 }
 
-#[inline(always)]
-pub fn leave() {
-    // SAFETY: the address is that of the calling thread's own flag, which only this module accesses.
-    unsafe { place().write(false) }
+/// A call of the backend. It ends when this is dropped: also if an exception passes through it.
+#[derive(Debug)]
+pub struct Inside(());
+
+impl Inside {
+    #[inline(always)]
+    pub fn enter() -> Self {
+        set(true);
+        Inside(())
+    }
+}
+
+impl Drop for Inside {
+    #[inline(always)]
+    fn drop(&mut self) {
+        set(false);
+    }
+}
+
+/// A callback of the program, until this is dropped; the flag is then as before.
+struct Outside {
+    before: bool,
+}
+
+impl Drop for Outside {
+    #[inline]
+    fn drop(&mut self) {
+        set(self.before);
+    }
 }
 
 /// Runs a callback of the program from inside the backend; MPI calls in it are the program's.
 #[inline]
 pub fn outside<R>(call: impl FnOnce() -> R) -> R {
-    let before = is_set();
-    leave();
-    let result = call();
-    if before {
-        enter();
-    }
-    result
+    let _outside = Outside { before: is_set() };
+    set(false);
+    call()
 }
 
 #[cfg(test)]
@@ -124,12 +145,12 @@ mod tests {
     #[test]
     fn each_thread_has_a_word_of_its_own_and_functions_of_the_program_are_outside() {
         assert!(!is_set());
-        enter();
+        let inside = Inside::enter();
         assert!(is_set());
         assert!(!std::thread::spawn(is_set).join().unwrap());
         assert!(!outside(is_set));
         assert!(is_set());
-        leave();
+        drop(inside);
         assert!(!is_set());
         outside(|| ());
         assert!(!is_set());

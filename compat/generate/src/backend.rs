@@ -50,7 +50,7 @@ pub fn function_type(f: &Function) -> String {
         .map(|p| parameter(p, "F::Below", "usize", "F::BelowStatus"))
         .collect();
     format!(
-        "unsafe extern \"C\" fn({}) -> {}",
+        "unsafe extern \"C-unwind\" fn({}) -> {}",
         types.join(", "),
         result(f)
     )

@@ -101,7 +101,7 @@ fn persist(f: &Function, turn: &Function) -> String {
         .collect();
     let given = given.join(", ");
     format!(
-        "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
+        "unsafe extern \"C-unwind\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
          let given = Given(({given},));\n    let _ = info;\n    \
          // SAFETY: arguments of the library below, which are what the standard demands.\n    \
          unsafe {{ persist::<F>(request, move |request| {{ let Given(({given},)) = &given; \
@@ -246,7 +246,7 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
         .map(|p| format!("{}: {}", p.rust_name(), kind(p)))
         .collect();
     Ok(format!(
-        "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
+        "unsafe extern \"C-unwind\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
          // SAFETY: arguments of the library below, which are what the standard demands.\n    \
          unsafe {{ {before}let code = (backend::{twin}::<F>())({arguments}); {always}if code == 0 {{ {after}}} code }}\n}}\n",
         name = f.name,

@@ -8,8 +8,8 @@ use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, IN_PLACE, INVALID, KEYVAL_INVALID, NO_HANDLE,
     PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
-use compat::static_ref;
 pub use compat::layout::MpichStatus;
+use compat::static_ref;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
 

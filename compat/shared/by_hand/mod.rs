@@ -78,10 +78,8 @@ pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();
     }
-    compat::reentrancy::enter();
-    let result = call();
-    compat::reentrancy::leave();
-    result
+    let _inside = compat::reentrancy::Inside::enter();
+    call()
 }
 
 /// Records, from a callback of the program, whether its MPI calls would be mistaken for those of the backend.

@@ -5,7 +5,7 @@
 
 use super::Foreign;
 use crate::backend;
-use crate::convert::{HandleOut, code_out};
+use crate::convert::{HandleOut, code_out, of};
 use crate::family::Kind;
 use std::ffi::c_int;
 
@@ -38,12 +38,11 @@ unsafe fn start<F: Foreign>(
     request: *mut usize,
     call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
-    let mut started = HandleOut::<F>::new(Kind::Request, request);
     // SAFETY: both are output arguments of the program (contract of this function).
     unsafe {
+        let mut started = HandleOut::<F, of::Request>::new(request);
         let code = call(clear::<F>(made), started.argument());
         fill(made);
-        started.finish(Kind::Request);
         code_out::<F>(code)
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend;
-use crate::convert::{HandleOut, Room, code_out, handles_in};
+use crate::convert::{HandleOut, Room, code_out, handles_in, of};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     unsafe {
         let mut room = Room::new();
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
-        let mut new = HandleOut::<F>::new(Kind::Datatype, made);
+        let mut new = HandleOut::<F, of::Datatype>::new(made);
         let code = (backend::MPI_Type_create_struct::<F>())(
             count,
             lengths,
@@ -29,7 +29,6 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
             list.argument(),
             new.argument(),
         );
-        new.finish(Kind::Datatype);
         code_out::<F>(code)
     }
 }
@@ -47,7 +46,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
         let mut room = Room::new();
         let length = c_int::try_from(count).unwrap_or(0);
         let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
-        let mut new = HandleOut::<F>::new(Kind::Datatype, made);
+        let mut new = HandleOut::<F, of::Datatype>::new(made);
         let code = (backend::MPI_Type_create_struct_c::<F>())(
             count,
             lengths,
@@ -55,7 +54,6 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
             list.argument(),
             new.argument(),
         );
-        new.finish(Kind::Datatype);
         code_out::<F>(code)
     }
 }

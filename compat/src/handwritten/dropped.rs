@@ -69,9 +69,9 @@ fn exchange(registration: usize, function: usize) -> usize {
     }
 }
 
-type OnDropped = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c_void);
+type OnDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
 
-unsafe extern "C" fn on_dropped<F: Family>(
+unsafe extern "C-unwind" fn on_dropped<F: Family>(
     count: i64,
     registration: usize,
     source: c_int,

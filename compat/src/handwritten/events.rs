@@ -15,8 +15,8 @@ struct Listener {
     data: *mut c_void,
 }
 
-type OnEvent = unsafe extern "C" fn(usize, usize, c_int, *mut c_void);
-type OnFree = unsafe extern "C" fn(usize, c_int, *mut c_void);
+type OnEvent = unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void);
+type OnFree = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void);
 
 fn listener(function: usize, data: *mut c_void) -> *mut c_void {
     Box::into_raw(Box::new(Listener { function, data })).cast()
@@ -30,7 +30,7 @@ unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn on_event<F: Family>(
+unsafe extern "C-unwind" fn on_event<F: Family>(
     instance: usize,
     registration: usize,
     safety: c_int,
@@ -45,7 +45,11 @@ unsafe extern "C" fn on_event<F: Family>(
     }
 }
 
-unsafe extern "C" fn on_free<F: Family>(registration: usize, safety: c_int, listener: *mut c_void) {
+unsafe extern "C-unwind" fn on_free<F: Family>(
+    registration: usize,
+    safety: c_int,
+    listener: *mut c_void,
+) {
     // SAFETY: the user data is a listener of this module; the backend calls this function once, after the last event.
     unsafe {
         let listener = Box::from_raw(listener.cast::<Listener>());

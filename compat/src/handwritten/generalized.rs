@@ -2,13 +2,13 @@
 #![allow(unsafe_code)]
 
 use crate::backend;
-use crate::convert::{HandleOut, code_out, load, status_to_program};
+use crate::convert::{HandleOut, code_out, load, of, status_to_program};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int, c_void};
 
-type Query<F> = unsafe extern "C" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
-type Free = unsafe extern "C" fn(*mut c_void) -> c_int;
-type Cancel = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
+type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
 /// The program's callbacks of one request, until it is freed.
 struct Request {
@@ -18,7 +18,10 @@ struct Request {
     extra_state: *mut c_void,
 }
 
-unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut F::BelowStatus) -> c_int {
+unsafe extern "C-unwind" fn query<F: Family>(
+    request: *mut c_void,
+    status: *mut F::BelowStatus,
+) -> c_int {
     // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed; `status` points to a status of the backend.
     unsafe {
         let request = &*request.cast::<Request>();
@@ -30,7 +33,7 @@ unsafe extern "C" fn query<F: Family>(request: *mut c_void, status: *mut F::Belo
     }
 }
 
-unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn free<F: Family>(request: *mut c_void) -> c_int {
     // SAFETY: the backend calls the free callback once, as the last one; the box is that of `MPI_Grequest_start`.
     unsafe {
         let request = Box::from_raw(request.cast::<Request>());
@@ -39,7 +42,7 @@ unsafe extern "C" fn free<F: Family>(request: *mut c_void) -> c_int {
     }
 }
 
-unsafe extern "C" fn cancel<F: Family>(request: *mut c_void, complete: c_int) -> c_int {
+unsafe extern "C-unwind" fn cancel<F: Family>(request: *mut c_void, complete: c_int) -> c_int {
     // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed.
     unsafe {
         let request = &*request.cast::<Request>();
@@ -65,12 +68,13 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         extra_state,
     }));
     let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
-    let ours_query: unsafe extern "C" fn(*mut c_void, *mut F::BelowStatus) -> c_int = query::<F>;
+    let ours_query: unsafe extern "C-unwind" fn(*mut c_void, *mut F::BelowStatus) -> c_int =
+        query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    let mut made = HandleOut::<F>::new(Kind::Request, request);
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
+        let mut made = HandleOut::<F, of::Request>::new(request);
         let code = (backend::MPI_Grequest_start::<F>())(
             given(query_function, ours_query as usize),
             given(free_function, ours_free as usize),
@@ -82,13 +86,13 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
             // SAFETY: the call has failed, so the backend has not kept the pointer.
             drop(Box::from_raw(functions));
         }
-        made.finish(Kind::Request);
         code_out::<F>(code)
     }
 }
 
-type Extent<F> = unsafe extern "C" fn(<F as Family>::Handle, *mut isize, *mut c_void) -> c_int;
-type Conversion<F, C> = unsafe extern "C" fn(
+type Extent<F> =
+    unsafe extern "C-unwind" fn(<F as Family>::Handle, *mut isize, *mut c_void) -> c_int;
+type Conversion<F, C> = unsafe extern "C-unwind" fn(
     *mut c_void,
     <F as Family>::Handle,
     C,
@@ -105,7 +109,7 @@ struct Representation {
     extra_state: *mut c_void,
 }
 
-unsafe extern "C" fn extent<F: Family>(
+unsafe extern "C-unwind" fn extent<F: Family>(
     datatype: F::Below,
     extent: *mut isize,
     representation: *mut c_void,
@@ -120,7 +124,7 @@ unsafe extern "C" fn extent<F: Family>(
     }
 }
 
-unsafe extern "C" fn convert<F: Family, C, const READ: bool>(
+unsafe extern "C-unwind" fn convert<F: Family, C, const READ: bool>(
     memory: *mut c_void,
     datatype: F::Below,
     count: C,
@@ -149,12 +153,21 @@ macro_rules! register {
             extent_function: usize,
             extra_state: *mut c_void,
         ) -> c_int {
-            type Ours<B, C> =
-                unsafe extern "C" fn(*mut c_void, B, C, *mut c_void, i64, *mut c_void) -> c_int;
+            type Ours<B, C> = unsafe extern "C-unwind" fn(
+                *mut c_void,
+                B,
+                C,
+                *mut c_void,
+                i64,
+                *mut c_void,
+            ) -> c_int;
             let ours_read: Ours<F::Below, $count> = convert::<F, $count, true>;
             let ours_write: Ours<F::Below, $count> = convert::<F, $count, false>;
-            let ours_extent: unsafe extern "C" fn(F::Below, *mut isize, *mut c_void) -> c_int =
-                extent::<F>;
+            let ours_extent: unsafe extern "C-unwind" fn(
+                F::Below,
+                *mut isize,
+                *mut c_void,
+            ) -> c_int = extent::<F>;
             let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
             let known = Box::into_raw(Box::new(Representation {
                 read,

@@ -46,7 +46,7 @@ const fn kind(of: u8) -> Kind {
     }
 }
 
-type Copy<F> = unsafe extern "C" fn(
+type Copy<F> = unsafe extern "C-unwind" fn(
     <F as Family>::Handle,
     c_int,
     *mut c_void,
@@ -55,10 +55,10 @@ type Copy<F> = unsafe extern "C" fn(
     *mut c_int,
 ) -> c_int;
 type Delete<F> =
-    unsafe extern "C" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+    unsafe extern "C-unwind" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// The copy callback for the backend.
-unsafe extern "C" fn copy<F: Family, const OF: u8>(
+unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
     functions: *mut c_void,
@@ -90,7 +90,7 @@ unsafe extern "C" fn copy<F: Family, const OF: u8>(
 }
 
 /// The delete callback for the backend.
-unsafe extern "C" fn delete<F: Family, const OF: u8>(
+unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
     value: *mut c_void,
@@ -129,7 +129,7 @@ macro_rules! maker {
                 if function == 0 { nothing } else { ours }
             };
             let (no_copy, no_delete) = F::no_functions(kind($of));
-            let ours_copy: unsafe extern "C" fn(
+            let ours_copy: unsafe extern "C-unwind" fn(
                 F::Below,
                 c_int,
                 *mut c_void,
@@ -137,7 +137,7 @@ macro_rules! maker {
                 *mut c_void,
                 *mut c_int,
             ) -> c_int = copy::<F, $of>;
-            let ours_delete: unsafe extern "C" fn(
+            let ours_delete: unsafe extern "C-unwind" fn(
                 F::Below,
                 c_int,
                 *mut c_void,

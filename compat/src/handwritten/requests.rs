@@ -1,4 +1,5 @@
-//! Arrays of requests, which are updated in place, and arrays of statuses.
+//! Arrays of requests, which are updated in place, and arrays of statuses. The program gets both when they are dropped: also if an
+//! exception passes through the call.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -28,13 +29,12 @@ impl<'a, F: Family> Requests<'a, F> {
     fn argument(&mut self) -> *mut F::Below {
         self.converted.argument_mut()
     }
+}
 
+impl<F: Family> Drop for Requests<'_, F> {
     /// Writes back the requests that the call has changed.
-    ///
-    /// # Safety
-    /// The array passed to `new` is still valid.
     #[inline(always)]
-    unsafe fn finish(&self) {
+    fn drop(&mut self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
             let now = F::handle_out(Kind::Request, *request);
             // SAFETY: `i` is below the length of the program's array (contract of `new`).
@@ -57,8 +57,10 @@ struct Statuses<'a, F: Family> {
 }
 
 impl<'a, F: Family> Statuses<'a, F> {
+    /// # Safety
+    /// `place` is null, ignored, or has `count` statuses.
     #[inline(always)]
-    fn new(room: &'a mut Room<F::BelowStatus>, place: *mut F::Status, count: c_int) -> Self {
+    unsafe fn new(room: &'a mut Room<F::BelowStatus>, place: *mut F::Status, count: c_int) -> Self {
         let is_ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
             filled: Array::new(room, is_ignored, count, |_| F::status_below(&BLANK)),
@@ -73,13 +75,13 @@ impl<'a, F: Family> Statuses<'a, F> {
             statuses => statuses,
         }
     }
+}
 
-    /// # Safety
-    /// The program's array has the length that it passed.
+impl<F: Family> Drop for Statuses<'_, F> {
     #[inline(always)]
-    unsafe fn finish(&self) {
+    fn drop(&mut self) {
         for (i, status) in self.filled.elements().iter().enumerate() {
-            // SAFETY: `i` is below the length of the program's array (contract of this function).
+            // SAFETY: `i` is below the length of the program's array (contract of `new`).
             unsafe { store::<F>(status, self.place.add(i)) }
         }
     }
@@ -97,8 +99,6 @@ pub unsafe fn MPI_Waitall<F: Family>(
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (backend::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -116,8 +116,6 @@ pub unsafe fn MPI_Testall<F: Family>(
         let mut statuses_room = Room::new();
         let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
         let code = (backend::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -134,8 +132,6 @@ pub unsafe fn MPI_Waitany<F: Family>(
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let mut filled = StatusOut::<F>::new(status);
         let code = (backend::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -154,8 +150,6 @@ pub unsafe fn MPI_Testany<F: Family>(
         let mut filled = StatusOut::<F>::new(status);
         let code =
             (backend::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -180,8 +174,6 @@ pub unsafe fn MPI_Waitsome<F: Family>(
             indices,
             filled.argument(),
         );
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -206,8 +198,6 @@ pub unsafe fn MPI_Testsome<F: Family>(
             indices,
             filled.argument(),
         );
-        list.finish();
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -218,7 +208,6 @@ pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) ->
         let mut room = Room::new();
         let mut list = Requests::<F>::new(&mut room, requests, count);
         let code = (backend::MPI_Startall::<F>())(count, list.argument());
-        list.finish();
         code_out::<F>(code)
     }
 }
@@ -241,7 +230,6 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
             flag,
             filled.argument(),
         );
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -265,7 +253,6 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
             flag,
             filled.argument(),
         );
-        filled.finish();
         code_out::<F>(code)
     }
 }
@@ -290,7 +277,6 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
             indices,
             filled.argument(),
         );
-        filled.finish();
         code_out::<F>(code)
     }
 }

@@ -13,11 +13,11 @@ const WIN: u8 = 1;
 const FILE: u8 = 2;
 const SESSION: u8 = 3;
 
-type Handler<H> = unsafe extern "C" fn(*mut H, *mut c_int, ...);
+type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
 /// The callback that the backend calls; the context is the program's function. If the handler changes the code, the call
 /// returns the changed code.
-unsafe extern "C" fn handle<F: OnStandard, const OF: u8>(
+unsafe extern "C-unwind" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
     code: *mut c_int,

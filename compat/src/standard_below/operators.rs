@@ -7,12 +7,12 @@ use crate::family::{Family, Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
 type Small<F> =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut <F as Family>::Handle);
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut <F as Family>::Handle);
 type Large<F> =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
 /// The callback that the backend calls; the context is the program's function.
-unsafe extern "C" fn small<F: OnStandard>(
+unsafe extern "C-unwind" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -28,7 +28,7 @@ unsafe extern "C" fn small<F: OnStandard>(
     }
 }
 
-unsafe extern "C" fn large<F: OnStandard>(
+unsafe extern "C-unwind" fn large<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -44,10 +44,10 @@ unsafe extern "C" fn large<F: OnStandard>(
 }
 
 /// Destructor of the context, which does nothing: the context is the program's function.
-pub(super) unsafe extern "C" fn keep(_: *mut c_void) {}
+pub(super) unsafe extern "C-unwind" fn keep(_: *mut c_void) {}
 
 unsafe fn create<F: OnStandard>(
-    call: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
+    call: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     most: i64,
     function: usize,
     commute: c_int,

@@ -371,7 +371,8 @@ impl Foreign for OnOpenMpi {
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
         // SAFETY: the symbol is a function with this signature in Open MPI's header.
         let number = unsafe {
-            let function: unsafe extern "C" fn(usize) -> c_int = std::mem::transmute(function);
+            let function: unsafe extern "C-unwind" fn(usize) -> c_int =
+                std::mem::transmute(function);
             function(handle)
         };
         number.saturating_add(FIRST_NUMBER)
@@ -388,7 +389,8 @@ impl Foreign for OnOpenMpi {
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
         // SAFETY: the symbol is a function with this signature in Open MPI's header.
         unsafe {
-            let function: unsafe extern "C" fn(c_int) -> usize = std::mem::transmute(function);
+            let function: unsafe extern "C-unwind" fn(c_int) -> usize =
+                std::mem::transmute(function);
             function(integer.saturating_sub(FIRST_NUMBER))
         }
     }

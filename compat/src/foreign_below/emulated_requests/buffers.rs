@@ -236,7 +236,7 @@ unsafe fn send<F: Foreign>(
 
 // SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
-unsafe extern "C" fn MPI_Bsend<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     data: *const c_void,
     count: c_int,
     datatype: F::Below,
@@ -253,7 +253,7 @@ unsafe extern "C" fn MPI_Bsend<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Ibsend<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     data: *const c_void,
     count: c_int,
     datatype: F::Below,
@@ -285,7 +285,7 @@ struct Given<F: Foreign>(*const c_void, c_int, F::Below, c_int, c_int, F::Below)
 // SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
 unsafe impl<F: Foreign> Send for Given<F> {}
 
-unsafe extern "C" fn MPI_Bsend_init<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     data: *const c_void,
     count: c_int,
     datatype: F::Below,
@@ -322,7 +322,10 @@ fn left<F: Foreign>(number: usize) {
 
 macro_rules! process_buffer {
     ($attach:ident $detach:ident $size:ty) => {
-        unsafe extern "C" fn $attach<F: Foreign>(address: *mut c_void, size: $size) -> c_int {
+        unsafe extern "C-unwind" fn $attach<F: Foreign>(
+            address: *mut c_void,
+            size: $size,
+        ) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
             // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
@@ -337,7 +340,10 @@ macro_rules! process_buffer {
             }
         }
 
-        unsafe extern "C" fn $detach<F: Foreign>(address: *mut c_void, size: *mut $size) -> c_int {
+        unsafe extern "C-unwind" fn $detach<F: Foreign>(
+            address: *mut c_void,
+            size: *mut $size,
+        ) -> c_int {
             // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
@@ -355,7 +361,7 @@ macro_rules! process_buffer {
 process_buffer! { MPI_Buffer_attach MPI_Buffer_detach c_int }
 process_buffer! { MPI_Buffer_attach_c MPI_Buffer_detach_c i64 }
 
-unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     group: F::Below,
     string: *const c_char,
     info: F::Below,

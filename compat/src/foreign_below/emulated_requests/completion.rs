@@ -98,7 +98,7 @@ unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
 
 // SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
-unsafe extern "C" fn MPI_Test<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     request: *mut F::Below,
     flag: *mut c_int,
     status: *mut F::BelowStatus,
@@ -117,7 +117,7 @@ unsafe extern "C" fn MPI_Test<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Wait<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
@@ -134,7 +134,7 @@ unsafe extern "C" fn MPI_Wait<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Request_get_status<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     request: F::Below,
     flag: *mut c_int,
     status: *mut F::BelowStatus,
@@ -187,7 +187,7 @@ unsafe fn finish_all<F: Foreign>(
     result
 }
 
-unsafe extern "C" fn MPI_Waitall<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
@@ -208,7 +208,7 @@ unsafe extern "C" fn MPI_Waitall<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Testall<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     flag: *mut c_int,
@@ -278,7 +278,7 @@ unsafe fn any<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Testany<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     index: *mut c_int,
@@ -313,7 +313,7 @@ unsafe extern "C" fn MPI_Testany<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Waitany<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     index: *mut c_int,
@@ -332,7 +332,7 @@ unsafe extern "C" fn MPI_Waitany<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Testsome<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     completed: *mut c_int,
@@ -375,7 +375,7 @@ unsafe extern "C" fn MPI_Testsome<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
     completed: *mut c_int,
@@ -394,7 +394,7 @@ unsafe extern "C" fn MPI_Waitsome<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_emulated::<F>(*request) {
@@ -404,7 +404,10 @@ unsafe extern "C" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
     }
 }
 
-unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
+    count: c_int,
+    requests: *mut F::Below,
+) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let all = list::<F>(requests, count);
@@ -421,7 +424,7 @@ unsafe extern "C" fn MPI_Startall<F: Foreign>(count: c_int, requests: *mut F::Be
     0
 }
 
-unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_emulated::<F>(*request) {
@@ -431,7 +434,7 @@ unsafe extern "C" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_i
     }
 }
 
-unsafe extern "C" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         match is_emulated::<F>(*request) {

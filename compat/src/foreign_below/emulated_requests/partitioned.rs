@@ -256,7 +256,7 @@ fn left(number: usize) {
 }
 
 /// Replaces the function of the backend: reports half of its `MPI_TAG_UB` to the program.
-unsafe extern "C" fn MPI_Comm_get_attr<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     comm: F::Below,
     keyval: c_int,
     value: *mut c_void,

@@ -4,7 +4,7 @@ use super::Foreign;
 use crate::backend;
 use std::ffi::{c_char, c_int};
 
-pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     info: F::Below,
     key: *const c_char,
     length: *mut c_int,
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
 }
 
 /// Returns an info with the command only, where it was given, since this library knows nothing else about the start.
-pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Below,
@@ -51,13 +51,13 @@ pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
 }
 
 /// Returns an info without entries, which the standard allows.
-pub unsafe extern "C" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
     // SAFETY: `info` is an output argument of the program, valid by the standard.
     unsafe { (backend::MPI_Info_create::<F>())(info) }
 }
 
 /// Ignores the hints, which the standard allows.
-pub unsafe extern "C" fn MPI_Comm_idup_with_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Comm_idup_with_info<F: Foreign>(
     comm: F::Below,
     _info: F::Below,
     made: *mut F::Below,

@@ -70,7 +70,7 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
 }
 
 /// Fills the slot of a function that the backend does not have and that has no fallback.
-unsafe extern "C" fn missing<F: Foreign, const ID: usize>() -> c_int {
+unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
     // SAFETY: `refuse` checks the state of MPI itself.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }

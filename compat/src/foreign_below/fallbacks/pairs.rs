@@ -47,7 +47,7 @@ unsafe fn both<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Isendrecv<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Isendrecv<F: Foreign>(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: F::Below,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn MPI_Isendrecv<F: Foreign>(
 }
 
 /// The outgoing data are packed first, since the incoming data overwrite them.
-pub unsafe extern "C" fn MPI_Isendrecv_replace<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     buf: *mut c_void,
     count: c_int,
     datatype: F::Below,

@@ -27,7 +27,7 @@ fn many(count: c_int) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_all<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     flag: *mut c_int,
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     index: *mut c_int,
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_some<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_some<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     completed: *mut c_int,

@@ -103,7 +103,7 @@ unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> 
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     info: F::Below,
     handler: F::Below,
     session: *mut F::Below,
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let Some(known) = find::<F>(*session) else {
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below
     0
 }
 
-pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     session: F::Below,
     _info: F::Below,
     count: *mut c_int,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     session: F::Below,
     _info: F::Below,
     n: c_int,
@@ -213,7 +213,7 @@ unsafe fn members<F: Foreign>(name: *const c_char) -> Option<F::Below> {
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     session: F::Below,
     name: *const c_char,
     info: *mut F::Below,
@@ -232,7 +232,7 @@ pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     session: F::Below,
     name: *const c_char,
     group: *mut F::Below,
@@ -269,7 +269,7 @@ fn tag_of(string: *const c_char) -> c_int {
     (hash % 32749) as c_int
 }
 
-pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     group: F::Below,
     string: *const c_char,
     info: F::Below,
@@ -291,7 +291,7 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     local: F::Below,
     local_leader: c_int,
     remote: F::Below,
@@ -341,7 +341,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
 }
 
 /// Session error handlers are those of the communicators that represent sessions.
-pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
@@ -354,7 +354,7 @@ pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
@@ -366,7 +366,7 @@ pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {

@@ -77,7 +77,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
 
 // SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
-unsafe extern "C" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
@@ -92,7 +92,10 @@ unsafe extern "C" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int
     }
 }
 
-unsafe extern "C" fn MPI_Add_error_code<F: Foreign>(class: c_int, made: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
+    class: c_int,
+    made: *mut c_int,
+) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
@@ -107,7 +110,10 @@ unsafe extern "C" fn MPI_Add_error_code<F: Foreign>(class: c_int, made: *mut c_i
     }
 }
 
-unsafe extern "C" fn MPI_Add_error_string<F: Foreign>(of: c_int, text: *const c_char) -> c_int {
+unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
+    of: c_int,
+    text: *const c_char,
+) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
@@ -121,7 +127,7 @@ unsafe extern "C" fn MPI_Add_error_string<F: Foreign>(of: c_int, text: *const c_
     }
 }
 
-unsafe extern "C" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         if own_class_out(code).is_some() {
@@ -148,7 +154,7 @@ fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
         .then_some(class)
 }
 
-unsafe extern "C" fn MPI_Error_string<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
     code: c_int,
     text: *mut c_char,
     length: *mut c_int,
@@ -176,7 +182,7 @@ unsafe extern "C" fn MPI_Error_string<F: Foreign>(
 
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
-        unsafe extern "C" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
+        unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
             // SAFETY: the program's arguments, which must be valid by the standard.
             unsafe {
                 match own_class_out(code) {

@@ -83,7 +83,7 @@ pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)
 }
 
 // SAFETY: called in place of the backend's function, with the program's argument, which must be a valid pointer.
-unsafe extern "C" fn MPI_Type_free<F: Foreign>(datatype: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Type_free<F: Foreign>(datatype: *mut F::Below) -> c_int {
     // SAFETY: `datatype` is the program's argument, which must be a valid pointer.
     unsafe {
         if let Some(known) = find::<F>(*datatype) {

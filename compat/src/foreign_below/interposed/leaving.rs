@@ -27,7 +27,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
     }
 }
 
-unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         going::<F>(comm);
@@ -35,7 +35,7 @@ unsafe extern "C" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
     }
 }
 
-unsafe extern "C" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         going::<F>(comm);

@@ -20,7 +20,7 @@ const FLAVOR_SHARED: c_int = 314;
 
 macro_rules! names {
     ($($name:ident $kind:ident $text:literal)*) => { $(
-        unsafe extern "C" fn $name<F: Foreign>(
+        unsafe extern "C-unwind" fn $name<F: Foreign>(
             object: F::Below,
             name: *mut c_char,
             length: *mut c_int,
@@ -78,7 +78,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
     }
 }
 
-unsafe extern "C" fn split_with_hardware<F: Foreign>(
+unsafe extern "C-unwind" fn split_with_hardware<F: Foreign>(
     comm: F::Below,
     kind: c_int,
     key: c_int,
@@ -89,7 +89,7 @@ unsafe extern "C" fn split_with_hardware<F: Foreign>(
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
-unsafe extern "C" fn split_without<F: Foreign>(
+unsafe extern "C-unwind" fn split_without<F: Foreign>(
     comm: F::Below,
     kind: c_int,
     key: c_int,
@@ -102,7 +102,7 @@ unsafe extern "C" fn split_without<F: Foreign>(
 
 macro_rules! shared_query {
     ($name:ident $unit:ty) => {
-        unsafe extern "C" fn $name<F: Foreign>(
+        unsafe extern "C-unwind" fn $name<F: Foreign>(
             win: F::Below,
             rank: c_int,
             size: *mut isize,

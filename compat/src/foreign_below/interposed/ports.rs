@@ -46,12 +46,15 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     code
 }
 
-unsafe extern "C" fn MPI_Open_port<F: Foreign>(info: F::Below, port_name: *mut c_char) -> c_int {
+unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
+    info: F::Below,
+    port_name: *mut c_char,
+) -> c_int {
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
-unsafe extern "C" fn MPI_Lookup_name<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     service_name: *const c_char,
     info: F::Below,
     port_name: *mut c_char,

@@ -92,16 +92,15 @@ extern "C" fn let_go<F: Foreign>() {
     unsafe {
         original!(MPI_Finalized)(&raw mut ended);
         if is_held && ended == 0 {
-            reentrancy::enter();
+            let _inside = reentrancy::Inside::enter();
             original!(MPI_Finalize)();
-            reentrancy::leave();
         }
     }
 }
 
 // SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
 
-unsafe extern "C" fn MPI_Init_thread<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
     argc: *mut c_int,
     argv: *mut *mut *mut c_char,
     required: c_int,
@@ -126,7 +125,10 @@ unsafe extern "C" fn MPI_Init_thread<F: Foreign>(
     }
 }
 
-unsafe extern "C" fn MPI_Init<F: Foreign>(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int {
+unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+) -> c_int {
     let is_held = {
         let state = state();
         state.is_held && !state.world_begun
@@ -142,7 +144,7 @@ unsafe extern "C" fn MPI_Init<F: Foreign>(argc: *mut c_int, argv: *mut *mut *mut
     code
 }
 
-unsafe extern "C" fn MPI_Finalize<F: Foreign>() -> c_int {
+unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
     let is_held = {
         let state = state();
         state.is_held && !state.world_ended
@@ -158,7 +160,7 @@ unsafe extern "C" fn MPI_Finalize<F: Foreign>() -> c_int {
     code
 }
 
-unsafe extern "C" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
     let (is_held, begun) = {
         let state = state();
         (state.is_held, state.world_begun)
@@ -173,7 +175,7 @@ unsafe extern "C" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
     let (is_held, ended) = {
         let state = state();
         (state.is_held, state.world_ended)
@@ -188,7 +190,7 @@ unsafe extern "C" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
     }
 }
 
-unsafe extern "C" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
+unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
@@ -201,7 +203,7 @@ unsafe extern "C" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     }
 }
 
-unsafe extern "C" fn MPI_Comm_create_errhandler<F: Foreign>(
+unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
