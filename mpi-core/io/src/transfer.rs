@@ -3,7 +3,6 @@
 
 use super::access::{self, RangeLock};
 use super::background::{LONG, Start};
-use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
@@ -17,6 +16,7 @@ use crate::Error;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
 use crate::request::{Body, Req, Status};
+use mpi_base::clock::now_ns;
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;

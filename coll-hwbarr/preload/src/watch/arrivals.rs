@@ -34,7 +34,7 @@ impl Watch {
             }
             Said::Mrecv(_) => {
                 if let (Some((comm, arrived)), Some(mut tape)) = (&before.matched, self.tape()) {
-                    tape.receives(comm, *arrived, super::now());
+                    tape.receives(comm, *arrived, mpi_base::clock::now_ns());
                 }
             }
             Said::Imrecv(_, request) => {
@@ -99,7 +99,7 @@ impl Watch {
         let posted = (message.peer, message.tag);
         let arrived = self.arrived(posted, None, 0, self.status(status, 0));
         if let (Some(comm), Some(mut tape)) = (self.communicator(message.comm), self.tape()) {
-            tape.receives(&comm, arrived, super::now());
+            tape.receives(&comm, arrived, mpi_base::clock::now_ns());
         }
     }
 
@@ -194,7 +194,7 @@ impl Watch {
                 }
                 let arrived = self.arrived(posted, transfer.number, transfer.bytes, status);
                 if let Some(mut tape) = self.tape() {
-                    tape.receives(&transfer.comm, arrived, super::now());
+                    tape.receives(&transfer.comm, arrived, mpi_base::clock::now_ns());
                 }
             }
             _ => {}

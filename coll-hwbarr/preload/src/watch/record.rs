@@ -4,8 +4,9 @@
 use super::comms::Communicator;
 use super::said::{Kind, Round, Said};
 use super::tape::Arrived;
-use super::{Watch, depth, get, now, thread};
+use super::{Watch, depth, get, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
+use mpi_base::clock::now_ns;
 use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub unsafe fn around(
         return next(statuses);
     };
     let said = said(watch);
-    let began = now();
+    let began = now_ns();
     let before = Before::of(watch, &said);
     watch.shows(call, &said, &before.handles, began);
     if let Said::Round(round, request) = &said {
@@ -45,8 +46,8 @@ pub unsafe fn around(
     }
     if let Some(mut tape) = watch.tape() {
         match found {
-            true => tape.call(call, thread(), began, now()),
-            false => tape.poll(call, thread(), began, now()),
+            true => tape.call(call, thread(), began, now_ns()),
+            false => tape.poll(call, thread(), began, now_ns()),
         }
     }
     watch.hides(call, &said, &before.handles, found);

@@ -7,7 +7,7 @@ use super::super::sys::{self, Signal};
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::uplink::FromAbove;
 use super::{Daemon, Here, watch_room};
-use crate::node;
+use mpi_base::clock::now_ns;
 use rustix::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -121,7 +121,7 @@ impl Daemon {
             }
             ToDaemon::Time(asked) => self.tell(&FromDaemon::Time {
                 asked,
-                now: node::now_ns(),
+                now: now_ns(),
             }),
             ToDaemon::Tapes => self.send_tapes(),
             ToDaemon::Finish => self.finishing = true,
