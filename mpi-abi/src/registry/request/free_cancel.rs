@@ -5,11 +5,11 @@
 //! A freed generalized request continues as well: the program still has its handle and marks it as complete (section 13.2).
 
 use super::handles::{DONE, file_of, object, remove};
-use super::{General, Orphan, RequestObject};
 use crate::abi::*;
 use crate::error::{Failure, Target, raise};
 use crate::functions::id_of;
 use crate::object::comm::CommObject;
+use crate::object::request::{General, Orphan, RequestObject};
 use crate::state::{self, state};
 use mpi_core::Engine;
 use mpi_core::request::{Body, Req};

@@ -4,12 +4,12 @@
 //! bit [`DIRECT`] is set, the index is the engine's, and the engine knows the request by its handle.
 //! All others are in the table of the process, whose handles have that bit clear or, beyond the first half million, have another kind.
 
-use super::{PersistentObject, RequestObject};
 use crate::abi::*;
 use crate::error::Failure;
 use crate::handle::{self, Kind, wrong};
 use crate::object::comm::CommObject;
 use crate::object::file::FileObject;
+use crate::object::request::{PersistentObject, RequestObject};
 use crate::state::state;
 use mpi_core::comm::Comm;
 use mpi_core::request::{Operation, Persistent, Req, Table};

@@ -1,11 +1,11 @@
 //! Outcomes of operations: taking one, which ends the request, or reading it.
 
-use super::RequestObject;
 use super::handles::{DONE, direct, file_of, object};
 use crate::abi::*;
 use crate::error::{Failure, Target};
 use crate::object::comm::CommObject;
 use crate::object::file::FileObject;
+use crate::object::request::RequestObject;
 use crate::object::status::EMPTY;
 use crate::state::{self, state};
 use mpi_core::request::Status;
