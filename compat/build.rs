@@ -1,11 +1,11 @@
 //! Generates the words and the slots of the backend.
 
-use compat_generate::{below, fallbacks, families, root, tables, write, written_in};
+use compat_generate::{backend, fallbacks, families, root, tables, write, written_in};
 
 fn main() -> Result<(), String> {
     let tables = tables::read(&root(1)?)?;
     write("words.rs", &families::words(&tables))?;
-    write("below.rs", &below::write(&tables))?;
+    write("backend.rs", &backend::write(&tables))?;
     let by_hand = written_in(&root(1)?, "foreign_below/fallbacks")?;
     write("fallbacks.rs", &fallbacks::write(&tables, &by_hand)?)
 }

@@ -1,6 +1,6 @@
 //! Helpers of the mock tests: recording of the arguments that reach the backend, and addresses for arguments.
 
-use compat::below::{NAMES, SLOTS};
+use compat::backend::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ macro_rules! call {
 /// Puts functions of the right types into slots of the mock backend.
 macro_rules! below {
     ($($name:ident = $mock:expr),* $(,)?) => { $(
-        put(compat::below::slot::$name, [compat::below::$name::<F>(), $mock][1] as *mut c_void);
+        put(compat::backend::slot::$name, [compat::backend::$name::<F>(), $mock][1] as *mut c_void);
     )* };
 }
 
@@ -34,8 +34,8 @@ macro_rules! below {
 macro_rules! mock {
     ($name:ident = $mock:expr) => {
         begin(
-            compat::below::slot::$name,
-            [compat::below::$name::<F>(), $mock][1] as *mut c_void,
+            compat::backend::slot::$name,
+            [compat::backend::$name::<F>(), $mock][1] as *mut c_void,
         )
     };
 }

@@ -11,12 +11,12 @@ use std::ffi::{c_int, c_void};
 macro_rules! removed {
     ($($name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int {
             // SAFETY: the caller's arguments go to the function that replaces this one and has the same requirements.
             unsafe { $body }
         }
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
             // SAFETY: the same function under its profiling name, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }

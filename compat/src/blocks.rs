@@ -1,7 +1,7 @@
 //! Number of blocks that a rank exchanges in a collective operation, derived from the communicator.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
@@ -19,11 +19,11 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
     // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
-        (below::MPI_Comm_test_inter::<F>())(comm, &mut inter);
+        (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {
-            (below::MPI_Comm_remote_size::<F>())(comm, &mut size);
+            (backend::MPI_Comm_remote_size::<F>())(comm, &mut size);
         } else {
-            (below::MPI_Comm_size::<F>())(comm, &mut size);
+            (backend::MPI_Comm_size::<F>())(comm, &mut size);
         }
     }
     (size, size)
@@ -37,21 +37,21 @@ pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
     // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
-        (below::MPI_Topo_test::<F>())(comm, &mut topology);
+        (backend::MPI_Topo_test::<F>())(comm, &mut topology);
         match F::standard(Word::Topology, topology) {
             CART => {
-                (below::MPI_Cartdim_get::<F>())(comm, &mut count);
+                (backend::MPI_Cartdim_get::<F>())(comm, &mut count);
                 (2 * count, 2 * count)
             }
             GRAPH => {
                 let mut rank = 0;
-                (below::MPI_Comm_rank::<F>())(comm, &mut rank);
-                (below::MPI_Graph_neighbors_count::<F>())(comm, rank, &mut count);
+                (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
+                (backend::MPI_Graph_neighbors_count::<F>())(comm, rank, &mut count);
                 (count, count)
             }
             _ => {
                 let (mut from, mut to, mut weighted) = (0, 0, 0);
-                (below::MPI_Dist_graph_neighbors_count::<F>())(
+                (backend::MPI_Dist_graph_neighbors_count::<F>())(
                     comm,
                     &mut from,
                     &mut to,
@@ -76,7 +76,7 @@ pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     let mut size = 0;
     if known::<F>(comm) {
         // SAFETY: `comm` is neither null nor invalid (checked by `known`), and `size` is a local.
-        unsafe { (below::MPI_Comm_size::<F>())(comm, &mut size) };
+        unsafe { (backend::MPI_Comm_size::<F>())(comm, &mut size) };
     }
     size
 }
@@ -89,11 +89,11 @@ pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
     // SAFETY: `comm` is a valid handle of the backend (contract of this function), and the output arguments are locals.
     unsafe {
-        (below::MPI_Comm_test_inter::<F>())(comm, &mut inter);
+        (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
         if inter != 0 {
             return F::standard(Word::Rank, root) == ROOT;
         }
-        (below::MPI_Comm_rank::<F>())(comm, &mut rank);
+        (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
     }
     rank == root
 }

@@ -5,6 +5,9 @@ pub use crate::status::{
     BLANK, StatusGiven, StatusOut, load, status_given, status_to_program, store,
 };
 
+pub use crate::family::of;
+
+use crate::family::of::HandleType;
 use crate::family::{Family, Kind, LAST_CODE, Word};
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
@@ -120,21 +123,25 @@ impl TextOut {
     }
 }
 
-/// A handle output argument.
-pub struct HandleOut<F: Family> {
+/// A handle output argument. The program gets the handle when this is dropped: also if an exception passes through the call.
+pub struct HandleOut<F: Family, T: HandleType> {
     made: F::Below,
     place: *mut F::Handle,
+    of: PhantomData<T>,
 }
 
-impl<F: Family> HandleOut<F> {
+impl<F: Family, T: HandleType> HandleOut<F, T> {
     /// True if the handles of both ABIs have the same size, so that the backend can write directly to the program's variable.
     const IN_PLACE: bool = size_of::<F::Below>() == size_of::<F::Handle>();
 
+    /// # Safety
+    /// `place` is null or points to a handle variable of the program.
     #[inline(always)]
-    pub fn new(kind: Kind, place: *mut F::Handle) -> Self {
+    pub unsafe fn new(place: *mut F::Handle) -> Self {
         HandleOut {
-            made: F::null(kind),
+            made: F::null(T::KIND),
             place,
+            of: PhantomData,
         }
     }
 
@@ -146,21 +153,113 @@ impl<F: Family> HandleOut<F> {
             (false, false) => &raw mut self.made,
         }
     }
+}
 
-    /// # Safety
-    /// `place` is null or points to a handle variable of the program.
+impl<F: Family, T: HandleType> Drop for HandleOut<F, T> {
     #[inline(always)]
-    pub unsafe fn finish(self, kind: Kind) {
+    fn drop(&mut self) {
         if self.place.is_null() {
             return;
         }
         let made = match Self::IN_PLACE {
-            // SAFETY: `place` points to a handle variable of the program (contract of this function). After a failed call it holds the program's old value.
+            // SAFETY: `place` points to a handle variable of the program (contract of `new`). After a failed call it holds the program's old value.
             true => unsafe { self.place.cast::<F::Below>().read() },
             false => self.made,
         };
-        // SAFETY: `place` points to a handle variable of the program (contract of this function).
-        unsafe { self.place.write(F::handle_out(kind, made)) };
+        // SAFETY: `place` points to a handle variable of the program (contract of `new`).
+        unsafe { self.place.write(F::handle_out(T::KIND, made)) };
+    }
+}
+
+/// A handle that a call reads and writes, such as a request. The program gets the new handle when this is dropped.
+pub struct HandleInOut<F: Family, T: HandleType> {
+    now: F::Below,
+    before: F::Below,
+    place: *mut F::Handle,
+    of: PhantomData<T>,
+}
+
+impl<F: Family, T: HandleType> HandleInOut<F, T> {
+    /// # Safety
+    /// `place` is null or points to a handle variable of the program.
+    #[inline(always)]
+    pub unsafe fn new(place: *mut F::Handle) -> Self {
+        let now = match place.is_null() {
+            true => F::null(T::KIND),
+            // SAFETY: `place` points to a handle variable of the program (contract of this function).
+            false => F::handle_in(T::KIND, unsafe { place.read() }),
+        };
+        HandleInOut {
+            now,
+            before: now,
+            place,
+            of: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub fn argument(&mut self) -> *mut F::Below {
+        match self.place.is_null() {
+            true => std::ptr::null_mut(),
+            false => &raw mut self.now,
+        }
+    }
+}
+
+impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.place.is_null() {
+            return;
+        }
+        // SAFETY: `place` points to a handle variable of the program (contract of `new`).
+        unsafe { self.place.write(F::handle_out(T::KIND, self.now)) };
+        if matches!(T::KIND, Kind::Request) && self.now != self.before {
+            F::request_left(self.before);
+        }
+    }
+}
+
+/// A file that a call writes, and may read. The program gets it when this is dropped.
+pub struct FileOut<F: Family> {
+    file: usize,
+    place: *mut usize,
+    family: PhantomData<F>,
+}
+
+impl<F: Family> FileOut<F> {
+    /// # Safety
+    /// `place` is null or points to a file variable of the program, from which the call reads if `is_read`.
+    #[inline(always)]
+    pub unsafe fn new(place: *mut usize, is_read: bool) -> Self {
+        let file = match is_read && !place.is_null() {
+            // SAFETY: `place` points to a file variable of the program (contract of this function).
+            true => F::file_in(unsafe { place.read() }),
+            false => F::no_file(),
+        };
+        FileOut {
+            file,
+            place,
+            family: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub fn argument(&mut self) -> *mut usize {
+        match self.place.is_null() {
+            true => std::ptr::null_mut(),
+            false => &raw mut self.file,
+        }
+    }
+}
+
+impl<F: Family> Drop for FileOut<F> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !self.place.is_null() {
+            // SAFETY: `place` points to a file variable of the program (contract of `new`).
+            unsafe { self.place.write(F::file_out(self.file)) };
+        }
     }
 }
 

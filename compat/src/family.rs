@@ -96,6 +96,29 @@ impl Kind {
     }
 }
 
+/// The handle types as types, for arguments whose kind is known when they are compiled.
+pub mod of {
+    use super::Kind;
+
+    /// A handle type.
+    pub trait HandleType {
+        const KIND: Kind;
+    }
+
+    macro_rules! types {
+        ($($name:ident)*) => { $(
+            #[derive(Debug)]
+            pub struct $name;
+
+            impl HandleType for $name {
+                const KIND: Kind = Kind::$name;
+            }
+        )* };
+    }
+
+    types! { Comm Group Win Session Message Info Errhandler Request Op Datatype }
+}
+
 /// Strings with a maximum length that is a constant of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {

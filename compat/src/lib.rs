@@ -7,18 +7,18 @@
 //! The trait [`Family`] describes the differences between ABIs.
 #![deny(unsafe_code)]
 
-pub mod below;
+pub mod backend;
 pub mod blocks;
 pub mod convert;
 mod environment;
 pub mod family;
 pub mod foreign_below;
-pub mod hand;
-pub mod here;
-pub mod inside;
+pub mod handwritten;
 pub mod layout;
 mod lock;
+pub mod reentrancy;
 pub mod standard_below;
+pub mod static_access;
 mod status;
 mod trampoline;
 

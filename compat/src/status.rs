@@ -16,15 +16,17 @@ pub const BLANK: StandardStatus = StandardStatus {
     internal: [0; 5],
 };
 
-/// A status output argument; fields that the call does not write keep the program's values.
+/// A status output argument; fields that the call does not write keep the program's values. The program gets it when this is dropped.
 pub struct StatusOut<F: Family> {
     filled: F::BelowStatus,
     place: *mut F::Status,
 }
 
 impl<F: Family> StatusOut<F> {
+    /// # Safety
+    /// `place` is null, ignored, or points to a status of the program.
     #[inline(always)]
-    pub fn new(place: *mut F::Status) -> Self {
+    pub unsafe fn new(place: *mut F::Status) -> Self {
         StatusOut {
             filled: F::status_below(&BLANK),
             place,
@@ -43,13 +45,13 @@ impl<F: Family> StatusOut<F> {
             false => &raw mut self.filled,
         }
     }
+}
 
-    /// # Safety
-    /// The place is the argument of the program.
+impl<F: Family> Drop for StatusOut<F> {
     #[inline(always)]
-    pub unsafe fn finish(self) {
+    fn drop(&mut self) {
         if !self.is_ignored() {
-            // SAFETY: the place is neither null nor ignored, so it is a status of the program (contract of this function).
+            // SAFETY: the place is neither null nor ignored, so it is a status of the program (contract of `new`).
             unsafe { store_count::<F>(&self.filled, self.place) }
         }
     }

@@ -174,7 +174,13 @@ fn own_file() -> io::Result<(File, i64)> {
 mod tests {
     use super::*;
 
-    unsafe extern "C" fn sum(a: usize, b: usize, c: usize, d: usize, context: usize) -> usize {
+    unsafe extern "C-unwind" fn sum(
+        a: usize,
+        b: usize,
+        c: usize,
+        d: usize,
+        context: usize,
+    ) -> usize {
         a + b + c + d + context
     }
 
@@ -185,7 +191,7 @@ mod tests {
             .map(|context| make(target.expose_provenance(), context * 10).unwrap())
             .collect();
         for (i, function) in made.iter().enumerate() {
-            type Function = unsafe extern "C" fn(usize, usize, usize, usize) -> usize;
+            type Function = unsafe extern "C-unwind" fn(usize, usize, usize, usize) -> usize;
             let function = std::ptr::with_exposed_provenance::<c_void>(*function);
             // SAFETY: `make` has returned the function, whose target has this signature.
             let sum = unsafe {

@@ -408,7 +408,7 @@ pub fn finalize() -> Result<(), Failure> {
     }
     // Also for freed requests that failed, which no call has checked before; and a single process has not polled its messages to itself in the fence.
     engine.poll_once();
-    crate::object::request::reap_orphans();
+    crate::registry::request::reap_orphans();
     unreceived::warn(&engine);
     mpi_core::io::report::finish(&engine);
     phase::end();

@@ -12,7 +12,7 @@ use crate::call::call;
 use crate::error::{Context, Contextual, Failure, Release, Target, handler};
 use crate::functions::id_of;
 use crate::info::Hints;
-use crate::thrown::guarded;
+use crate::thrown::{guarded, pass_on};
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
@@ -26,7 +26,7 @@ type Combine =
 /// # Safety
 /// `combine` may be called with the context until `release` is; `op` is an output argument.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn portcullis_make_operator(
+pub unsafe extern "C-unwind" fn portcullis_make_operator(
     combine: Combine,
     most: i64,
     context: *mut c_void,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn portcullis_make_operator(
         value: context,
         release,
     };
-    call(id_of("MPI_Op_create"), Target::None, move || {
+    pass_on(call(id_of("MPI_Op_create"), Target::None, move || {
         if !has_function {
             return Err(Failure::new(MPI_ERR_ARG, "user_fn is a null pointer"));
         }
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn portcullis_make_operator(
         };
         // SAFETY: `op` is valid by the `# Safety` contract of this function.
         unsafe { register(Op::user(apply, commute != 0), op) }
-    })
+    }))
 }
 
 /// The kinds of objects, indexed by their numbers.
@@ -82,7 +82,7 @@ const SERVED: [handler::Serves; 4] = [
 /// # Safety
 /// `function` may be called with the context until `release` is; `errhandler` is an output argument.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn portcullis_make_error_handler(
+pub unsafe extern "C-unwind" fn portcullis_make_error_handler(
     kind: c_int,
     function: unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
     context: *mut c_void,
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
         value: context,
         release,
     });
-    call(
+    pass_on(call(
         id_of("MPI_Comm_create_errhandler"),
         Target::None,
         move || {
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
             // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
             unsafe { crate::api::args::out(errhandler, made, "errhandler") }
         },
-    )
+    ))
 }
 
 /// Starts to duplicate a communicator, as `MPI_Comm_idup_with_info` does; the handle is delivered when the operation completes.
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn portcullis_make_error_handler(
 /// # Safety
 /// `deliver` may be called with `place` until the request is complete; `request` is an output argument.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn portcullis_comm_idup(
+pub unsafe extern "C-unwind" fn portcullis_comm_idup(
     comm: MPI_Comm,
     info: MPI_Info,
     deliver: unsafe extern "C" fn(*mut c_void, MPI_Comm),
@@ -131,7 +131,7 @@ pub unsafe extern "C" fn portcullis_comm_idup(
         MPI_INFO_NULL => "MPI_Comm_idup",
         _ => "MPI_Comm_idup_with_info",
     };
-    call(id_of(name), Target::Comm(comm), move || {
+    pass_on(call(id_of(name), Target::Comm(comm), move || {
         let hints = match info {
             MPI_INFO_NULL => Hints::new(),
             info => crate::info::hints(info)?,
@@ -145,5 +145,5 @@ pub unsafe extern "C" fn portcullis_comm_idup(
                 request,
             )
         }
-    })
+    }))
 }

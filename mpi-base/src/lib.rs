@@ -7,6 +7,7 @@ pub mod arena;
 pub mod atomic;
 pub mod bitmap;
 pub mod cells;
+pub mod clock;
 #[cfg(not(loom))]
 pub mod cma;
 pub mod copy;
@@ -41,6 +42,7 @@ pub mod privilege;
 pub mod proc;
 #[cfg(not(loom))]
 pub mod race_detectors;
+pub mod random;
 pub mod ranges;
 pub mod ring;
 #[cfg(not(loom))]

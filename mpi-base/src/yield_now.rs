@@ -68,8 +68,7 @@ fn stamp() -> u64 {
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn stamp() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    crate::clock::now_ns()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -1,5 +1,6 @@
 //! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and event rings.
 
+use mpi_base::clock::now_ns;
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
 use mpi_report::rank_snapshot::RankSnapshot;
@@ -66,12 +67,6 @@ pub fn call_name(call: u16) -> String {
             || format!("MPI call {call}"),
             |function| function.name.into(),
         )
-}
-
-/// Reads the clock of the state page, CLOCK_MONOTONIC.
-pub fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Returns a number that makes names differ between launches with the same process id.

@@ -1,7 +1,7 @@
 //! Generator of the wrapper functions, in C and in Fortran, and of the table of their names.
 
 use super::watched::{BY_HAND, C_ALONE, WATCHED};
-use compat_generate::below::{base, is_handle};
+use compat_generate::backend::{base, is_handle};
 use compat_generate::tables::Tables;
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write;

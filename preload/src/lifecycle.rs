@@ -8,7 +8,8 @@ use crate::draft;
 use crate::names::{FINALIZE, INIT, INIT_THREAD};
 use crate::next::{Next, absent};
 use crate::watch;
-use crate::watch::{depth, now};
+use crate::watch::depth;
+use mpi_base::clock::now_ns;
 use std::ffi::{c_int, c_void};
 
 /// Wraps the library's initialisation.
@@ -16,7 +17,7 @@ fn begins(call: u16, init: impl FnOnce() -> c_int) -> c_int {
     let Some(inside) = depth::enter() else {
         return init();
     };
-    let began = now();
+    let began = now_ns();
     let code = init();
     if code == 0 {
         draft::look();

@@ -11,17 +11,27 @@ use tempfile::TempDir;
 use tests::{Job, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a program with another library's compiler, in a folder that is removed with the returned guard.
+/// Compiles a program in C with another library's compiler, in a folder that is removed with the returned guard.
 fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
+    compile_as(compiler, &format!("{name}.c"), &["-std=gnu11"], &["-lm"])
+}
+
+/// Compiles a program in C++, without the bindings for it that MPI had until its version 3.
+fn compile_cpp(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
+    let options = ["-x", "c++", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX"];
+    compile_as(compiler, &format!("{name}.cc"), &options, &["-lstdc++"])
+}
+
+fn compile_as(compiler: &Path, file: &str, options: &[&str], link: &[&str]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join(name);
-    let source = workspace::programs().join(name).with_extension("c");
+    let program = folder.path().join(file).with_extension("");
     let mut command = Command::new(compiler);
     command
-        .args(["-std=gnu11", "-O1", "-w", "-o"])
+        .args(["-O1", "-w", "-o"])
         .arg(&program)
-        .arg(source)
-        .arg("-lm");
+        .args(options)
+        .arg(workspace::programs().join(file))
+        .args(link);
     process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
     (folder, program)
 }
@@ -108,6 +118,21 @@ fn programs_of_open_mpi_run_unchanged() {
 fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
     of_mpich(&[1, 2]);
     of_open_mpi(&[1, 2]);
+}
+
+/// What the library promises programs of its own ABI: the call that has thrown has completed, with its results.
+#[test]
+fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
+    let compilers = [
+        mpich().map(|mpich| mpich.bin("mpicc")),
+        open_mpi().map(|open_mpi| open_mpi.bin("mpicc")),
+    ];
+    for compiler in compilers.into_iter().flatten() {
+        let (_folder, program) = compile_cpp(&compiler, "thrown");
+        job(&program).ranks(1).holds();
+        job(&program).ranks(2).holds();
+        job(&program).ranks(2).arg("threads").holds();
+    }
 }
 
 /// One binary for three libraries' names: which one serves it is reported only on demand.

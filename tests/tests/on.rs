@@ -5,10 +5,14 @@
 
 use std::path::{Path, PathBuf};
 use tests::peers::Program;
-use tests::{Job, compile, installation, mpich, needs, open_mpi};
+use tests::{Job, compile, compile_cpp, installation, mpich, needs, open_mpi};
 
 fn job(name: &str, library: &Path) -> Job {
-    Job::command(&compile(name))
+    job_of(&compile(name), library)
+}
+
+fn job_of(program: &Path, library: &Path) -> Job {
+    Job::command(program)
         .under(&installation().join("bin/mpirun"))
         .with(["--on"])
         .with([library])
@@ -90,6 +94,20 @@ fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     let told = "portcullis: MPI_Cancel: the request is of a partitioned send or receive, which cannot be cancelled; \
                 only nonblocking and persistent sends and receives can, so complete it by MPI_Wait";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
+/// The program holds natively on each of these libraries.
+#[test]
+fn an_exception_of_a_callback_passes_through_to_the_program_as_it_does_natively() {
+    let program = compile_cpp("thrown_on");
+    let libraries = [
+        mpich().map(|mpich| mpich.lib().join("libmpi.so.12")),
+        open_mpi().map(|open_mpi| open_mpi.lib().join("libmpi.so.40")),
+        debians_open_mpi(),
+    ];
+    for library in libraries.into_iter().flatten() {
+        job_of(&program, &library).ranks(2).holds();
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
 
-use crate::below::{base, is_function, is_handle, parameter};
+use crate::backend::{base, is_function, is_handle, parameter};
 use crate::direction::Below;
 use crate::families::variant;
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
@@ -16,7 +16,7 @@ const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the sta
 pub struct Served {
     /// Generated from the tables.
     pub generated: Vec<String>,
-    /// Written by hand in `compat/src/hand`.
+    /// Written by hand in `compat/src/handwritten`.
     pub by_hand: Vec<String>,
     /// Part of the standard ABI only, so not exported.
     pub left_out: Vec<String>,
@@ -64,7 +64,7 @@ pub fn write(
         for symbol in symbols(name) {
             let _ = writeln!(
                 out,
-                "#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({params}) -> {result} {{\n    \
+                "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {symbol}({params}) -> {result} {{\n    \
                  {PROMISE}\n    unsafe {{ body_{name}({names}) }}\n}}"
             );
         }
@@ -90,15 +90,13 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
         .collect();
     let result = base(&f.returns, "Handle", "usize", "Status");
     let back = format!(
-        "if inside::is_set() {{ return unconverted::<unsafe extern \"C\" fn({}) -> {result}, {{ below::slot::{} }}>()({names}); }}",
+        "if reentrancy::is_set() {{ return unconverted::<unsafe extern \"C-unwind\" fn({}) -> {result}, {{ backend::slot::{} }}>()({names}); }}",
         types.join(", "),
         f.name,
     );
     match alone {
         true => format!("{back} {body}"),
-        false => {
-            format!("{back} inside::enter(); let result = {{ {body} }}; inside::leave(); result")
-        }
+        false => format!("{back} let _inside = reentrancy::Inside::enter(); {body}"),
     }
 }
 
@@ -112,7 +110,6 @@ struct Body<'a> {
     function: &'a Function,
     before: String,
     arguments: Vec<String>,
-    after: String,
     /// Code that runs only if the call has succeeded.
     on_success: String,
 }
@@ -123,7 +120,6 @@ impl<'a> Body<'a> {
             function: f,
             before: String::new(),
             arguments: Vec::new(),
-            after: String::new(),
             on_success: String::new(),
         };
         for p in f.fixed_params() {
@@ -161,53 +157,16 @@ impl<'a> Body<'a> {
         Ok(())
     }
 
-    /// Adds a handle output argument.
+    /// Adds a handle output argument, which the program gets when it is dropped.
     fn handle_out(&mut self, p: &Param, name: &str, file: bool) {
         let kind = kind_of(&p.base);
-        let conversion = |way: &str, value: &str| match file {
-            true => format!("F::file_{way}({value})"),
-            false => format!("F::handle_{way}(Kind::{kind}, {value})"),
+        let made = match (file, p.inout) {
+            (true, is_read) => format!("FileOut::<F>::new({name}, {is_read})"),
+            (false, false) => format!("HandleOut::<F, of::{kind}>::new({name})"),
+            (false, true) => format!("HandleInOut::<F, of::{kind}>::new({name})"),
         };
-        if !p.inout && !file {
-            let _ = write!(
-                self.before,
-                "let mut made_{0} = HandleOut::<F>::new(Kind::{kind}, {name}); ",
-                p.name
-            );
-            self.arguments.push(format!("made_{}.argument()", p.name));
-            let _ = write!(self.after, "made_{}.finish(Kind::{kind}); ", p.name);
-            return;
-        }
-        let start = match p.inout {
-            true => format!(
-                "if {name}.is_null() {{ {} }} else {{ {} }}",
-                if file {
-                    "F::no_file()".to_string()
-                } else {
-                    format!("F::null(Kind::{kind})")
-                },
-                conversion("in", &format!("*{name}"))
-            ),
-            false => "F::no_file()".into(),
-        };
-        let _ = write!(self.before, "let mut made_{0} = {start}; ", p.name);
-        self.arguments.push(format!(
-            "if {name}.is_null() {{ null_mut() }} else {{ &raw mut made_{} }}",
-            p.name
-        ));
-        let _ = write!(
-            self.after,
-            "if !{name}.is_null() {{ *{name} = {}; }} ",
-            conversion("out", &format!("made_{}", p.name))
-        );
-        if p.inout && p.base == "MPI_Request" {
-            let _ = write!(self.before, "let before_{0} = made_{0}; ", p.name);
-            let _ = write!(
-                self.after,
-                "if made_{0} != before_{0} {{ F::request_left(before_{0}); }} ",
-                p.name
-            );
-        }
+        let _ = write!(self.before, "let mut made_{} = {made}; ", p.name);
+        self.arguments.push(format!("made_{}.argument()", p.name));
     }
 
     fn status(&mut self, p: &Param, name: &str) {
@@ -234,7 +193,6 @@ impl<'a> Body<'a> {
                 p.name
             );
             self.arguments.push(format!("filled_{}.argument()", p.name));
-            let _ = write!(self.after, "filled_{0}.finish(); ", p.name);
         }
     }
 
@@ -343,7 +301,11 @@ impl<'a> Body<'a> {
 
     fn write(&self) -> String {
         let f = self.function;
-        let call = format!("(below::{}::<F>())({})", f.name, self.arguments.join(", "));
+        let call = format!(
+            "(backend::{}::<F>())({})",
+            f.name,
+            self.arguments.join(", ")
+        );
         if f.returns_value() {
             debug_assert!(!HANDLES.contains(&f.returns.as_str()));
             return format!("{}{call}", self.before);
@@ -353,8 +315,8 @@ impl<'a> Body<'a> {
             text => format!("if code == 0 {{ {text}}} "),
         };
         format!(
-            "{}let code = {call}; {}{on_success}code_out::<F>(code)",
-            self.before, self.after
+            "{}let code = {call}; {on_success}code_out::<F>(code)",
+            self.before
         )
     }
 }

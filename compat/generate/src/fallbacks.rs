@@ -4,7 +4,7 @@
 //! becomes one element of a larger datatype if the standard has a datatype argument for it. Handwritten functions in
 //! `compat/src/foreign_below/fallbacks` take precedence; a call of any other function reports that the backend does not have it.
 
-use crate::below::{base, parameter};
+use crate::backend::{base, parameter};
 use crate::tables::Tables;
 use mpi_api_tables::{Function, Param};
 use std::collections::BTreeSet;
@@ -73,7 +73,7 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, Stri
 fn twin<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     let small = f.name.strip_suffix("_c")?;
     let find = |name: String| tables.functions.iter().find(|g| g.name == name);
-    let takes_functions = f.params.iter().any(crate::below::is_function);
+    let takes_functions = f.params.iter().any(crate::backend::is_function);
     find(format!("{small}_x"))
         .or_else(|| find(small.to_string()))
         .filter(|g| !takes_functions && g.params.len() == f.params.len())
@@ -101,11 +101,11 @@ fn persist(f: &Function, turn: &Function) -> String {
         .collect();
     let given = given.join(", ");
     format!(
-        "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
+        "unsafe extern \"C-unwind\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
          let given = Given(({given},));\n    let _ = info;\n    \
          // SAFETY: arguments of the library below, which are what the standard demands.\n    \
          unsafe {{ persist::<F>(request, move |request| {{ let Given(({given},)) = &given; \
-         (below::{turn}::<F>())({starred}, request) }}) }}\n}}\n",
+         (backend::{turn}::<F>())({starred}, request) }}) }}\n}}\n",
         name = f.name,
         params = params.join(", "),
         turn = turn.name,
@@ -246,9 +246,9 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
         .map(|p| format!("{}: {}", p.rust_name(), kind(p)))
         .collect();
     Ok(format!(
-        "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
+        "unsafe extern \"C-unwind\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \
          // SAFETY: arguments of the library below, which are what the standard demands.\n    \
-         unsafe {{ {before}let code = (below::{twin}::<F>())({arguments}); {always}if code == 0 {{ {after}}} code }}\n}}\n",
+         unsafe {{ {before}let code = (backend::{twin}::<F>())({arguments}); {always}if code == 0 {{ {after}}} code }}\n}}\n",
         name = f.name,
         params = params.join(", "),
         twin = small.name,

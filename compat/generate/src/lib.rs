@@ -1,12 +1,12 @@
 //! Code generator of the compatibility libraries, from one table of functions and one of constants.
 //!
 //! A function whose parameters the tables describe needs no handwritten code. One whose parameters they do not
-//! describe does not compile until it is written by hand in `compat/src/hand`, or described.
+//! describe does not compile until it is written by hand in `compat/src/handwritten`, or described.
 //! Used by the build scripts of `compat` and of the libraries, and by the tests, whose mock library is generated from the
 //! same tables.
 #![forbid(unsafe_code)]
 
-pub mod below;
+pub mod backend;
 pub mod direction;
 pub mod entries;
 pub mod fallbacks;
@@ -40,7 +40,7 @@ pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static st
         Below::Foreign => "foreign_below",
     };
     let mut found = BTreeMap::new();
-    for module in ["hand", own] {
+    for module in ["handwritten", own] {
         found.extend(
             written_in(root, module)?
                 .into_iter()

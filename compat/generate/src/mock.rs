@@ -4,7 +4,7 @@
 //! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
 //! and results come from the tables of constants, not from the conversions.
 
-use crate::below::{base, is_function, is_handle, parameter, result};
+use crate::backend::{base, is_function, is_handle, parameter, result};
 use crate::direction::Below;
 use crate::entries::Served;
 use crate::families::Which;
@@ -311,7 +311,7 @@ impl Mock<'_> {
         };
         format!(
             "// SAFETY: only `check_{name}` calls it, with arguments that live until it returns.\n\
-             unsafe extern \"C\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
+             unsafe extern \"C-unwind\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
              fn check_{name}() {{ begin({id}, mock_{name} as *mut c_void); {}\
              let code = call!({name}({})); {checked}\
              assert!(called(), \"{name} is not called below\"); {}{} }}\n",

@@ -24,10 +24,10 @@ macro_rules! extensions {
     ($($(#[$said:meta])* $name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
         $(#[$said])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int $body
+        pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int $body
         $(#[$said])*
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
             // SAFETY: the same function under its profiling name, with the same requirements.
             unsafe { $profiled($($argument),*) }
         }
@@ -107,11 +107,11 @@ fn refuse(name: &str) -> c_int {
 macro_rules! refused {
     ($($name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> c_int {
+        pub extern "C-unwind" fn $name() -> c_int {
             refuse(stringify!($name))
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $profiled() -> c_int {
+        pub extern "C-unwind" fn $profiled() -> c_int {
             refuse(stringify!($name))
         }
     )* };

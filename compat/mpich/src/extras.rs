@@ -65,7 +65,7 @@ pub fn all_handles() -> usize {
 
 /// The copy callback that copies the attribute value: `MPI_COMM_DUP_FN` and the like.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPIR_Dup_fn(
+pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     _object: u32,
     _keyval: c_int,
     _extra_state: *mut c_void,
@@ -85,19 +85,19 @@ pub unsafe extern "C" fn MPIR_Dup_fn(
 macro_rules! same {
     ($($to_c:ident $to_fortran:ident $profiled_c:ident $profiled_fortran:ident $c:ty;)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $profiled_c(handle: c_int) -> $c {
+        pub extern "C-unwind" fn $profiled_c(handle: c_int) -> $c {
             handle as $c
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $to_c(handle: c_int) -> $c {
+        pub extern "C-unwind" fn $to_c(handle: c_int) -> $c {
             handle as $c
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $profiled_fortran(handle: $c) -> c_int {
+        pub extern "C-unwind" fn $profiled_fortran(handle: $c) -> c_int {
             handle as c_int
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $to_fortran(handle: $c) -> c_int {
+        pub extern "C-unwind" fn $to_fortran(handle: $c) -> c_int {
             handle as c_int
         }
     )* };
@@ -133,7 +133,7 @@ same! {
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(from: *const MpichStatus, to: *mut MpichStatus) -> c_int {
+        pub unsafe extern "C-unwind" fn $name(from: *const MpichStatus, to: *mut MpichStatus) -> c_int {
             // SAFETY: two statuses of the program, valid by the standard.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
@@ -151,7 +151,7 @@ statuses! {
 macro_rules! devices {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> c_int {
+        pub extern "C-unwind" fn $name() -> c_int {
             0
         }
     )* };

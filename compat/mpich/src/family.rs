@@ -8,8 +8,8 @@ use compat::family::{
     BUFFER_AUTOMATIC, FIRST_DYNAMIC, FIRST_KEYVAL, IN_PLACE, INVALID, KEYVAL_INVALID, NO_HANDLE,
     PVAR_ALL_HANDLES, UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
-use compat::here;
 pub use compat::layout::MpichStatus;
+use compat::static_ref;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{c_int, c_void};
 
@@ -131,7 +131,7 @@ impl Family for Mpich {
     fn handle_out(_kind: Kind, handle: usize) -> u32 {
         match handle >= FIRST_DYNAMIC {
             true => handle as u32 | DYNAMIC,
-            false => here!(OF_PROGRAM)[handle],
+            false => static_ref!(OF_PROGRAM)[handle],
         }
     }
 

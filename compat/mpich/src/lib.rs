@@ -24,7 +24,7 @@ mod removed;
 
 /// Opens the backend when the program's loader starts this library.
 extern "C" fn start() {
-    compat::below::open(start as *const std::ffi::c_void);
+    compat::backend::open(start as *const std::ffi::c_void);
 }
 
 // SAFETY: the loader calls each function of this section once, before any that depends on this library.

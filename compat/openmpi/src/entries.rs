@@ -9,7 +9,7 @@
 )]
 
 use crate::family::OpenMpi as F;
-use compat::below;
+use compat::backend;
 use compat::convert::*;
 use compat::{Family as _, Kind, Limit, Word};
 use std::ffi::{c_char, c_int, c_void};

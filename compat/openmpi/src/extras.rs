@@ -23,7 +23,7 @@ macro_rules! attribute_functions {
     ($($null_copy:ident $null_delete:ident $copy:ident;)*) => { $(
         /// Copy callback that does not copy the attribute.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $null_copy(
+        pub unsafe extern "C-unwind" fn $null_copy(
             _object: usize,
             _keyval: c_int,
             _extra_state: *mut c_void,
@@ -37,7 +37,7 @@ macro_rules! attribute_functions {
         }
         /// Delete callback that does nothing.
         #[unsafe(no_mangle)]
-        pub extern "C" fn $null_delete(
+        pub extern "C-unwind" fn $null_delete(
             _object: usize,
             _keyval: c_int,
             _value: *mut c_void,
@@ -47,7 +47,7 @@ macro_rules! attribute_functions {
         }
         /// Copy callback that copies the attribute value.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $copy(
+        pub unsafe extern "C-unwind" fn $copy(
             _object: usize,
             _keyval: c_int,
             _extra_state: *mut c_void,
@@ -75,19 +75,19 @@ attribute_functions! {
 macro_rules! fortran_handles {
     ($($to_c:ident $to_fortran:ident $profiled_c:ident $profiled_fortran:ident $kind:ident;)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $profiled_c(handle: c_int) -> usize {
+        pub extern "C-unwind" fn $profiled_c(handle: c_int) -> usize {
             from_fortran(Kind::$kind, handle)
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $to_c(handle: c_int) -> usize {
+        pub extern "C-unwind" fn $to_c(handle: c_int) -> usize {
             from_fortran(Kind::$kind, handle)
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $profiled_fortran(handle: usize) -> c_int {
+        pub extern "C-unwind" fn $profiled_fortran(handle: usize) -> c_int {
             to_fortran(Kind::$kind, handle)
         }
         #[unsafe(no_mangle)]
-        pub extern "C" fn $to_fortran(handle: usize) -> c_int {
+        pub extern "C-unwind" fn $to_fortran(handle: usize) -> c_int {
             to_fortran(Kind::$kind, handle)
         }
     )* };
@@ -111,7 +111,7 @@ fortran_handles! {
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(from: *const OpenMpiStatus, to: *mut OpenMpiStatus) -> c_int {
+        pub unsafe extern "C-unwind" fn $name(from: *const OpenMpiStatus, to: *mut OpenMpiStatus) -> c_int {
             // SAFETY: two statuses of the program, valid by the standard, aligned or not.
             unsafe { to.write_unaligned(from.read_unaligned()) };
             0
@@ -129,7 +129,7 @@ statuses! {
 macro_rules! devices {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> c_int {
+        pub extern "C-unwind" fn $name() -> c_int {
             0
         }
     )* };
@@ -144,7 +144,7 @@ devices! {
 macro_rules! session_hints {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name(_session: Handle, _info: Handle) -> c_int {
+        pub extern "C-unwind" fn $name(_session: Handle, _info: Handle) -> c_int {
             0
         }
     )* };
@@ -156,12 +156,12 @@ session_hints! { MPI_Session_set_info PMPI_Session_set_info }
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
             // SAFETY: the same function under another name, with the same requirements for the caller.
             unsafe { $function($($argument),*) }
         }
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $profiled($($argument: $kind),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int {
             // SAFETY: the same function under another name, with the same requirements for the caller.
             unsafe { $function($($argument),*) }
         }

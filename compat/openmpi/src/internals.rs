@@ -67,7 +67,7 @@ const INTERN: c_int = 17;
 
 /// Called when Open MPI's library creates an internal object, which only a data representation needs; ends the process.
 #[unsafe(no_mangle)]
-pub extern "C" fn opal_class_initialize(_class: *mut c_void) {
+pub extern "C-unwind" fn opal_class_initialize(_class: *mut c_void) {
     printable::eprintln!(
         "MPI_Register_datarep from Fortran is not served for programs of Open MPI; the process ends"
     );
@@ -77,7 +77,7 @@ pub extern "C" fn opal_class_initialize(_class: *mut c_void) {
 
 /// Returns null: error handlers written in Fortran cannot be created.
 #[unsafe(no_mangle)]
-pub extern "C" fn ompi_errhandler_create(
+pub extern "C-unwind" fn ompi_errhandler_create(
     _object: c_int,
     _function: *const c_void,
     _language: c_int,
@@ -87,7 +87,7 @@ pub extern "C" fn ompi_errhandler_create(
 
 /// Called by Open MPI's Fortran library to report its own failure, after [`ompi_errhandler_create`].
 #[unsafe(no_mangle)]
-pub extern "C" fn ompi_errhandler_invoke(
+pub extern "C-unwind" fn ompi_errhandler_invoke(
     _handler: usize,
     _object: *mut c_void,
     _kind: c_int,
@@ -107,7 +107,7 @@ pub extern "C" fn ompi_errhandler_invoke(
 
 /// The handler `MPI_ERRORS_ARE_FATAL` of communicators.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_mpi_errors_are_fatal_comm_handler(
+pub unsafe extern "C-unwind" fn ompi_mpi_errors_are_fatal_comm_handler(
     comm: *mut Handle,
     code: *mut c_int,
 ) {
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn ompi_mpi_errors_are_fatal_comm_handler(
 
 /// Returns the datatype of a class and a size, as a C handle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_datatype_match_size(
+pub unsafe extern "C-unwind" fn ompi_datatype_match_size(
     size: c_int,
     class: u16,
     datatype: *mut Handle,
@@ -127,22 +127,22 @@ pub unsafe extern "C" fn ompi_datatype_match_size(
 }
 /// `MPI_CONVERSION_FN_NULL`, of which only the address is used.
 #[unsafe(no_mangle)]
-pub extern "C" fn mpi_conversion_fn_null_() {}
+pub extern "C-unwind" fn mpi_conversion_fn_null_() {}
 
 #[unsafe(no_mangle)]
-pub extern "C" fn mpi_wtime_f90_() -> f64 {
+pub extern "C-unwind" fn mpi_wtime_f90_() -> f64 {
     // SAFETY: the function takes no arguments and may be called at any time.
     unsafe { PMPI_Wtime() }
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn mpi_wtick_f90_() -> f64 {
+pub extern "C-unwind" fn mpi_wtick_f90_() -> f64 {
     // SAFETY: the function takes no arguments and may be called at any time.
     unsafe { PMPI_Wtick() }
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mpi_aint_add_f90_(
+pub unsafe extern "C-unwind" fn mpi_aint_add_f90_(
     base: *const isize,
     displacement: *const isize,
 ) -> isize {
@@ -151,7 +151,10 @@ pub unsafe extern "C" fn mpi_aint_add_f90_(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mpi_aint_diff_f90_(first: *const isize, second: *const isize) -> isize {
+pub unsafe extern "C-unwind" fn mpi_aint_diff_f90_(
+    first: *const isize,
+    second: *const isize,
+) -> isize {
     // SAFETY: Fortran passes arguments by reference, so both are valid pointers.
     unsafe { first.read().wrapping_sub(second.read()) }
 }
@@ -164,7 +167,7 @@ fn no_cxx(what: &str) {
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ompi_attr_create_keyval(
+pub extern "C-unwind" fn ompi_attr_create_keyval(
     _of: c_int,
     _copy: usize,
     _delete: usize,
@@ -178,7 +181,7 @@ pub extern "C" fn ompi_attr_create_keyval(
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn ompi_op_set_cxx_callback(_op: usize, _function: usize) {
+pub extern "C-unwind" fn ompi_op_set_cxx_callback(_op: usize, _function: usize) {
     no_cxx("operators of the program");
     // SAFETY: `abort` has no requirements; ending the process prevents the combination with a function that does not exist.
     unsafe { libc::abort() }

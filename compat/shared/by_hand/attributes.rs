@@ -7,7 +7,7 @@ thread_local! {
     static SAID: std::cell::Cell<(usize, c_int)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-unsafe extern "C" fn get(
+unsafe extern "C-unwind" fn get(
     object: Below,
     keyval: c_int,
     value: *mut c_void,

@@ -52,44 +52,44 @@ const ASKED: usize = 40;
 /// The initial record, which stays if there is no query.
 const NOT_ASKED: u64 = 0xdead;
 
-unsafe extern "C" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *flag = SHAPE.get().inter;
     0
 }
 
-unsafe extern "C" fn size(comm: Below, size: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn size(comm: Below, size: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *size = SHAPE.get().size;
     0
 }
 
-unsafe extern "C" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *size = SHAPE.get().remote_size;
     0
 }
 
-unsafe extern "C" fn rank(comm: Below, rank: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn rank(comm: Below, rank: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *rank = 1;
     0
 }
 
-unsafe extern "C" fn topology(comm: Below, topology: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn topology(comm: Below, topology: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *topology = constant(SHAPE.get().topology).1;
     0
 }
 
-unsafe extern "C" fn dimensions(comm: Below, dimensions: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn dimensions(comm: Below, dimensions: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *dimensions = SHAPE.get().neighbours.0;
     0
 }
 
 /// The neighbours of the calling rank.
-unsafe extern "C" fn of_graph(comm: Below, rank: c_int, count: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn of_graph(comm: Below, rank: c_int, count: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *count = if rank == 1 {
         SHAPE.get().neighbours.0
@@ -99,7 +99,7 @@ unsafe extern "C" fn of_graph(comm: Below, rank: c_int, count: *mut c_int) -> c_
     0
 }
 
-unsafe extern "C" fn of_distributed_graph(
+unsafe extern "C-unwind" fn of_distributed_graph(
     comm: Below,
     from: *mut c_int,
     to: *mut c_int,
@@ -112,7 +112,7 @@ unsafe extern "C" fn of_distributed_graph(
 }
 
 /// Reports that the operation is pending.
-unsafe extern "C" fn is_pending(_: Below, flag: *mut c_int, _: *mut BelowStatus) -> c_int {
+unsafe extern "C-unwind" fn is_pending(_: Below, flag: *mut c_int, _: *mut BelowStatus) -> c_int {
     *flag = 0;
     0
 }
@@ -162,7 +162,7 @@ unsafe fn note_types(types: *const Below, count: usize) {
 
 macro_rules! check {
     ($name:ident($count:ty, $displacement:ty), $shapes:ident $(, info $info:ident)? $(, request $request:ident)?) => {{
-        unsafe extern "C" fn mock(
+        unsafe extern "C-unwind" fn mock(
             sendbuf: *const c_void,
             sendcounts: *const $count,
             sdispls: *const $displacement,

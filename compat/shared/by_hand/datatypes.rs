@@ -9,7 +9,7 @@ fn datatype() -> (Handle, Below) {
 
 macro_rules! structure {
     ($name:ident($count:ty, $displacement:ty)) => {{
-        unsafe extern "C" fn mock(
+        unsafe extern "C-unwind" fn mock(
             count: $count,
             lengths: *const $count,
             displacements: *const $displacement,
@@ -122,7 +122,7 @@ fn combiner() -> c_int {
     MADE.with_borrow(|made| constant(made.combiner).1)
 }
 
-unsafe extern "C" fn envelope(
+unsafe extern "C-unwind" fn envelope(
     datatype: Below,
     integers: *mut c_int,
     addresses: *mut c_int,
@@ -137,7 +137,7 @@ unsafe extern "C" fn envelope(
     0
 }
 
-unsafe extern "C" fn envelope_c(
+unsafe extern "C-unwind" fn envelope_c(
     datatype: Below,
     integers: *mut i64,
     addresses: *mut i64,
@@ -154,7 +154,7 @@ unsafe extern "C" fn envelope_c(
     0
 }
 
-unsafe extern "C" fn contents(
+unsafe extern "C-unwind" fn contents(
     datatype: Below,
     max_integers: c_int,
     max_addresses: c_int,
@@ -170,7 +170,7 @@ unsafe extern "C" fn contents(
     answer()
 }
 
-unsafe extern "C" fn contents_c(
+unsafe extern "C-unwind" fn contents_c(
     datatype: Below,
     max_integers: i64,
     max_addresses: i64,

@@ -4,7 +4,7 @@
 use super::*;
 
 /// The program's error handler, which replaces the code of [`failure`] by another one.
-unsafe extern "C" fn handler<H: Copy + TryInto<u64>>(object: *mut H, code: *mut c_int) {
+unsafe extern "C-unwind" fn handler<H: Copy + TryInto<u64>>(object: *mut H, code: *mut c_int) {
     note_where();
     note!((*object).try_into().unwrap_or(0), *code);
     if *code == failure().0 {
@@ -15,7 +15,7 @@ unsafe extern "C" fn handler<H: Copy + TryInto<u64>>(object: *mut H, code: *mut 
 macro_rules! check {
     ($name:ident: $handle:ty, $below:ty, $of:expr, $objects:expr) => {{
         let name = stringify!($name);
-        let function: unsafe extern "C" fn(*mut $handle, *mut c_int) = handler::<$handle>;
+        let function: unsafe extern "C-unwind" fn(*mut $handle, *mut c_int) = handler::<$handle>;
         direction::take_handler($of);
         let mut made_here = null(Kind::Errhandler).0;
         answer_with(failure().1);

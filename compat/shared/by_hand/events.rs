@@ -3,7 +3,7 @@
 use super::*;
 
 /// The program's callback; for some functions the first argument is an event instance.
-unsafe extern "C" fn on_event(
+unsafe extern "C-unwind" fn on_event(
     instance: usize,
     registration: usize,
     safety: c_int,
@@ -13,13 +13,13 @@ unsafe extern "C" fn on_event(
     note!(instance, registration, safety, data.addr());
 }
 
-unsafe extern "C" fn on_free(registration: usize, safety: c_int, data: *mut c_void) {
+unsafe extern "C-unwind" fn on_free(registration: usize, safety: c_int, data: *mut c_void) {
     note_where();
     note!(registration, safety, data.addr());
 }
 
 /// Two callbacks for dropped events.
-unsafe extern "C" fn on_dropped<const NUMBER: u8>(
+unsafe extern "C-unwind" fn on_dropped<const NUMBER: u8>(
     count: i64,
     registration: usize,
     source: c_int,
@@ -30,7 +30,7 @@ unsafe extern "C" fn on_dropped<const NUMBER: u8>(
     note!(NUMBER, count, registration, source, safety, data.addr());
 }
 
-unsafe extern "C" fn take(
+unsafe extern "C-unwind" fn take(
     registration: usize,
     safety: c_int,
     info: Below,
@@ -44,7 +44,11 @@ unsafe extern "C" fn take(
     answer()
 }
 
-unsafe extern "C" fn take_last(registration: usize, data: *mut c_void, function: usize) -> c_int {
+unsafe extern "C-unwind" fn take_last(
+    registration: usize,
+    data: *mut c_void,
+    function: usize,
+) -> c_int {
     arrived();
     note!(registration);
     keep(0, function);
@@ -52,7 +56,7 @@ unsafe extern "C" fn take_last(registration: usize, data: *mut c_void, function:
     answer()
 }
 
-unsafe extern "C" fn take_dropped(registration: usize, function: usize) -> c_int {
+unsafe extern "C-unwind" fn take_dropped(registration: usize, function: usize) -> c_int {
     arrived();
     note!(registration);
     keep(2, function);
@@ -107,7 +111,7 @@ fn set_dropped(registration: usize, function: usize, code: (c_int, c_int)) {
 
 /// The callback of each registration gets its own drops, with the user data that the program registered.
 fn dropped() {
-    type OnDropped = unsafe extern "C" fn(i64, usize, c_int, c_int, *mut c_void);
+    type OnDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
     let safety = word("callback_safety");
     let (one, two): (OnDropped, OnDropped) = (on_dropped::<1>, on_dropped::<2>);
     register(on_event as *const () as usize, (0, 0));
@@ -147,7 +151,7 @@ pub fn check() {
     }
     register(on_event as *const () as usize, failure());
     register(on_event as *const () as usize, (0, 0));
-    let function: unsafe extern "C" fn(usize, usize, c_int, *mut c_void) =
+    let function: unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     for instance in [903, 904] {
         as_library(|| unsafe { function(instance, 901, safety.1, data()) });
@@ -155,7 +159,7 @@ pub fn check() {
     }
     free(on_free as *const () as usize, failure());
     free(on_free as *const () as usize, (0, 0));
-    let function: unsafe extern "C" fn(usize, c_int, *mut c_void) =
+    let function: unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     as_library(|| unsafe { function(902, safety.1, data()) });
     arrives!("a function of the end of events"; false, 902, safety.0, scratch(2).addr());

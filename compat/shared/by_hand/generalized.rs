@@ -12,7 +12,7 @@ fn told() -> StandardStatus {
     }
 }
 
-unsafe extern "C" fn query(extra_state: *mut c_void, status: *mut Status) -> c_int {
+unsafe extern "C-unwind" fn query(extra_state: *mut c_void, status: *mut Status) -> c_int {
     note_where();
     let given = F::status_in(&*status);
     note!(
@@ -26,19 +26,19 @@ unsafe extern "C" fn query(extra_state: *mut c_void, status: *mut Status) -> c_i
     failure().0
 }
 
-unsafe extern "C" fn free(extra_state: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn free(extra_state: *mut c_void) -> c_int {
     note_where();
     note!(extra_state.addr());
     failure().0
 }
 
-unsafe extern "C" fn cancel(extra_state: *mut c_void, complete: c_int) -> c_int {
+unsafe extern "C-unwind" fn cancel(extra_state: *mut c_void, complete: c_int) -> c_int {
     note_where();
     note!(extra_state.addr(), complete);
     other_failure().0
 }
 
-unsafe extern "C" fn take(
+unsafe extern "C-unwind" fn take(
     query: usize,
     free: usize,
     cancel: usize,
@@ -86,11 +86,11 @@ pub fn check() {
         (0, 0),
     );
     let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
-    let call_query: unsafe extern "C" fn(*mut c_void, *mut BelowStatus) -> c_int =
+    let call_query: unsafe extern "C-unwind" fn(*mut c_void, *mut BelowStatus) -> c_int =
         unsafe { std::mem::transmute(kept(0)) };
-    let call_free: unsafe extern "C" fn(*mut c_void) -> c_int =
+    let call_free: unsafe extern "C-unwind" fn(*mut c_void) -> c_int =
         unsafe { std::mem::transmute(kept(1)) };
-    let call_cancel: unsafe extern "C" fn(*mut c_void, c_int) -> c_int =
+    let call_cancel: unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int =
         unsafe { std::mem::transmute(kept(2)) };
 
     let mut status = filled(0);

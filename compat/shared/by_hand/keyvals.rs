@@ -2,7 +2,7 @@
 
 use super::*;
 
-unsafe extern "C" fn copy(
+unsafe extern "C-unwind" fn copy(
     object: Handle,
     keyval: c_int,
     extra_state: *mut c_void,
@@ -22,7 +22,7 @@ unsafe extern "C" fn copy(
     failure().0
 }
 
-unsafe extern "C" fn delete(
+unsafe extern "C-unwind" fn delete(
     object: Handle,
     keyval: c_int,
     value: *mut c_void,
@@ -34,7 +34,7 @@ unsafe extern "C" fn delete(
 }
 
 /// Stores the callbacks and the extra state.
-unsafe extern "C" fn take(
+unsafe extern "C-unwind" fn take(
     copy: usize,
     delete: usize,
     keyval: *mut c_int,
@@ -48,9 +48,15 @@ unsafe extern "C" fn take(
     answer()
 }
 
-type Copy =
-    unsafe extern "C" fn(Below, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
-type Delete = unsafe extern "C" fn(Below, c_int, *mut c_void, *mut c_void) -> c_int;
+type Copy = unsafe extern "C-unwind" fn(
+    Below,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+type Delete = unsafe extern "C-unwind" fn(Below, c_int, *mut c_void, *mut c_void) -> c_int;
 
 fn extra_state() -> *mut c_void {
     std::ptr::with_exposed_provenance_mut(kept(2))

@@ -78,15 +78,13 @@ pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();
     }
-    compat::inside::enter();
-    let result = call();
-    compat::inside::leave();
-    result
+    let _inside = compat::reentrancy::Inside::enter();
+    call()
 }
 
 /// Records, from a callback of the program, whether its MPI calls would be mistaken for those of the backend.
 pub fn note_where() {
-    note!(compat::inside::is_set());
+    note!(compat::reentrancy::is_set());
 }
 
 /// Returns a status as the backend fills it.

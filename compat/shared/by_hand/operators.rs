@@ -3,7 +3,7 @@
 use super::*;
 
 /// The program's function.
-unsafe extern "C" fn operator<C: Copy + Into<i64>>(
+unsafe extern "C-unwind" fn operator<C: Copy + Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,
     count: *mut C,
@@ -16,7 +16,7 @@ unsafe extern "C" fn operator<C: Copy + Into<i64>>(
 macro_rules! check {
     ($name:ident: $count:ty) => {{
         let name = stringify!($name);
-        let function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut $count, *mut Handle) =
+        let function: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut $count, *mut Handle) =
             operator::<$count>;
         let mut op = null(Kind::Op).0;
         answer_with(failure().1);

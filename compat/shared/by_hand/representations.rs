@@ -2,7 +2,7 @@
 
 use super::*;
 
-unsafe extern "C" fn extent(
+unsafe extern "C-unwind" fn extent(
     datatype: Handle,
     extent: *mut isize,
     extra_state: *mut c_void,
@@ -13,7 +13,7 @@ unsafe extern "C" fn extent(
 }
 
 /// A conversion callback; reading and writing return different codes.
-unsafe extern "C" fn convert<C: Into<i64>, const READ: bool>(
+unsafe extern "C-unwind" fn convert<C: Into<i64>, const READ: bool>(
     memory: *mut c_void,
     datatype: Handle,
     count: C,
@@ -33,7 +33,7 @@ unsafe extern "C" fn convert<C: Into<i64>, const READ: bool>(
     if READ { failure().0 } else { other_failure().0 }
 }
 
-unsafe extern "C" fn take(
+unsafe extern "C-unwind" fn take(
     name: *const c_char,
     read: usize,
     write: usize,
@@ -49,9 +49,9 @@ unsafe extern "C" fn take(
     answer()
 }
 
-type Extent = unsafe extern "C" fn(Below, *mut isize, *mut c_void) -> c_int;
+type Extent = unsafe extern "C-unwind" fn(Below, *mut isize, *mut c_void) -> c_int;
 type Convert<H, C> =
-    unsafe extern "C" fn(*mut c_void, H, C, *mut c_void, i64, *mut c_void) -> c_int;
+    unsafe extern "C-unwind" fn(*mut c_void, H, C, *mut c_void, i64, *mut c_void) -> c_int;
 
 macro_rules! check {
     ($name:ident: $count:ty) => {{

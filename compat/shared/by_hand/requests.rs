@@ -41,7 +41,7 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
 /// Checks one function: `mut` if it changes the requests, its integer results, and whether it fills a status for each request.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
-        unsafe extern "C" fn mock(
+        unsafe extern "C-unwind" fn mock(
             count: c_int,
             requests: *$pointer Below,
             $($integer: *mut c_int,)*
@@ -88,7 +88,7 @@ macro_rules! check {
     }};
 }
 
-unsafe extern "C" fn start(count: c_int, requests: *mut Below) -> c_int {
+unsafe extern "C-unwind" fn start(count: c_int, requests: *mut Below) -> c_int {
     arrive(count, requests);
     change(requests);
     answer()

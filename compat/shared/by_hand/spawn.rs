@@ -13,7 +13,7 @@ const STARTED: usize = 3;
 /// Index at which `see` records the communicator of a query.
 const ASKED: usize = 40;
 
-unsafe extern "C" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
     see(ASKED, comm as u64);
     *size = STARTED as c_int;
     0
@@ -22,13 +22,13 @@ unsafe extern "C" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
 /// The rank of this process.
 const RANK: c_int = 2;
 
-unsafe extern "C" fn rank(comm: Below, rank: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn rank(comm: Below, rank: *mut c_int) -> c_int {
     see(ASKED + 1, comm as u64);
     *rank = RANK;
     0
 }
 
-unsafe extern "C" fn one(
+unsafe extern "C-unwind" fn one(
     command: *const c_char,
     arguments: *mut *mut c_char,
     most: c_int,
@@ -43,7 +43,7 @@ unsafe extern "C" fn one(
     finish(intercomm, codes)
 }
 
-unsafe extern "C" fn several(
+unsafe extern "C-unwind" fn several(
     count: c_int,
     commands: *mut *mut c_char,
     arguments: *mut *mut *mut c_char,

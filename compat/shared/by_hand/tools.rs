@@ -32,7 +32,7 @@ const BINDINGS: [(&str, Kind); 11] = [
 type Text = *mut c_char;
 type Int = *mut c_int;
 
-unsafe extern "C" fn cvar_info(
+unsafe extern "C-unwind" fn cvar_info(
     index: c_int,
     _: Text,
     _: Int,
@@ -49,7 +49,7 @@ unsafe extern "C" fn cvar_info(
     0
 }
 
-unsafe extern "C" fn pvar_info(
+unsafe extern "C-unwind" fn pvar_info(
     index: c_int,
     _: Text,
     _: Int,
@@ -69,7 +69,7 @@ unsafe extern "C" fn pvar_info(
     0
 }
 
-unsafe extern "C" fn event_info(
+unsafe extern "C-unwind" fn event_info(
     index: c_int,
     _: Text,
     _: Int,
@@ -97,7 +97,7 @@ unsafe fn note_object(object: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn cvar(
+unsafe extern "C-unwind" fn cvar(
     index: c_int,
     object: *mut c_void,
     handle: *mut usize,
@@ -110,7 +110,7 @@ unsafe extern "C" fn cvar(
     answer()
 }
 
-unsafe extern "C" fn pvar(
+unsafe extern "C-unwind" fn pvar(
     session: usize,
     index: c_int,
     object: *mut c_void,
@@ -124,7 +124,7 @@ unsafe extern "C" fn pvar(
     answer()
 }
 
-unsafe extern "C" fn event(
+unsafe extern "C-unwind" fn event(
     index: c_int,
     object: *mut c_void,
     info: Below,
@@ -223,7 +223,7 @@ fn bound() {
 /// Number of elements of an event, whatever the length of the program's array.
 const ELEMENTS: usize = 3;
 
-unsafe extern "C" fn describe(
+unsafe extern "C-unwind" fn describe(
     index: c_int,
     name: Text,
     name_length: Int,

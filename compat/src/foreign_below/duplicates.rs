@@ -4,8 +4,8 @@
 //! the program's variable are cleared before; so the program finds the handle whenever it is written.
 
 use super::Foreign;
-use crate::below;
-use crate::convert::{HandleOut, code_out};
+use crate::backend;
+use crate::convert::{HandleOut, code_out, of};
 use crate::family::Kind;
 use std::ffi::c_int;
 
@@ -38,12 +38,11 @@ unsafe fn start<F: Foreign>(
     request: *mut usize,
     call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
-    let mut started = HandleOut::<F>::new(Kind::Request, request);
     // SAFETY: both are output arguments of the program (contract of this function).
     unsafe {
+        let mut started = HandleOut::<F, of::Request>::new(request);
         let code = call(clear::<F>(made), started.argument());
         fill(made);
-        started.finish(Kind::Request);
         code_out::<F>(code)
     }
 }
@@ -57,7 +56,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPI_Comm_idup::<F>())(comm, made, request)
+            (backend::MPI_Comm_idup::<F>())(comm, made, request)
         })
     }
 }
@@ -73,7 +72,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
+            (backend::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
         })
     }
 }
@@ -87,7 +86,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         start::<F>(made, request, |made, request| {
-            (below::MPIX_Comm_ishrink::<F>())(comm, made, request)
+            (backend::MPIX_Comm_ishrink::<F>())(comm, made, request)
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use super::Foreign;
 use super::operators::NO_MEMORY;
-use crate::below;
-use crate::convert::{HandleOut, code_out};
+use crate::backend;
+use crate::convert::{HandleOut, code_out, of};
 use crate::family::{Kind, Word};
 use crate::trampoline;
 use std::cell::Cell;
@@ -21,26 +21,44 @@ thread_local! {
     static CLASS: Cell<c_int> = const { Cell::new(0) };
 }
 
+/// What the handlers get during a call, until this is dropped: also if an exception passes through the call.
+struct Passed {
+    subject: usize,
+    class: c_int,
+}
+
+impl Passed {
+    fn set(subject: usize, class: c_int) -> Self {
+        Passed {
+            subject: SUBJECT.replace(subject),
+            class: CLASS.replace(class),
+        }
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        SUBJECT.set(self.subject);
+        CLASS.set(self.class);
+    }
+}
+
 /// Runs a call of the backend whose error handlers get `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
-    let before = SUBJECT.replace(subject);
-    let result = call();
-    SUBJECT.set(before);
-    result
+    let _passed = Passed::set(subject, CLASS.get());
+    call()
 }
 
 /// Runs a call of the backend whose error handlers get a class that the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
-    let before = CLASS.replace(class);
-    let result = call();
-    CLASS.set(before);
-    result
+    let _passed = Passed::set(SUBJECT.get(), class);
+    call()
 }
 
-type Handler = unsafe extern "C" fn(*mut usize, *mut c_int, ...);
+type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 
 /// The target of the trampoline. The library's variable arguments are not read, since the standard does not define them.
-unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
+unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
     object: *mut F::Below,
     code: *mut c_int,
     _: *mut c_void,
@@ -63,10 +81,8 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
         let before = here;
         let function: Handler = std::mem::transmute(function);
         // The handler may call functions that fail themselves.
-        let before_call = (SUBJECT.replace(0), CLASS.replace(0));
+        let _passed = Passed::set(0, 0);
         F::program(|| function(&raw mut object, &raw mut here));
-        SUBJECT.set(before_call.0);
-        CLASS.set(before_call.1);
         if here != before {
             code.write(F::word_in(Word::Error, here));
         }
@@ -76,7 +92,7 @@ unsafe extern "C" fn handle<F: Foreign, const OF: u8>(
 macro_rules! creator {
     ($name:ident<F: Foreign>, $of:ident) => {
         pub unsafe fn $name<F: Foreign>(of_program: usize, handler: *mut usize) -> c_int {
-            let target: unsafe extern "C" fn(
+            let target: unsafe extern "C-unwind" fn(
                 *mut F::Below,
                 *mut c_int,
                 *mut c_void,
@@ -90,11 +106,10 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            let mut made = HandleOut::<F>::new(Kind::Errhandler, handler);
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
-                let code = (below::$name::<F>())(given, made.argument());
-                made.finish(Kind::Errhandler);
+                let mut made = HandleOut::<F, of::Errhandler>::new(handler);
+                let code = (backend::$name::<F>())(given, made.argument());
                 code_out::<F>(code)
             }
         }

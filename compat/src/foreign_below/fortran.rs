@@ -2,7 +2,7 @@
 
 use super::Foreign;
 use super::standard::class;
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Kind, Word};
 use crate::lock::lock;
@@ -29,10 +29,10 @@ unsafe fn info_of<F: Foreign>(entries: &[(CString, CString)], place: *mut usize)
     let mut made = F::null(Kind::Info);
     // SAFETY: keys and values are C strings of this function's caller in this module; `place` is an output argument of the program, not null.
     unsafe {
-        let mut code = (below::MPI_Info_create::<F>())(&raw mut made);
+        let mut code = (backend::MPI_Info_create::<F>())(&raw mut made);
         for (key, value) in entries {
             if code == 0 {
-                code = (below::MPI_Info_set::<F>())(made, key.as_ptr(), value.as_ptr());
+                code = (backend::MPI_Info_set::<F>())(made, key.as_ptr(), value.as_ptr());
             }
         }
         place.write(F::handle_out(Kind::Info, made));
@@ -85,18 +85,18 @@ pub unsafe fn MPI_Abi_set_fortran_info<F: Foreign>(info: usize) -> c_int {
     let (mut count, mut entries) = (0, Vec::new());
     // SAFETY: the buffers are as long as the longest key and value of any library, and `info` is the program's, valid by the standard.
     unsafe {
-        let code = (below::MPI_Info_get_nkeys::<F>())(info, &mut count);
+        let code = (backend::MPI_Info_get_nkeys::<F>())(info, &mut count);
         if code != 0 {
             return code_out::<F>(code);
         }
         for n in 0..count {
             let (mut key, mut value, mut there) = (vec![0u8; 1024], vec![0u8; 4096], 0);
-            let mut code = (below::MPI_Info_get_nthkey::<F>())(info, n, key.as_mut_ptr().cast());
+            let mut code = (backend::MPI_Info_get_nthkey::<F>())(info, n, key.as_mut_ptr().cast());
             if code == 0 {
                 let room = 1023;
                 let value = value.as_mut_ptr().cast();
                 let key = key.as_ptr().cast();
-                code = (below::MPI_Info_get::<F>())(info, key, room, value, &mut there);
+                code = (backend::MPI_Info_get::<F>())(info, key, room, value, &mut there);
             }
             if code != 0 {
                 return code_out::<F>(code);

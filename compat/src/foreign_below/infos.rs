@@ -1,7 +1,7 @@
 //! Reads entries of the program's infos.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use std::ffi::{CStr, CString};
 
@@ -20,7 +20,7 @@ pub unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
     let place = text.as_mut_ptr().cast();
     // SAFETY: `info` is valid (contract of this function); the buffer has `LONGEST` bytes and one for the terminating zero.
     let code = unsafe {
-        (below::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)
+        (backend::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)
     };
     if code != 0 || flag == 0 {
         return None;

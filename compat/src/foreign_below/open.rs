@@ -3,10 +3,10 @@
 //! `PORTCULLIS_ON` names the file, but not in a program with raised privileges; without it the usual names of the family are
 //! searched for by the loader.
 //! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`, so that it finds its own symbols first, since it exports the same names as this library.
-//! A sanitizer forbids deep binding; then only [`crate::inside`] recognises calls of the backend to this library.
+//! A sanitizer forbids deep binding; then only [`crate::reentrancy`] recognises calls of the backend to this library.
 
 use super::{Foreign, fallbacks};
-use crate::below::{NAMES, REFUSED, SLOTS, open_file};
+use crate::backend::{NAMES, REFUSED, SLOTS, open_file};
 use crate::environment;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};

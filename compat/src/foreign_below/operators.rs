@@ -2,8 +2,8 @@
 //! trampoline ([`crate::trampoline`]).
 
 use super::Foreign;
-use crate::below;
-use crate::convert::{HandleOut, code_out};
+use crate::backend;
+use crate::convert::{HandleOut, code_out, of};
 use crate::family::Kind;
 use crate::trampoline;
 use std::ffi::{c_int, c_void};
@@ -11,10 +11,10 @@ use std::ffi::{c_int, c_void};
 /// `MPI_ERR_NO_MEM` of the standard.
 pub(super) const NO_MEMORY: c_int = 39;
 
-type Function<C> = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
+type Function<C> = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
 
 /// The target of the trampoline; the context is the program's function.
-unsafe extern "C" fn operate<F: Foreign, C>(
+unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     input: *mut c_void,
     inout: *mut c_void,
     count: *mut C,
@@ -31,8 +31,13 @@ unsafe extern "C" fn operate<F: Foreign, C>(
 
 /// Returns a callback for the backend that calls a function of the program; 0 if memory is exhausted.
 pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
-    let target: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut F::Below, *mut c_void) =
-        operate::<F, C>;
+    let target: unsafe extern "C-unwind" fn(
+        *mut c_void,
+        *mut c_void,
+        *mut C,
+        *mut F::Below,
+        *mut c_void,
+    ) = operate::<F, C>;
     trampoline::make(target as usize, of_program).unwrap_or(0)
 }
 
@@ -43,7 +48,6 @@ macro_rules! creator {
             commute: c_int,
             op: *mut usize,
         ) -> c_int {
-            let mut made = HandleOut::<F>::new(Kind::Op, op);
             let given = match of_program {
                 0 => 0,
                 known => match function::<F, $count>(known) {
@@ -53,8 +57,8 @@ macro_rules! creator {
             };
             // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
             unsafe {
-                let code = (below::$name::<F>())(given, commute, made.argument());
-                made.finish(Kind::Op);
+                let mut made = HandleOut::<F, of::Op>::new(op);
+                let code = (backend::$name::<F>())(given, commute, made.argument());
                 code_out::<F>(code)
             }
         }

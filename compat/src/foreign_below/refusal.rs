@@ -1,17 +1,37 @@
-//! Refused calls: the sentence for the user, once per function, and the error for the program.
+//! Errors that this library raises itself: the call of the error handler, and for a refused call a sentence, once per function.
 
 use super::Foreign;
 use super::fortran::class_below;
-use super::own::{fail, world};
+use super::interposed::world;
 use super::standard::MPI_COMM_SELF;
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Calls the error handler of a communicator for an error class of the standard; returns its code in the backend.
+///
+/// # Safety
+/// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
+pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
+    let code = class_below::<F>(class);
+    // SAFETY: `comm` is a valid communicator of the backend (contract of this function).
+    unsafe { (backend::MPI_Comm_call_errhandler::<F>())(comm, code) };
+    code
+}
+
+/// Like [`fail`], on `MPI_COMM_SELF`, if there is no communicator.
+///
+/// # Safety
+/// MPI is initialized and not finalized.
+pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
+    // SAFETY: MPI is initialized (contract of this function), and `MPI_COMM_SELF` is always valid.
+    unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
+}
+
 /// Whether the refusal of each function has been reported.
-static SAID: [AtomicBool; below::NAMES.len()] =
-    [const { AtomicBool::new(false) }; below::NAMES.len()];
+static SAID: [AtomicBool; backend::NAMES.len()] =
+    [const { AtomicBool::new(false) }; backend::NAMES.len()];
 
 /// Reports once per function what is refused, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
 pub unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
@@ -25,7 +45,7 @@ pub unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
 /// # Safety
 /// `comm` is a communicator of the backend.
 pub unsafe fn refuse_on<F: Foreign>(comm: F::Below, id: usize, class: c_int, what: &str) -> c_int {
-    let name = below::NAMES
+    let name = backend::NAMES
         .get(id)
         .map_or(c"", |name| *name)
         .to_string_lossy();

@@ -4,10 +4,10 @@
 //! kept with the request.
 
 use super::Foreign;
-use super::kept::{Life, keep};
+use super::kept_buffers::{Life, keep};
 use crate::convert::code_out;
 use crate::family::{IN_PLACE, Kind};
-use crate::{below, blocks};
+use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
 /// Datatypes of the backend, or no array.
@@ -60,7 +60,7 @@ macro_rules! blocks {
                 let sendtypes = types::<F>(sendtypes, send);
                 let recvtypes = types::<F>(recvtypes, receive);
                 $(let mut made = (F::null(Kind::Request), $request);)?
-                let code = (below::$name::<F>())(
+                let code = (backend::$name::<F>())(
                     F::buffer_in(sendbuf.cast_mut()).cast_const(),
                     sendcounts,
                     sdispls,

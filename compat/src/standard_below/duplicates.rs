@@ -1,13 +1,13 @@
 //! Nonblocking duplication: this library writes the handle, in the program's ABI, when the operation completes.
 #![allow(unsafe_code)]
 
-use crate::below;
-use crate::convert::code_out;
+use crate::backend;
+use crate::convert::{HandleOut, code_out, of};
 use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
 /// The callback with which the backend delivers the handle; `place` is the program's output argument.
-unsafe extern "C" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
+unsafe extern "C-unwind" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
     // SAFETY: the standard obliges the program to keep its output argument valid until the request is complete.
     unsafe {
         place
@@ -22,19 +22,12 @@ unsafe fn start<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    let mut started = Kind::Request.null();
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
-        let place = if request.is_null() {
-            std::ptr::null_mut()
-        } else {
-            &raw mut started
-        };
-        let code = (below::duplicate())(comm, info, deliver::<F>, made.cast(), place);
-        if !request.is_null() {
-            request.write(F::handle_out(Kind::Request, started));
-        }
+        let mut started = HandleOut::<F, of::Request>::new(request);
+        let code =
+            (backend::duplicate())(comm, info, deliver::<F>, made.cast(), started.argument());
         code_out::<F>(code)
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::operators::keep;
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
@@ -13,11 +13,11 @@ const WIN: u8 = 1;
 const FILE: u8 = 2;
 const SESSION: u8 = 3;
 
-type Handler<H> = unsafe extern "C" fn(*mut H, *mut c_int, ...);
+type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
 /// The callback that the backend calls; the context is the program's function. If the handler changes the code, the call
 /// returns the changed code.
-unsafe extern "C" fn handle<F: OnStandard, const OF: u8>(
+unsafe extern "C-unwind" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
     code: *mut c_int,
@@ -56,7 +56,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
-        let code = (below::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
+        let code = (backend::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
         if !handler.is_null() {
             handler.write(F::handle_out(Kind::Errhandler, made));
         }

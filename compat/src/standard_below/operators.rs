@@ -1,18 +1,18 @@
 //! Reduction operators of the program: their callbacks get the program's datatype handle.
 #![allow(unsafe_code)]
 
-use crate::below;
+use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
 type Small<F> =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut <F as Family>::Handle);
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut <F as Family>::Handle);
 type Large<F> =
-    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
 /// The callback that the backend calls; the context is the program's function.
-unsafe extern "C" fn small<F: OnStandard>(
+unsafe extern "C-unwind" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -28,7 +28,7 @@ unsafe extern "C" fn small<F: OnStandard>(
     }
 }
 
-unsafe extern "C" fn large<F: OnStandard>(
+unsafe extern "C-unwind" fn large<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
     inout: *mut c_void,
@@ -44,10 +44,10 @@ unsafe extern "C" fn large<F: OnStandard>(
 }
 
 /// Destructor of the context, which does nothing: the context is the program's function.
-pub(super) unsafe extern "C" fn keep(_: *mut c_void) {}
+pub(super) unsafe extern "C-unwind" fn keep(_: *mut c_void) {}
 
 unsafe fn create<F: OnStandard>(
-    call: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
+    call: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     most: i64,
     function: usize,
     commute: c_int,
@@ -62,7 +62,7 @@ unsafe fn create<F: OnStandard>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         let function = function as *mut c_void;
-        let code = (below::make_operator())(call, most, function, keep, commute, place);
+        let code = (backend::make_operator())(call, most, function, keep, commute, place);
         if !op.is_null() {
             op.write(F::handle_out(Kind::Op, made));
         }

@@ -4,9 +4,9 @@
 //! nonblocking and persistent operations, so converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 
-use crate::convert::{Array, Room, code_out, handles_in};
+use crate::convert::{Array, HandleOut, Room, code_out, handles_in, of};
 use crate::family::{IN_PLACE, Kind, OnStandard};
-use crate::{below, blocks};
+use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
 /// Converts the datatypes of both sides; none on the sending side of an in-place operation.
@@ -55,8 +55,8 @@ macro_rules! blocks {
                 let mut rooms = (Room::new(), Room::new());
                 let (sendtypes, recvtypes) =
                     types::<F>(&mut rooms, comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
-                $(let mut made = (Kind::Request.null(), $request);)?
-                let code = (below::$name::<F>())(
+                $(let mut made = HandleOut::<F, of::Request>::new($request);)?
+                let code = (backend::$name::<F>())(
                     sendbuf,
                     sendcounts,
                     sdispls,
@@ -67,9 +67,8 @@ macro_rules! blocks {
                     recvtypes.argument(),
                     comm,
                     $(F::handle_in(Kind::Info, $info),)?
-                    $(if $request.is_null() { std::ptr::null_mut() } else { &raw mut made.0 },)?
+                    $({ let _ = $request; made.argument() },)?
                 );
-                $(if !$request.is_null() { made.1.write(F::handle_out(Kind::Request, made.0)); })?
                 code_out::<F>(code)
             }
         }

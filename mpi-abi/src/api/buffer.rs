@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
-use crate::object::request::running_for;
+use crate::registry::request::running_for;
 use crate::state::{self, state};
 use mpi_core::pml::buffered::Buffer;
 use std::ffi::c_void;

@@ -1,6 +1,6 @@
 //! Completion of requests: wait and test calls (section 3.7).
 //!
-//! All forms consist of three steps of [`crate::object::request`]: `look` at the state of a handle, `finish` a complete one, and wait
+//! All forms consist of three steps of [`crate::registry::request`]: `look` at the state of a handle, `finish` a complete one, and wait
 //! with the engine in between.
 
 mod batch;
@@ -10,8 +10,10 @@ use super::args::{out, read};
 use super::replay::decide;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{
-    self, EMPTY, Finished, RequestState, c_status, failed_status, finish, finish_simple, look,
+use crate::object::request::RequestState;
+use crate::object::status::EMPTY;
+use crate::registry::request::{
+    self, Finished, c_status, failed_status, finish, finish_simple, look,
 };
 use batch::Batch;
 pub(super) use batch::SomeOutcome;

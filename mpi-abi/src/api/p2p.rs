@@ -5,7 +5,7 @@ use super::completion::set_received;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{DONE, persistent, running, running_for};
+use crate::registry::request::{DONE, persistent, running, running_for};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::pml::Mode;

@@ -7,7 +7,7 @@ use super::p2p::check_tag;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
-use crate::object::request::{persistent, with_partitioned};
+use crate::registry::request::{persistent, with_partitioned};
 use crate::state;
 use mpi_core::request::{Operation, Partitioned, PartitionedRecv, PartitionedSend};
 use std::ffi::{c_int, c_void};

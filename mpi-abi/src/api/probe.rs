@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
 use crate::object::comm::CommObject;
-use crate::object::request::{c_status, running, running_for};
+use crate::registry::request::{c_status, running, running_for};
 use crate::state::{self, state};
 use mpi_core::comm::Probed;
 use mpi_core::request::{Req, Status};

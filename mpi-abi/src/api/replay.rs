@@ -6,7 +6,8 @@
 use super::completion::SomeOutcome;
 use crate::abi::*;
 use crate::error::Failure;
-use crate::object::request::{self, RequestState, look};
+use crate::object::request::RequestState;
+use crate::registry::request::{self, look};
 use crate::state;
 use mpi_core::record::{Asker, Decision};
 

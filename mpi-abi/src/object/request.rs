@@ -1,34 +1,14 @@
-//! Request objects: state, waiting, starting.
-//!
-//! A handle refers to an operation of the engine, a persistent operation, or a generalized request of the program;
-//! `handles` resolves it.
-//! A send that was complete when the call returned needs none of these: it gets the handle [`DONE`], which is always complete.
-//!
-//! Protocol: the table is never borrowed while the engine makes progress or a function of the program runs.
+//! Request objects: an operation of the engine, a persistent operation, or a generalized request of the program.
 
-mod free_cancel;
 mod general;
-mod handles;
-mod object;
-mod outcome;
 
-pub use crate::object::status::EMPTY;
-pub use free_cancel::{cancel, complete_general, free, reap_orphans, wait_for_orphans};
 pub use general::General;
-pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
-pub use object::{FreedGeneral, Orphan, PersistentObject, RequestObject};
-pub use outcome::{
-    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, of_both_halves,
-    peek,
-};
 
-use handles::{direct, object as object_of, with_table};
-
-use crate::abi::*;
-use crate::error::{Failure, Target};
-use crate::handle::{Kind, wrong};
-use crate::state::{self, state};
-use mpi_core::request::Partitioned;
+use crate::abi::MPI_Request;
+use crate::object::comm::CommObject;
+use mpi_core::request::{Persistent, Req};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// The state of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,41 +19,29 @@ pub enum RequestState {
     Complete,
 }
 
-/// Returns the state of the operation behind a handle.
-#[inline]
-pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
-    match handle {
-        MPI_REQUEST_NULL => return Ok(RequestState::Inactive),
-        DONE => return Ok(RequestState::Complete),
-        _ => {}
-    }
-    if let Some((index, name)) = direct(handle) {
-        return match with_table(|table| table.is_named_complete(index, name)) {
-            Some(true) => Ok(RequestState::Complete),
-            Some(false) => Ok(RequestState::Running),
-            None => Err(wrong(Kind::Request, handle.0)),
-        };
-    }
-    look_up(handle)
+/// The object behind a request handle.
+#[derive(Clone)]
+pub enum RequestObject {
+    Running {
+        req: Req,
+        /// The send half of a send-receive, whose receive half is `req`.
+        also: Option<Req>,
+        /// The communicator that it belongs to; none for a flush of a buffer of the process or of a session.
+        comm: Option<Rc<CommObject>>,
+    },
+    Persistent(Rc<PersistentObject>),
+    General(Rc<General>),
 }
 
-/// Returns the state of an operation in the table of the process.
-fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
-    let requests = state().requests.borrow();
-    let object = requests
-        .get(handle.0)
-        .ok_or_else(|| wrong(Kind::Request, handle.0))?;
-    Ok(object.look())
-}
-
-/// Returns true if a wait for the handle is over; a wrong handle counts, and is reported by the call that takes it.
-#[inline]
-pub fn is_settled(handle: MPI_Request) -> bool {
-    !matches!(look(handle), Ok(RequestState::Running))
+/// A persistent operation.
+pub struct PersistentObject {
+    pub(crate) operation: RefCell<Persistent>,
+    pub(crate) comm: Rc<CommObject>,
 }
 
 impl RequestObject {
-    fn look(&self) -> RequestState {
+    /// Returns the state of the operation.
+    pub(crate) fn look(&self) -> RequestState {
         let complete = match self {
             RequestObject::Running { req, also, .. } => {
                 req.is_complete() && also.as_ref().is_none_or(|r| r.is_complete())
@@ -93,96 +61,22 @@ impl RequestObject {
             RequestState::Running
         }
     }
-}
 
-/// Waits for one operation.
-pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
-    if look(handle)? != RequestState::Running {
-        return Ok(());
-    }
-    state::engine()?.wait_publishing(|| is_settled(handle), || publish_wait(handle, 1));
-    Ok(())
-}
-
-/// Returns the state of a request; one that is not complete is checked again after a poll of the engine.
-pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure> {
-    match look(handle)? {
-        RequestState::Running => {
-            state::engine()?.poll_once();
-            look(handle)
+    /// The communicator that failures of the operation are raised on.
+    pub(crate) fn comm(&self) -> Option<&Rc<CommObject>> {
+        match self {
+            RequestObject::Running { comm, .. } => comm.as_ref(),
+            RequestObject::Persistent(p) => Some(&p.comm),
+            RequestObject::General(_) => None,
         }
-        settled => Ok(settled),
     }
 }
 
-/// Publishes on the state page that the process waits for this request, the first of `requests`.
-#[cold]
-pub fn publish_wait(handle: MPI_Request, requests: usize) {
-    let Ok(engine) = state::engine() else { return };
-    let running = match object_of(handle) {
-        Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,
-        Ok(RequestObject::Running { req, .. }) => Some(req),
-        Ok(RequestObject::Persistent(p)) => {
-            let operation = p.operation.borrow();
-            if let Some(about) = operation.about() {
-                engine.publish_wait_about(&about, requests as u32);
-            }
-            operation.request().cloned()
-        }
-        _ => None,
-    };
-    if let Some(req) = running {
-        engine.publish_wait(&req, requests as u32);
-    }
+/// An operation whose handle was freed before it completed.
+pub struct Orphan {
+    pub(crate) req: Req,
+    pub(crate) comm: Option<Rc<CommObject>>,
 }
 
-/// Starts a persistent operation.
-pub fn start(handle: MPI_Request) -> Result<(), Failure> {
-    let RequestObject::Persistent(p) = object_of(handle)? else {
-        return Err(Failure::new(
-            MPI_ERR_REQUEST,
-            "the request is not persistent and cannot be started",
-        ));
-    };
-    let target = Target::Comm(p.comm.handle());
-    let mut operation = p.operation.borrow_mut();
-    if operation.is_active() {
-        return Err(Failure::new(MPI_ERR_REQUEST, "the request is active already").on(target));
-    }
-    operation
-        .start(p.comm.send_buffer())
-        .map_err(|e| Failure::from(e).on(target))
-}
-
-/// Calls `use_it` with a partitioned operation; failures are raised on its communicator.
-pub fn with_partitioned<R>(
-    handle: MPI_Request,
-    use_it: impl FnOnce(&Partitioned) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    let not_partitioned = || Failure::new(MPI_ERR_REQUEST, "the request is not partitioned");
-    if handle == DONE {
-        return Err(not_partitioned());
-    }
-    let RequestObject::Persistent(p) = object_of(handle)? else {
-        return Err(not_partitioned());
-    };
-    let operation = p.operation.borrow();
-    let partitioned = operation.partitioned().ok_or_else(not_partitioned)?;
-    use_it(partitioned).map_err(|failure| failure.on(Target::Comm(p.comm.handle())))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_handle_of_a_finished_send_survives_the_way_through_fortran() {
-        assert_eq!(
-            crate::handle::from_int(crate::handle::to_int(DONE.0)),
-            DONE.0
-        );
-        assert_eq!(look(DONE).ok(), Some(RequestState::Complete));
-        assert_eq!(look(MPI_REQUEST_NULL).ok(), Some(RequestState::Inactive));
-        assert!(look(MPI_Request(DONE.0 - 1)).is_err());
-    }
-}
+/// A generalized request whose handle was freed before it was complete.
+pub type FreedGeneral = (MPI_Request, Rc<General>);

@@ -5,5 +5,6 @@
 pub mod comm;
 pub mod datatype;
 pub mod file;
+pub mod request;
 pub mod session;
 pub mod window;

@@ -8,6 +8,7 @@
 //! all tapes of a node use the same line, so their events keep their order.
 #![allow(unsafe_code)]
 
+use crate::clock::now_ns as kernel_ns;
 use std::path::Path;
 
 /// The file in which the kernel names its clock source (`Documentation/ABI/testing/sysfs-devices-system-clocksource`).
@@ -42,11 +43,6 @@ impl Clock {
             Clock::Counter => counter(),
         }
     }
-}
-
-fn kernel_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 #[inline]

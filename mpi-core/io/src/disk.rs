@@ -6,6 +6,7 @@
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
 use crate::engine::Engine;
+use mpi_base::clock::now_ns;
 use mpi_base::state::{FILE_NAME_WORDS, FileCall, file_name_words};
 use rustix::io::Errno;
 use std::cell::Cell;
@@ -20,12 +21,6 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
-}
-
-/// CLOCK_MONOTONIC nanoseconds.
-pub(super) fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// Runs a system call on a file name and publishes it on the state page.

@@ -2,7 +2,6 @@
 #![allow(unsafe_code)]
 
 use super::access::{self, RangeLock};
-use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
@@ -17,6 +16,7 @@ use crate::engine::Engine;
 use crate::request::{Body, Req, Status};
 use crate::split_collective::{SharedMemory, SplitCollective};
 use crate::uring_read::{LONG, Start};
+use mpi_base::clock::now_ns;
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;

@@ -7,6 +7,7 @@ use super::pending::{Pending, Transfer};
 use super::record::Before;
 use super::said::{CallArgs, Direction, Kind, Message, Place};
 use super::tape::Arrived;
+use mpi_base::clock::now_ns;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -46,7 +47,7 @@ impl Watch {
                 if let (Some((comm, arrived)), Some(mut event_log)) =
                     (&before.matched, self.event_log())
                 {
-                    event_log.receives(comm, *arrived, super::now());
+                    event_log.receives(comm, *arrived, now_ns());
                 }
             }
             CallArgs::Imrecv(_, request) => {
@@ -115,7 +116,7 @@ impl Watch {
         if let (Some(comm), Some(mut event_log)) =
             (self.communicator(message.comm), self.event_log())
         {
-            event_log.receives(&comm, arrived, super::now());
+            event_log.receives(&comm, arrived, now_ns());
         }
     }
 
@@ -210,7 +211,7 @@ impl Watch {
                 }
                 let arrived = self.arrived(posted, transfer.number, transfer.bytes, status);
                 if let Some(mut event_log) = self.event_log() {
-                    event_log.receives(&transfer.comm, arrived, super::now());
+                    event_log.receives(&transfer.comm, arrived, now_ns());
                 }
             }
             _ => {}

@@ -5,8 +5,9 @@
 //! The first rank of each host other than rank 0's answers for its clock ([`mpi_report::trace::clock`]).
 #![allow(unsafe_code)]
 
-use super::{Watch, call_name, now};
+use super::{Watch, call_name};
 use coll_hwbarr_foreign::library::{Handle, Library, done};
+use mpi_base::clock::now_ns;
 use mpi_base::node::{Event, Played};
 use mpi_report::trace::clock::{Clock, Reading};
 use mpi_report::trace::lane::{Lane, Trace};
@@ -125,15 +126,15 @@ impl Wire<'_> {
                 let clock = clocks.entry(host).or_default();
                 clock.begin();
                 for _ in 0..QUESTIONS {
-                    let asked = now();
+                    let asked = now_ns();
                     self.send(first, &words)?;
                     self.recv(first, &mut words)?;
-                    clock.read(Reading::between(asked, now(), words[0]));
+                    clock.read(Reading::between(asked, now_ns(), words[0]));
                 }
             } else if self.rank == first {
                 for _ in 0..QUESTIONS {
                     self.recv(0, &mut words)?;
-                    self.send(0, &[now()])?;
+                    self.send(0, &[now_ns()])?;
                 }
             }
         }

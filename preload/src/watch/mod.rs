@@ -49,6 +49,7 @@ use comms::Comms;
 use fortran::Fortran;
 use functions::Functions;
 use gather::Wire;
+use mpi_base::clock::now_ns;
 use mpi_report::trace::clock::Clock;
 use page::Pages;
 use pending::Pendings;
@@ -104,18 +105,6 @@ fn get() -> Option<&'static Watch> {
     unsafe { WATCH.load(Acquire).as_ref() }
 }
 
-/// Returns the time on the clock of the state page and the event log, CLOCK_MONOTONIC.
-#[allow(unsafe_code)]
-pub fn now() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `now` is a live local, and every Linux has this clock.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
-
 /// Returns the name of a call by its number.
 fn call_name(call: u16) -> String {
     let name = usize::from(call)
@@ -151,7 +140,7 @@ pub fn start(call: u16, began: u64) {
         Ok(None) => {}
         Ok(Some(watch)) => {
             if let Some(mut event_log) = watch.event_log() {
-                event_log.call(call, thread(), began, now());
+                event_log.call(call, thread(), began, now_ns());
             }
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
             coll_hwbarr_foreign::wire::hear(wire);
@@ -169,7 +158,7 @@ fn wire(wire: u32, entered: u64, released: u64) {
         pages.mine().set_barrier_wire(wire, entered, released);
     }
     if let Some(mut event_log) = watch.event_log() {
-        event_log.wire(wire, entered, released, now());
+        event_log.wire(wire, entered, released, now_ns());
     }
 }
 
@@ -183,11 +172,11 @@ pub fn finish(call: u16) -> CallEnd {
     let Some(watch) = (unsafe { WATCH.swap(null_mut(), AcqRel).as_ref() }) else {
         return CallEnd(None);
     };
-    let began = now();
+    let began = now_ns();
     watch.enters(call);
     if let Some(path) = &watch.settings.trace {
         let played = watch.event_log().map(|mut event_log| {
-            event_log.call(call, thread(), began, now());
+            event_log.call(call, thread(), began, now_ns());
             event_log.take()
         });
         if let Err(reason) = gather::write(watch, played.unwrap_or_default(), path) {

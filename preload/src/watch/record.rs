@@ -4,8 +4,9 @@
 use super::comms::Communicator;
 use super::said::{CallArgs, Kind, Round};
 use super::tape::Arrived;
-use super::{Watch, depth, get, now, thread};
+use super::{Watch, depth, get, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
+use mpi_base::clock::now_ns;
 use mpi_core::coll::CallSignature;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub unsafe fn around(
         return next(statuses);
     };
     let args = args(watch);
-    let began = now();
+    let began = now_ns();
     let before = Before::of(watch, &args);
     watch.publish_wait(call, &args, &before.handles, began);
     if let CallArgs::Round(round, request) = &args {
@@ -45,8 +46,8 @@ pub unsafe fn around(
     }
     if let Some(mut event_log) = watch.event_log() {
         match found {
-            true => event_log.call(call, thread(), began, now()),
-            false => event_log.poll(call, thread(), began, now()),
+            true => event_log.call(call, thread(), began, now_ns()),
+            false => event_log.poll(call, thread(), began, now_ns()),
         }
     }
     watch.clear_wait(call, &args, &before.handles, found);

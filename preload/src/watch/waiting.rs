@@ -10,11 +10,12 @@
 //!   until the rank calls something else.
 #![allow(unsafe_code)]
 
+use super::Watch;
 use super::comms::Communicator;
 use super::pending::{Pending, Transfer};
 use super::said::{CallArgs, Direction, Message, RequestSet, Requests};
-use super::{Watch, now};
 use coll_hwbarr_foreign::library::Handle;
+use mpi_base::clock::now_ns;
 use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -111,7 +112,7 @@ impl Watch {
         if self.polling.load(Relaxed) != call {
             self.enters(call);
             self.polling.store(call, Relaxed);
-            page.waits_since(now());
+            page.waits_since(now_ns());
         }
         if let Some(about) = self.waits_for(args, handles) {
             page.about(&about);

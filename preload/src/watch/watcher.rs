@@ -3,9 +3,10 @@
 //! It calls no MPI function and receives no signal of the program. The report derives from the state pages, as `mpirun`'s does for
 //! Portcullis's own ranks, and is printed once per stall.
 
+use super::call_name;
 use super::page::Pages;
 use super::settings::Settings;
-use super::{call_name, now};
+use mpi_base::clock::now_ns;
 use mpi_report::hang::{Report, Seen};
 use mpi_report::rank_snapshot::RankSnapshot;
 use std::path::PathBuf;
@@ -128,7 +129,7 @@ impl Job {
 
     /// Returns the states of all ranks of the job; those of other hosts are unknown.
     fn seen(&self) -> Vec<Seen> {
-        let now = now();
+        let now = now_ns();
         let mut seen: Vec<Seen> = (0u32..)
             .zip(self.hosts.iter())
             .map(|(rank, host)| Seen {

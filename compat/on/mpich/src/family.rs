@@ -10,9 +10,9 @@ use compat::family::{
     UNWEIGHTED, WEIGHTS_EMPTY, bits, unnamed,
 };
 use compat::foreign_below::Foreign;
-use compat::here;
-use compat::inside;
 use compat::layout::MpichStatus;
+use compat::reentrancy;
+use compat::static_ref;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
@@ -161,7 +161,7 @@ impl Family for OnMpich {
     fn handle_in(_kind: Kind, handle: usize) -> u32 {
         match handle >= FIRST_DYNAMIC {
             true => handle as u32,
-            false => here!(BELOW)[handle].load(Ordering::Relaxed),
+            false => static_ref!(BELOW)[handle].load(Ordering::Relaxed),
         }
     }
 
@@ -277,7 +277,7 @@ impl Family for OnMpich {
 
     #[inline]
     fn program<R>(call: impl FnOnce() -> R) -> R {
-        inside::outside(call)
+        reentrancy::outside(call)
     }
 
     #[inline(always)]
@@ -324,12 +324,12 @@ impl Foreign for OnMpich {
         number as u32
     }
 
-    fn own(_kind: Kind, number: usize) -> u32 {
+    fn emulated(_kind: Kind, number: usize) -> u32 {
         OWN | number as u32 & !OWN_BITS
     }
 
     #[inline(always)]
-    fn own_index(_kind: Kind, handle: u32) -> Option<usize> {
+    fn emulated_index(_kind: Kind, handle: u32) -> Option<usize> {
         (handle & OWN_BITS == OWN).then_some((handle & !OWN_BITS) as usize)
     }
 }

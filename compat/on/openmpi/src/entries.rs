@@ -9,9 +9,9 @@
 )]
 
 use crate::family::OnOpenMpi as F;
-use compat::below::{self, unconverted};
+use compat::backend::{self, unconverted};
 use compat::convert::*;
-use compat::inside;
+use compat::reentrancy;
 use compat::{Family as _, Kind, Limit, Word};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;

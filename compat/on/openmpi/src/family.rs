@@ -10,9 +10,9 @@ use compat::family::{
     unnamed,
 };
 use compat::foreign_below::Foreign;
-use compat::here;
-use compat::inside;
 use compat::layout::OpenMpiStatus;
+use compat::reentrancy;
+use compat::static_ref;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr::without_provenance_mut;
@@ -100,13 +100,13 @@ fn place_of(address: usize) -> usize {
 
 #[inline(always)]
 fn object(handle: usize) -> usize {
-    here!(OBJECTS)[handle].load(Ordering::Relaxed)
+    static_ref!(OBJECTS)[handle].load(Ordering::Relaxed)
 }
 
 #[inline(always)]
 fn handle_of(address: usize) -> usize {
-    let from_lowest = address.wrapping_sub(here!(LOWEST).load(Ordering::Relaxed));
-    if from_lowest > here!(SPAN).load(Ordering::Relaxed) {
+    let from_lowest = address.wrapping_sub(static_ref!(LOWEST).load(Ordering::Relaxed));
+    if from_lowest > static_ref!(SPAN).load(Ordering::Relaxed) {
         return address;
     }
     let mut place = place_of(address);
@@ -296,7 +296,7 @@ impl Family for OnOpenMpi {
 
     #[inline]
     fn program<R>(call: impl FnOnce() -> R) -> R {
-        inside::outside(call)
+        reentrancy::outside(call)
     }
 
     #[inline(always)]
@@ -361,7 +361,7 @@ impl Foreign for OnOpenMpi {
     }
 
     fn integer_of(kind: Kind, handle: usize) -> c_int {
-        if let Some(number) = Self::own_index(kind, handle) {
+        if let Some(number) = Self::emulated_index(kind, handle) {
             return c_int::try_from(number).map_or(kind.null() as c_int, |n| n | FIRST_OWN_NUMBER);
         }
         let function = NUMBERS[kind as usize][0].load(Ordering::Relaxed);
@@ -371,7 +371,8 @@ impl Foreign for OnOpenMpi {
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
         // SAFETY: the symbol is a function with this signature in Open MPI's header.
         let number = unsafe {
-            let function: unsafe extern "C" fn(usize) -> c_int = std::mem::transmute(function);
+            let function: unsafe extern "C-unwind" fn(usize) -> c_int =
+                std::mem::transmute(function);
             function(handle)
         };
         number.saturating_add(FIRST_NUMBER)
@@ -379,7 +380,7 @@ impl Foreign for OnOpenMpi {
 
     fn of_integer(kind: Kind, integer: c_int) -> usize {
         if let Ok(number) = usize::try_from(integer - FIRST_OWN_NUMBER) {
-            return Self::own(kind, number);
+            return Self::emulated(kind, number);
         }
         let function = NUMBERS[kind as usize][1].load(Ordering::Relaxed);
         if function == 0 {
@@ -388,7 +389,8 @@ impl Foreign for OnOpenMpi {
         let function = std::ptr::with_exposed_provenance::<c_void>(function);
         // SAFETY: the symbol is a function with this signature in Open MPI's header.
         unsafe {
-            let function: unsafe extern "C" fn(c_int) -> usize = std::mem::transmute(function);
+            let function: unsafe extern "C-unwind" fn(c_int) -> usize =
+                std::mem::transmute(function);
             function(integer.saturating_sub(FIRST_NUMBER))
         }
     }
@@ -401,12 +403,12 @@ impl Foreign for OnOpenMpi {
         number
     }
 
-    fn own(_kind: Kind, number: usize) -> usize {
+    fn emulated(_kind: Kind, number: usize) -> usize {
         OWN | number << 4
     }
 
     #[inline(always)]
-    fn own_index(_kind: Kind, handle: usize) -> Option<usize> {
+    fn emulated_index(_kind: Kind, handle: usize) -> Option<usize> {
         (handle & OWN == OWN).then_some((handle & !OWN) >> 4)
     }
 }

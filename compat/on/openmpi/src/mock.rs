@@ -86,11 +86,11 @@ fn address_of_nothing(name: &str) -> usize {
 }
 
 /// The backend's conversions between handles of a type and Fortran's numbers.
-unsafe extern "C" fn to_fortran<const KIND: usize>(handle: usize) -> c_int {
+unsafe extern "C-unwind" fn to_fortran<const KIND: usize>(handle: usize) -> c_int {
     (1000 * KIND + (handle - FIRST_MADE) / 16) as c_int
 }
 
-unsafe extern "C" fn of_fortran<const KIND: usize>(number: c_int) -> usize {
+unsafe extern "C-unwind" fn of_fortran<const KIND: usize>(number: c_int) -> usize {
     FIRST_MADE + 16 * (number as usize - 1000 * KIND)
 }
 

@@ -42,10 +42,18 @@ impl Value for isize {
 }
 
 /// Arguments: object, key, extra state, value, copied value, flag, code.
-type CopyFunction<T> =
-    unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut T, *mut c_int, *mut c_int);
+type CopyFunction<T> = unsafe extern "C-unwind" fn(
+    *mut c_int,
+    *mut c_int,
+    *mut T,
+    *mut T,
+    *mut T,
+    *mut c_int,
+    *mut c_int,
+);
 /// Arguments: object, key, value, extra state, code.
-type DeleteFunction<T> = unsafe extern "C" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
+type DeleteFunction<T> =
+    unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
 /// The callbacks and the extra state of a key created in Fortran. It is never freed, since copies of attributes may outlive the key.
 struct FortranKey<T> {
@@ -56,7 +64,7 @@ struct FortranKey<T> {
 }
 
 /// The C copy callback, which calls the key's Fortran callback.
-unsafe extern "C" fn copy_in_fortran<T: Value>(
+unsafe extern "C-unwind" fn copy_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     extra: *mut c_void,
@@ -87,7 +95,7 @@ unsafe extern "C" fn copy_in_fortran<T: Value>(
 }
 
 /// The C delete callback, which calls the key's Fortran callback.
-unsafe extern "C" fn delete_in_fortran<T: Value>(
+unsafe extern "C-unwind" fn delete_in_fortran<T: Value>(
     object: Handle,
     mut key: c_int,
     value: *mut c_void,
@@ -208,7 +216,7 @@ fn kind_of_key(key: c_int) -> c_int {
 macro_rules! called_by_fortran_libraries {
     ($($value:ty: $create:ident $set:ident $get:ident;)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $create(
+        pub unsafe extern "C-unwind" fn $create(
             of: c_int,
             copy: CopyFunction<$value>,
             delete: DeleteFunction<$value>,
@@ -222,7 +230,7 @@ macro_rules! called_by_fortran_libraries {
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $set(
+        pub unsafe extern "C-unwind" fn $set(
             of: c_int,
             object: Handle,
             _table: *mut c_void,
@@ -235,7 +243,7 @@ macro_rules! called_by_fortran_libraries {
         }
 
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $get(
+        pub unsafe extern "C-unwind" fn $get(
             table: usize,
             key: c_int,
             value: *mut $value,
@@ -262,7 +270,7 @@ called_by_fortran_libraries! {
 macro_rules! attribute_functions_of_fortran {
     ($($value:ty: $null_copy:ident $null_delete:ident $dup:ident;)*) => { $(
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $null_copy(
+        pub unsafe extern "C-unwind" fn $null_copy(
             _object: *const c_int,
             _key: *const c_int,
             _extra: *const $value,
@@ -278,7 +286,7 @@ macro_rules! attribute_functions_of_fortran {
             }
         }
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $dup(
+        pub unsafe extern "C-unwind" fn $dup(
             _object: *const c_int,
             _key: *const c_int,
             _extra: *const $value,
@@ -295,7 +303,7 @@ macro_rules! attribute_functions_of_fortran {
             }
         }
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $null_delete(
+        pub unsafe extern "C-unwind" fn $null_delete(
             _object: *const c_int,
             _key: *const c_int,
             _value: *const $value,

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 
 /// Returns a copy of a Fortran string without the surrounding blanks, to be released by `free`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_fortran_string_f2c(
+pub unsafe extern "C-unwind" fn ompi_fortran_string_f2c(
     text: *const c_char,
     len: c_int,
     copy: *mut *mut c_char,
@@ -37,7 +37,7 @@ pub unsafe extern "C" fn ompi_fortran_string_f2c(
 
 /// Copies a C string to a Fortran variable, padded with blanks.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_fortran_string_c2f(
+pub unsafe extern "C-unwind" fn ompi_fortran_string_c2f(
     text: *const c_char,
     place: *mut c_char,
     len: c_int,
@@ -95,7 +95,7 @@ unsafe fn strings(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_fortran_argv_blank_f2c(
+pub unsafe extern "C-unwind" fn ompi_fortran_argv_blank_f2c(
     array: *const c_char,
     len: c_int,
     advance: c_int,
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn ompi_fortran_argv_blank_f2c(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_fortran_argv_count_f2c(
+pub unsafe extern "C-unwind" fn ompi_fortran_argv_count_f2c(
     array: *const c_char,
     count: c_int,
     len: c_int,
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn ompi_fortran_argv_count_f2c(
 
 /// Converts the arguments of several commands: consecutive arguments of one command are `commands` strings apart.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn ompi_fortran_multiple_argvs_f2c(
+pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(
     commands: c_int,
     array: *const c_char,
     len: c_int,
@@ -159,7 +159,7 @@ unsafe fn give(place: *mut *mut *mut c_char, made: Result<*mut *mut c_char, c_in
 
 /// Frees an array of `strings`.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn opal_argv_free(argv: *mut *mut c_char) {
+pub unsafe extern "C-unwind" fn opal_argv_free(argv: *mut *mut c_char) {
     if argv.is_null() {
         return;
     }

@@ -16,7 +16,7 @@ thread_local! {
 /// The entries of the Fortran layer.
 const TOLD: [(&CStr, &CStr); 2] = [(c"mpi_logical_size", c"4"), (c"mpi_real_size", c"8")];
 
-unsafe extern "C" fn create(info: *mut Below) -> c_int {
+unsafe extern "C-unwind" fn create(info: *mut Below) -> c_int {
     arrived();
     *info = made(80).1;
     answer()
@@ -26,13 +26,13 @@ unsafe fn text(text: *const c_char) -> String {
     CStr::from_ptr(text).to_string_lossy().into()
 }
 
-unsafe extern "C" fn set(info: Below, key: *const c_char, value: *const c_char) -> c_int {
+unsafe extern "C-unwind" fn set(info: Below, key: *const c_char, value: *const c_char) -> c_int {
     note!(info);
     SET.with_borrow_mut(|set| set.push((text(key), text(value))));
     0
 }
 
-unsafe extern "C" fn keys(info: Below, count: *mut c_int) -> c_int {
+unsafe extern "C-unwind" fn keys(info: Below, count: *mut c_int) -> c_int {
     arrived();
     note!(info);
     *count = TOLD.len() as c_int;
@@ -43,13 +43,13 @@ unsafe fn write(from: &CStr, to: *mut c_char) {
     std::ptr::copy_nonoverlapping(from.as_ptr(), to, from.to_bytes_with_nul().len());
 }
 
-unsafe extern "C" fn key(info: Below, number: c_int, key: *mut c_char) -> c_int {
+unsafe extern "C-unwind" fn key(info: Below, number: c_int, key: *mut c_char) -> c_int {
     note!(info, number);
     write(TOLD[number as usize].0, key);
     0
 }
 
-unsafe extern "C" fn get(
+unsafe extern "C-unwind" fn get(
     info: Below,
     key: *const c_char,
     room: c_int,

@@ -20,7 +20,11 @@ pub fn check() {
 }
 
 /// Creates an operator from a function.
-unsafe extern "C" fn make_operator(function: usize, commute: c_int, op: *mut Below) -> c_int {
+unsafe extern "C-unwind" fn make_operator(
+    function: usize,
+    commute: c_int,
+    op: *mut Below,
+) -> c_int {
     arrived();
     keep(0, function);
     note!(commute);
@@ -44,7 +48,7 @@ pub unsafe fn operate<C>(
     mut count: C,
     mut datatype: Below,
 ) {
-    let function: unsafe extern "C" fn(*mut c_void, *mut c_void, *mut C, *mut Below) =
+    let function: unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut C, *mut Below) =
         std::mem::transmute(kept(0));
     function(input, inout, &raw mut count, &raw mut datatype);
 }
@@ -58,7 +62,7 @@ pub enum Of {
     Session,
 }
 
-unsafe extern "C" fn make_handler(function: usize, handler: *mut Below) -> c_int {
+unsafe extern "C-unwind" fn make_handler(function: usize, handler: *mut Below) -> c_int {
     arrived();
     keep(0, function);
     *handler = made(61).1;
@@ -77,7 +81,8 @@ pub fn take_handler(of: Of) {
 
 /// Calls the error handler that was created last; a file handle has another size than the other handles.
 pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
-    let function: unsafe extern "C" fn(*mut H, *mut c_int, ...) = std::mem::transmute(kept(0));
+    let function: unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...) =
+        std::mem::transmute(kept(0));
     function(object, code, 0);
 }
 
@@ -93,11 +98,11 @@ unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int 
     answer()
 }
 
-unsafe extern "C" fn idup(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
+unsafe extern "C-unwind" fn idup(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     duplicate(comm, new, request)
 }
 
-unsafe extern "C" fn idup_with_info(
+unsafe extern "C-unwind" fn idup_with_info(
     comm: Below,
     info: Below,
     new: *mut Below,

@@ -1,7 +1,9 @@
 //! Tests of programs of other ABIs on the standard ABI: operators and error handlers have a context in the backend.
 
 use super::*;
-use compat::below::{DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator};
+use compat::backend::{
+    DUPLICATE, Duplicate, MAKE_HANDLER, MAKE_OPERATOR, MakeHandler, MakeOperator,
+};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub const FOREIGN: bool = false;
@@ -9,13 +11,13 @@ pub const FOREIGN: bool = false;
 /// No further tests in this direction.
 pub fn check() {}
 
-type Operate = unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
-type Free = unsafe extern "C" fn(*mut c_void);
+type Operate = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
+type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
 /// Index at which `see` records the maximum number of elements of one call.
 const MOST: usize = 50;
 
-unsafe extern "C" fn make_operator(
+unsafe extern "C-unwind" fn make_operator(
     function: Operate,
     most: i64,
     context: *mut c_void,
@@ -83,9 +85,9 @@ pub enum Of {
     Session,
 }
 
-type Handler = unsafe extern "C" fn(*mut c_void, usize, *mut c_int);
+type Handler = unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int);
 
-unsafe extern "C" fn make_handler(
+unsafe extern "C-unwind" fn make_handler(
     of: c_int,
     function: Handler,
     context: *mut c_void,
@@ -114,9 +116,9 @@ pub unsafe fn handle(object: *mut usize, code: *mut c_int) {
     function(context(), *object, code);
 }
 
-type Deliver = unsafe extern "C" fn(*mut c_void, usize);
+type Deliver = unsafe extern "C-unwind" fn(*mut c_void, usize);
 
-unsafe extern "C" fn duplicate(
+unsafe extern "C-unwind" fn duplicate(
     comm: usize,
     info: usize,
     deliver: Deliver,

@@ -1,9 +1,11 @@
-//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::own::buffers`].
+//! Fallbacks for buffers of communicators and sessions; the messages are handled in [`crate::foreign_below::emulated_requests::buffers`].
 
 use super::Foreign;
-use crate::below::{self, slot};
-use crate::foreign_below::own::buffers::{self, Owner};
-use crate::foreign_below::own::{Children, fail, fail_at_self, make, put};
+use crate::backend::{self, slot};
+use crate::foreign_below::emulated_requests::buffers::{self, Owner};
+use crate::foreign_below::emulated_requests::{Children, make};
+use crate::foreign_below::interposed::put;
+use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
@@ -18,7 +20,7 @@ macro_rules! functions {
     ($($owner:ident $fail:ident:
         $attach:ident<F: Foreign> $detach:ident<F: Foreign>
         $flush:ident<F: Foreign> $iflush:ident<F: Foreign>;)*) => { $(
-        pub unsafe extern "C" fn $attach<F: Foreign>(
+        pub unsafe extern "C-unwind" fn $attach<F: Foreign>(
             object: F::Below,
             buffer: *mut c_void,
             size: c_int,
@@ -31,7 +33,7 @@ macro_rules! functions {
             }
         }
 
-        pub unsafe extern "C" fn $detach<F: Foreign>(
+        pub unsafe extern "C-unwind" fn $detach<F: Foreign>(
             object: F::Below,
             address: *mut c_void,
             size: *mut c_int,
@@ -48,13 +50,13 @@ macro_rules! functions {
             0
         }
 
-        pub unsafe extern "C" fn $flush<F: Foreign>(object: F::Below) -> c_int {
+        pub unsafe extern "C-unwind" fn $flush<F: Foreign>(object: F::Below) -> c_int {
             // SAFETY: the object is an argument of the program, valid by the standard, so MPI is initialized.
             unsafe { buffers::flush::<F>(Owner::$owner(F::request_number(object))) };
             0
         }
 
-        pub unsafe extern "C" fn $iflush<F: Foreign>(
+        pub unsafe extern "C-unwind" fn $iflush<F: Foreign>(
             object: F::Below,
             request: *mut F::Below,
         ) -> c_int {
@@ -76,7 +78,7 @@ functions! {
 }
 
 /// Flushes the process's buffer; for the backend's own one by detaching, which waits until the messages have been sent, and attaching again.
-pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
@@ -84,15 +86,15 @@ pub unsafe extern "C" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
             buffers::flush::<F>(Owner::Process);
             return 0;
         }
-        let code = (below::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
+        let code = (backend::MPI_Buffer_detach::<F>())((&raw mut buffer).cast(), &raw mut size);
         match code {
-            0 => (below::MPI_Buffer_attach::<F>())(buffer, size),
+            0 => (backend::MPI_Buffer_attach::<F>())(buffer, size),
             code => code,
         }
     }
 }
 
-pub unsafe extern "C" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: an output argument of the program, valid by the standard; MPI is initialized, since the program may call this only then.
     unsafe {
         if buffers::has_process_buffer::<F>() {

@@ -1,13 +1,13 @@
 //! Fallbacks for datatypes and operators with large counts.
 
 use super::{Fit, Foreign};
-use crate::below;
+use crate::backend;
 use crate::family::{Kind, Word};
-use crate::foreign_below::own::large_types;
+use crate::foreign_below::interposed::large_types;
 use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
-pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c<F: Foreign>(
     datatype: F::Below,
     integers: *mut i64,
     addresses: *mut i64,
@@ -29,7 +29,7 @@ pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
             combiner.write(how);
             return 0;
         }
-        let code = (below::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
+        let code = (backend::MPI_Type_get_envelope::<F>())(datatype, n, a, d, combiner);
         if code == 0 {
             for (place, value) in [integers, addresses, datatypes].into_iter().zip(known) {
                 place.write(value.into());
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn MPI_Type_get_envelope_c<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c<F: Foreign>(
     datatype: F::Below,
     max_integers: i64,
     max_addresses: i64,
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
             datatypes.write(element);
             return 0;
         }
-        (below::MPI_Type_get_contents::<F>())(
+        (backend::MPI_Type_get_contents::<F>())(
             datatype,
             small(max_integers),
             small(max_addresses),
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn MPI_Type_get_contents_c<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Type_contiguous_c<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     count: i64,
     element: F::Below,
     made: *mut F::Below,
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn MPI_Type_contiguous_c<F: Foreign>(
             Err(code) => return code,
         };
         let is_small = c_int::try_from(count).is_ok();
-        let code = (below::MPI_Type_contiguous::<F>())(fit.count, fit.datatype, made);
+        let code = (backend::MPI_Type_contiguous::<F>())(fit.count, fit.datatype, made);
         fit.free();
         if code == 0 && !is_small && count > 0 {
             large_types::remember::<F>(*made, count, element);
@@ -106,7 +106,7 @@ const PAIRS: [(usize, usize); 6] = [
     (0x220, 0x22d),
 ];
 
-pub unsafe extern "C" fn MPI_Type_get_value_index<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Type_get_value_index<F: Foreign>(
     value: F::Below,
     index: F::Below,
     pair: *mut F::Below,
@@ -129,7 +129,7 @@ pub unsafe extern "C" fn MPI_Type_get_value_index<F: Foreign>(
 }
 
 /// Adapter of an operator with large counts to the `int` form, which is called with at most `c_int::MAX` elements.
-unsafe extern "C" fn with_large_count<F: Foreign>(
+unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     input: *mut std::ffi::c_void,
     inout: *mut std::ffi::c_void,
     count: *mut c_int,
@@ -137,7 +137,7 @@ unsafe extern "C" fn with_large_count<F: Foreign>(
     large: *mut std::ffi::c_void,
 ) {
     type Large<B> =
-        unsafe extern "C" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
+        unsafe extern "C-unwind" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
     // SAFETY: the backend passes valid arguments; the context is the program's function of the large-count form.
     unsafe {
         let mut count = i64::from(*count);
@@ -146,12 +146,12 @@ unsafe extern "C" fn with_large_count<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Op_create_c<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Op_create_c<F: Foreign>(
     large: usize,
     commute: c_int,
     op: *mut F::Below,
 ) -> c_int {
-    type Target<B> = unsafe extern "C" fn(
+    type Target<B> = unsafe extern "C-unwind" fn(
         *mut std::ffi::c_void,
         *mut std::ffi::c_void,
         *mut c_int,
@@ -167,5 +167,5 @@ pub unsafe extern "C" fn MPI_Op_create_c<F: Foreign>(
         },
     };
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
-    unsafe { (below::MPI_Op_create::<F>())(small, commute, op) }
+    unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

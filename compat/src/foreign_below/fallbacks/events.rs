@@ -10,7 +10,7 @@ const INVALID_NAME: c_int = 1011;
 
 macro_rules! none {
     ($($name:ident<F: Foreign>($($argument:ty),*) = $class:ident;)*) => { $(
-        pub unsafe extern "C" fn $name<F: Foreign>($(_: $argument),*) -> c_int {
+        pub unsafe extern "C-unwind" fn $name<F: Foreign>($(_: $argument),*) -> c_int {
             F::word_in(Word::Error, $class)
         }
     )* };
@@ -28,7 +28,7 @@ none! {
 
 macro_rules! zero {
     ($($name:ident<F: Foreign>)*) => { $(
-        pub unsafe extern "C" fn $name<F: Foreign>(count: *mut c_int) -> c_int {
+        pub unsafe extern "C-unwind" fn $name<F: Foreign>(count: *mut c_int) -> c_int {
             if !count.is_null() {
                 // SAFETY: an output argument of the program, valid by the standard and not null.
                 unsafe { count.write(0) };
@@ -43,7 +43,7 @@ zero! {
     MPI_T_source_get_num<F: Foreign>
 }
 
-pub unsafe extern "C" fn MPI_T_category_get_num_events<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_T_category_get_num_events<F: Foreign>(
     _category: c_int,
     count: *mut c_int,
 ) -> c_int {
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn MPI_T_category_get_num_events<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_T_category_get_events<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_T_category_get_events<F: Foreign>(
     _category: c_int,
     _length: c_int,
     _indices: *mut c_int,

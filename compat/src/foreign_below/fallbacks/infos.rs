@@ -1,10 +1,10 @@
 //! Fallbacks for infos, by means of older functions.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use std::ffi::{c_char, c_int};
 
-pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     info: F::Below,
     key: *const c_char,
     length: *mut c_int,
@@ -14,7 +14,7 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
     let mut full = 0;
     // SAFETY: called in place of the backend's function, with the program's arguments, valid by the standard; the buffer holds the whole value.
     unsafe {
-        let code = (below::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
+        let code = (backend::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
         if code != 0 || *flag == 0 {
             return code;
         }
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
             return 0;
         }
         let mut whole: Vec<c_char> = vec![0; usize::try_from(full).unwrap_or(0) + 1];
-        let code = (below::MPI_Info_get::<F>())(info, key, full, whole.as_mut_ptr(), flag);
+        let code = (backend::MPI_Info_get::<F>())(info, key, full, whole.as_mut_ptr(), flag);
         if code == 0 && *flag != 0 {
             let kept = (whole.len() - 1).min(room - 1);
             std::ptr::copy_nonoverlapping(whole.as_ptr(), value, kept);
@@ -35,34 +35,34 @@ pub unsafe extern "C" fn MPI_Info_get_string<F: Foreign>(
 }
 
 /// Returns an info with the command only, where it was given, since this library knows nothing else about the start.
-pub unsafe extern "C" fn MPI_Info_create_env<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
-        let code = (below::MPI_Info_create::<F>())(info);
+        let code = (backend::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {
-            return (below::MPI_Info_set::<F>())(*info, c"command".as_ptr(), *argv);
+            return (backend::MPI_Info_set::<F>())(*info, c"command".as_ptr(), *argv);
         }
         code
     }
 }
 
 /// Returns an info without entries, which the standard allows.
-pub unsafe extern "C" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
     // SAFETY: `info` is an output argument of the program, valid by the standard.
-    unsafe { (below::MPI_Info_create::<F>())(info) }
+    unsafe { (backend::MPI_Info_create::<F>())(info) }
 }
 
 /// Ignores the hints, which the standard allows.
-pub unsafe extern "C" fn MPI_Comm_idup_with_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Comm_idup_with_info<F: Foreign>(
     comm: F::Below,
     _info: F::Below,
     made: *mut F::Below,
     request: *mut F::Below,
 ) -> c_int {
     // SAFETY: the arguments are the program's, valid by the standard.
-    unsafe { (below::MPI_Comm_idup::<F>())(comm, made, request) }
+    unsafe { (backend::MPI_Comm_idup::<F>())(comm, made, request) }
 }

@@ -18,7 +18,6 @@
 mod buffers;
 mod datatypes;
 mod events;
-mod fit;
 mod infos;
 mod others;
 mod pairs;
@@ -28,18 +27,18 @@ mod requests;
 mod sessions;
 
 use super::Foreign;
-use super::kept::{Life, keep};
-use super::own;
+use super::emulated_requests::{self, partitioned as partitioned_requests};
+use super::interposed;
+use super::kept_buffers::{Life, keep};
+use super::large_counts::{Fit, Narrow};
 use super::refusal::refuse;
 use super::standard::class;
-use crate::below::{self, slot};
+use crate::backend::{self, slot};
 use crate::blocks;
 use crate::family::IN_PLACE;
 use buffers::*;
 use datatypes::*;
 use events::*;
-pub use fit::Fit;
-use fit::Narrow;
 use infos::*;
 use others::*;
 use pairs::*;
@@ -54,24 +53,24 @@ include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
 /// Installs functions in front of those of the backend that must know about emulated objects (`lacking`: slots without a function).
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
-    own::buffers::narrow_with(narrow_buffered_sends::<F>);
+    emulated_requests::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
-        own::world::prepare::<F>();
+        interposed::world::prepare::<F>();
     }
     if lacking.contains(&slot::MPI_Psend_init) {
-        own::parts::prepare::<F>();
+        partitioned_requests::prepare::<F>();
     }
     let removes = !lacking.contains(&slot::MPI_Remove_error_class);
-    own::codes::prepare::<F>(removes);
-    own::ports::prepare::<F>();
+    interposed::codes::prepare::<F>(removes);
+    interposed::ports::prepare::<F>();
     if lacking.contains(&slot::MPI_Comm_attach_buffer) {
-        own::buffers::prepare::<F>();
-        own::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));
+        emulated_requests::buffers::prepare::<F>();
+        interposed::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));
     }
 }
 
 /// Fills the slot of a function that the backend does not have and that has no fallback.
-unsafe extern "C" fn missing<F: Foreign, const ID: usize>() -> c_int {
+unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
     // SAFETY: `refuse` checks the state of MPI itself.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }

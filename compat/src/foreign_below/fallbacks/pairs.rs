@@ -1,10 +1,10 @@
 //! Fallbacks for a send and a receive behind one request.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
-use crate::foreign_below::own::packed::{self, Packed};
-use crate::foreign_below::own::{Children, make};
+use crate::foreign_below::emulated_requests::packed::{self, Packed};
+use crate::foreign_below::emulated_requests::{Children, make};
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 
@@ -25,17 +25,17 @@ unsafe fn both<F: Foreign>(
     // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
     unsafe {
         let code =
-            (below::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
+            (backend::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
         if code != 0 {
             return code;
         }
         let Side(buffer, count, datatype, dest, tag) = send;
         let code =
-            (below::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
+            (backend::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
         if code != 0 {
             // The send has failed, so the receive is cancelled; a message that has arrived already must be received.
-            (below::MPI_Cancel::<F>())(receiving);
-            (below::MPI_Request_free::<F>())(receiving);
+            (backend::MPI_Cancel::<F>())(receiving);
+            (backend::MPI_Request_free::<F>())(receiving);
             return code;
         }
         request.write(make::<F>(Box::new(Children::<F>::new(
@@ -47,7 +47,7 @@ unsafe fn both<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Isendrecv<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Isendrecv<F: Foreign>(
     sendbuf: *const c_void,
     sendcount: c_int,
     sendtype: F::Below,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn MPI_Isendrecv<F: Foreign>(
 }
 
 /// The outgoing data are packed first, since the incoming data overwrite them.
-pub unsafe extern "C" fn MPI_Isendrecv_replace<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     buf: *mut c_void,
     count: c_int,
     datatype: F::Below,

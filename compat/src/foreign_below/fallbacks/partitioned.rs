@@ -1,9 +1,10 @@
-//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::own::parts`].
+//! Fallbacks for partitioned operations; the matching protocol is in [`crate::foreign_below::emulated_requests::partitioned`].
 
 use super::Foreign;
 use crate::family::{Kind, Word};
-use crate::foreign_below::own::parts::{Message, Partitioned};
-use crate::foreign_below::own::{fail, make, with_parts};
+use crate::foreign_below::emulated_requests::partitioned::{Message, Partitioned};
+use crate::foreign_below::emulated_requests::{make, with_parts};
+use crate::foreign_below::refusal::fail;
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
@@ -46,7 +47,7 @@ unsafe fn initiate<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Psend_init<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Psend_init<F: Foreign>(
     buf: *const c_void,
     partitions: c_int,
     count: i64,
@@ -69,7 +70,7 @@ pub unsafe extern "C" fn MPI_Psend_init<F: Foreign>(
     unsafe { initiate::<F>(message, partitions, true, request) }
 }
 
-pub unsafe extern "C" fn MPI_Precv_init<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Precv_init<F: Foreign>(
     buf: *mut c_void,
     partitions: c_int,
     count: i64,
@@ -97,12 +98,15 @@ unsafe fn ready<F: Foreign>(request: F::Below, parts: impl Iterator<Item = c_int
     unsafe { with_parts::<F>(request, |known, active| known.ready(active, parts)) }
 }
 
-pub unsafe extern "C" fn MPI_Pready<F: Foreign>(partition: c_int, request: F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Pready<F: Foreign>(
+    partition: c_int,
+    request: F::Below,
+) -> c_int {
     // SAFETY: the request is the program's argument, valid by the standard.
     unsafe { ready::<F>(request, std::iter::once(partition)) }
 }
 
-pub unsafe extern "C" fn MPI_Pready_range<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Pready_range<F: Foreign>(
     low: c_int,
     high: c_int,
     request: F::Below,
@@ -111,7 +115,7 @@ pub unsafe extern "C" fn MPI_Pready_range<F: Foreign>(
     unsafe { ready::<F>(request, low..=high) }
 }
 
-pub unsafe extern "C" fn MPI_Pready_list<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Pready_list<F: Foreign>(
     length: c_int,
     partitions: *const c_int,
     request: F::Below,
@@ -121,7 +125,7 @@ pub unsafe extern "C" fn MPI_Pready_list<F: Foreign>(
     unsafe { ready::<F>(request, (0..length).map(|i| partitions.add(i).read())) }
 }
 
-pub unsafe extern "C" fn MPI_Parrived<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Parrived<F: Foreign>(
     request: F::Below,
     partition: c_int,
     flag: *mut c_int,

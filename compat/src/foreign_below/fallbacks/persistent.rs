@@ -1,7 +1,7 @@
 //! Fallbacks for persistent collective operations: each start calls the nonblocking operation. The build generates the functions.
 
 use super::Foreign;
-use crate::foreign_below::own::{Children, make};
+use crate::foreign_below::emulated_requests::{Children, make};
 use std::ffi::c_int;
 
 /// The arguments of an operation, kept for each start.

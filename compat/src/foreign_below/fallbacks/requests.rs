@@ -1,9 +1,9 @@
 //! Fallbacks for the status of several requests, queried one by one.
 
 use super::Foreign;
-use crate::below;
+use crate::backend;
 use crate::family::{Kind, UNDEFINED};
-use crate::foreign_below::own::place_of_status;
+use crate::foreign_below::emulated_requests::place_of_status;
 use std::ffi::c_int;
 
 unsafe fn ask<F: Foreign>(
@@ -13,8 +13,9 @@ unsafe fn ask<F: Foreign>(
 ) -> Result<bool, c_int> {
     let mut complete = 0;
     // SAFETY: `i` is below the length of the caller's arrays.
-    let code =
-        unsafe { (below::MPI_Request_get_status::<F>())(*requests.add(i), &mut complete, status) };
+    let code = unsafe {
+        (backend::MPI_Request_get_status::<F>())(*requests.add(i), &mut complete, status)
+    };
     if code == 0 {
         Ok(complete != 0)
     } else {
@@ -26,7 +27,7 @@ fn many(count: c_int) -> usize {
     usize::try_from(count).unwrap_or(0)
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_all<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     flag: *mut c_int,
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_all<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     index: *mut c_int,
@@ -76,7 +77,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
         if !active {
             let null = F::null(Kind::Request);
             let mut complete = 0;
-            let code = (below::MPI_Request_get_status::<F>())(null, &mut complete, status);
+            let code = (backend::MPI_Request_get_status::<F>())(null, &mut complete, status);
             if code == 0 && status.addr() != F::BELOW_STATUS_IGNORE {
                 // The empty status reports success in its error field, which libraries do not write here.
                 let mut empty = F::status_above(&status.read());
@@ -89,7 +90,7 @@ pub unsafe extern "C" fn MPI_Request_get_status_any<F: Foreign>(
     0
 }
 
-pub unsafe extern "C" fn MPI_Request_get_status_some<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Request_get_status_some<F: Foreign>(
     count: c_int,
     requests: *const F::Below,
     completed: *mut c_int,

@@ -1,17 +1,17 @@
 //! Emulated sessions, on a backend that has only the World Model.
 //!
-//! [`crate::foreign_below::own::world`] initializes and finalizes the backend.
+//! [`crate::foreign_below::interposed::world`] initializes and finalizes the backend.
 //! A session is a duplicate of `MPI_COMM_SELF`, which holds the session's error handler; the process sets are the world and the process.
 
 use super::Foreign;
-use super::own::fail_at_self;
-use super::own::of_groups::made_of_groups;
-use crate::below;
+use crate::backend;
 use crate::family::Kind;
 use crate::foreign_below::error_handlers::with_subject;
 use crate::foreign_below::fortran::class_below;
 use crate::foreign_below::infos::entry;
-use crate::foreign_below::own::world::{hold, is_held};
+use crate::foreign_below::interposed::of_groups::made_of_groups;
+use crate::foreign_below::interposed::world::{hold, is_held};
+use crate::foreign_below::refusal::fail_at_self;
 use crate::foreign_below::standard::{MPI_COMM_SELF, MPI_COMM_WORLD, class};
 use crate::lock::lock;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -42,7 +42,7 @@ fn own_self<F: Foreign>() -> F::Below {
 }
 
 fn find<F: Foreign>(session: F::Below) -> Option<Session> {
-    let index = F::own_index(Kind::Session, session)?;
+    let index = F::emulated_index(Kind::Session, session)?;
     sessions().get(index)?.clone()
 }
 
@@ -52,12 +52,12 @@ unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c
     let code = class_below::<F>(class);
     // SAFETY: the backend is initialized, since a handler exists; the communicator is created and freed here.
     unsafe {
-        if (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm) == 0 {
-            (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+        if (backend::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm) == 0 {
+            (backend::MPI_Comm_set_errhandler::<F>())(comm, handler);
             with_subject(subject, || {
-                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+                (backend::MPI_Comm_call_errhandler::<F>())(comm, code)
             });
-            (below::MPI_Comm_free::<F>())(&raw mut comm);
+            (backend::MPI_Comm_free::<F>())(&raw mut comm);
         }
     }
     code
@@ -72,7 +72,7 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
             let comm = F::of_request_number(known.comm);
             let subject = F::handle_out(Kind::Session, session);
             with_subject(subject, || {
-                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+                (backend::MPI_Comm_call_errhandler::<F>())(comm, code)
             });
         },
         // SAFETY: the backend is initialized (checked by `is_held`).
@@ -96,14 +96,14 @@ unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int
 unsafe fn info_of<F: Foreign>(key: &CStr, value: &CStr, info: *mut F::Below) -> c_int {
     // SAFETY: `info` is an output argument of the program, which must be valid.
     unsafe {
-        match (below::MPI_Info_create::<F>())(info) {
-            0 => (below::MPI_Info_set::<F>())(*info, key.as_ptr(), value.as_ptr()),
+        match (backend::MPI_Info_create::<F>())(info) {
+            0 => (backend::MPI_Info_set::<F>())(*info, key.as_ptr(), value.as_ptr()),
             code => code,
         }
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     info: F::Below,
     handler: F::Below,
     session: *mut F::Below,
@@ -114,11 +114,11 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
             return class_below::<F>(class::OTHER);
         }
         let mut comm = F::null(Kind::Comm);
-        let code = (below::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm);
+        let code = (backend::MPI_Comm_dup::<F>())(own_self::<F>(), &raw mut comm);
         if code != 0 {
             return code;
         }
-        (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+        (backend::MPI_Comm_set_errhandler::<F>())(comm, handler);
         let level = entry::<F>(info, c"thread_level");
         let made = Session {
             comm: F::request_number(comm),
@@ -126,20 +126,20 @@ pub unsafe extern "C" fn MPI_Session_init<F: Foreign>(
         };
         let mut sessions = sessions();
         sessions.push(Some(made));
-        session.write(F::own(Kind::Session, sessions.len() - 1));
+        session.write(F::emulated(Kind::Session, sessions.len() - 1));
     }
     0
 }
 
-pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
+pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
         };
         let mut comm = F::of_request_number(known.comm);
-        (below::MPI_Comm_free::<F>())(&raw mut comm);
-        let index = F::own_index(Kind::Session, *session);
+        (backend::MPI_Comm_free::<F>())(&raw mut comm);
+        let index = F::emulated_index(Kind::Session, *session);
         if let Some(place) = index.and_then(|i| sessions().get_mut(i).map(std::mem::take)) {
             drop(place);
         }
@@ -148,7 +148,7 @@ pub unsafe extern "C" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below
     0
 }
 
-pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
@@ -160,7 +160,7 @@ pub unsafe extern "C" fn MPI_Session_get_info<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     session: F::Below,
     _info: F::Below,
     count: *mut c_int,
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn MPI_Session_get_num_psets<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_nth_pset<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     session: F::Below,
     _info: F::Below,
     n: c_int,
@@ -213,7 +213,7 @@ unsafe fn members<F: Foreign>(name: *const c_char) -> Option<F::Below> {
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     session: F::Below,
     name: *const c_char,
     info: *mut F::Below,
@@ -225,14 +225,14 @@ pub unsafe extern "C" fn MPI_Session_get_pset_info<F: Foreign>(
                 return fail::<F>(session, class::ARG);
             };
             let mut size = 0;
-            (below::MPI_Comm_size::<F>())(comm, &raw mut size);
+            (backend::MPI_Comm_size::<F>())(comm, &raw mut size);
             let size = CString::new(size.to_string()).unwrap_or_default();
             info_of::<F>(c"mpi_size", &size, info)
         })
     }
 }
 
-pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     session: F::Below,
     name: *const c_char,
     group: *mut F::Below,
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
-            Some(comm) => (below::MPI_Comm_group::<F>())(comm, group),
+            Some(comm) => (backend::MPI_Comm_group::<F>())(comm, group),
             None => fail::<F>(session, class::ARG),
         })
     }
@@ -250,9 +250,9 @@ pub unsafe extern "C" fn MPI_Group_from_session_pset<F: Foreign>(
 unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
     // SAFETY: the communicator has just been created, and info and handler are the program's arguments.
     unsafe {
-        (below::MPI_Comm_set_errhandler::<F>())(comm, handler);
+        (backend::MPI_Comm_set_errhandler::<F>())(comm, handler);
         if info != F::null(Kind::Info) {
-            (below::MPI_Comm_set_info::<F>())(comm, info);
+            (backend::MPI_Comm_set_info::<F>())(comm, info);
         }
     }
     made_of_groups::<F>(comm);
@@ -269,7 +269,7 @@ fn tag_of(string: *const c_char) -> c_int {
     (hash % 32749) as c_int
 }
 
-pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     group: F::Below,
     string: *const c_char,
     info: F::Below,
@@ -282,7 +282,8 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
         if group == F::null(Kind::Group) {
             return tell::<F>(handler, Kind::Comm.null(), class::GROUP);
         }
-        let code = (below::MPI_Comm_create_group::<F>())(world::<F>(), group, tag_of(string), comm);
+        let code =
+            (backend::MPI_Comm_create_group::<F>())(world::<F>(), group, tag_of(string), comm);
         if code == 0 {
             made::<F>(*comm, info, handler);
         }
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn MPI_Comm_create_from_group<F: Foreign>(
     }
 }
 
-pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     local: F::Below,
     local_leader: c_int,
     remote: F::Below,
@@ -308,21 +309,21 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
             return tell::<F>(handler, Kind::Comm.null(), class::GROUP);
         }
         let (mut of_world, mut there) = (null, 0);
-        (below::MPI_Comm_group::<F>())(world::<F>(), &raw mut of_world);
-        (below::MPI_Group_translate_ranks::<F>())(
+        (backend::MPI_Comm_group::<F>())(world::<F>(), &raw mut of_world);
+        (backend::MPI_Group_translate_ranks::<F>())(
             remote,
             1,
             &raw const remote_leader,
             of_world,
             &raw mut there,
         );
-        (below::MPI_Group_free::<F>())(&raw mut of_world);
+        (backend::MPI_Group_free::<F>())(&raw mut of_world);
         let tag = tag_of(string);
         let mut here = F::null(Kind::Comm);
         let mut code =
-            (below::MPI_Comm_create_group::<F>())(world::<F>(), local, tag, &raw mut here);
+            (backend::MPI_Comm_create_group::<F>())(world::<F>(), local, tag, &raw mut here);
         if code == 0 {
-            code = (below::MPI_Intercomm_create::<F>())(
+            code = (backend::MPI_Intercomm_create::<F>())(
                 here,
                 local_leader,
                 world::<F>(),
@@ -330,7 +331,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
                 tag,
                 comm,
             );
-            (below::MPI_Comm_free::<F>())(&raw mut here);
+            (backend::MPI_Comm_free::<F>())(&raw mut here);
         }
         if code == 0 {
             made::<F>(*comm, info, handler);
@@ -340,7 +341,7 @@ pub unsafe extern "C" fn MPI_Intercomm_create_from_groups<F: Foreign>(
 }
 
 /// Session error handlers are those of the communicators that represent sessions.
-pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
@@ -349,35 +350,35 @@ pub unsafe extern "C" fn MPI_Session_create_errhandler<F: Foreign>(
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
         }
-        (below::MPI_Comm_create_errhandler::<F>())(function, handler)
+        (backend::MPI_Comm_create_errhandler::<F>())(function, handler)
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_set_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
-            (below::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
+            (backend::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
         })
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_get_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
     // SAFETY: the program's arguments, which must be valid by the standard.
     unsafe {
         with::<F>(session, |known| {
-            (below::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
+            (backend::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
         })
     }
 }
 
-pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
+pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
@@ -387,7 +388,7 @@ pub unsafe extern "C" fn MPI_Session_call_errhandler<F: Foreign>(
             let comm = F::of_request_number(known.comm);
             let subject = F::handle_out(Kind::Session, session);
             with_subject(subject, || {
-                (below::MPI_Comm_call_errhandler::<F>())(comm, code)
+                (backend::MPI_Comm_call_errhandler::<F>())(comm, code)
             })
         })
     }

@@ -24,7 +24,7 @@ use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::comm::CommObject;
 use crate::object::hints::STRICT_ORDER;
-use crate::object::request::{persistent_in, running};
+use crate::registry::request::{persistent_in, running};
 use crate::state;
 use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};

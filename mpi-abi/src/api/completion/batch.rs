@@ -7,8 +7,9 @@ use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
 use crate::api::args::{length, out, slice_mut};
 use crate::error::{Failure, Outcome};
-use crate::object::request::{
-    self, RequestState, c_status, finish_simple, finish_simple_ones, is_settled, look,
+use crate::object::request::RequestState;
+use crate::registry::request::{
+    self, c_status, finish_simple, finish_simple_ones, is_settled, look,
 };
 use crate::state;
 use std::ffi::c_int;

@@ -22,7 +22,7 @@ use super::args::{out, recv_buf, send_buf};
 use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{c_status, running_for, running_on};
+use crate::registry::request::{c_status, running_for, running_on};
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::io::{Begun, File, Place};

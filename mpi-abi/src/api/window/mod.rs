@@ -21,7 +21,7 @@ pub mod transfer;
 use super::args::out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
-use crate::object::request::{DONE, running_for};
+use crate::registry::request::{DONE, running_for};
 use crate::state;
 use mpi_core::datatype::Datatype;
 use mpi_core::osc::TargetArgs;

@@ -22,7 +22,7 @@ pub struct General {
 }
 
 impl General {
-    pub(super) fn query(&self) -> (MPI_Status, Option<Failure>) {
+    pub(crate) fn query(&self) -> (MPI_Status, Option<Failure>) {
         let mut status = EMPTY;
         let (query, extra, place) = (self.query, self.extra_state, &raw mut status);
         // SAFETY: the program passed this function to MPI_Grequest_start as the query function; the status is a local.
@@ -31,14 +31,14 @@ impl General {
         (status, failure)
     }
 
-    pub(super) fn free(&self) -> Option<Failure> {
+    pub(crate) fn free(&self) -> Option<Failure> {
         let (free, extra) = (self.free, self.extra_state);
         // SAFETY: the program passed this function to MPI_Grequest_start as the free function.
         let code = guarded(MPI_SUCCESS, move || unsafe { free(extra) });
         (code != MPI_SUCCESS).then(|| refused("free", code))
     }
 
-    pub(super) fn cancel(&self) -> Result<(), Failure> {
+    pub(crate) fn cancel(&self) -> Result<(), Failure> {
         let (cancel, extra, complete) = (self.cancel, self.extra_state, self.complete.get().into());
         // SAFETY: the program passed this function to MPI_Grequest_start as the cancel function.
         match guarded(MPI_SUCCESS, move || unsafe { cancel(extra, complete) }) {

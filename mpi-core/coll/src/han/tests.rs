@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::suite::barrier::{self, Form};
-use crate::suite::case::{Case, Random};
+use crate::suite::case::Case;
 use crate::suite::tests::exercise;
 use crate::testing::Job;
+use mpi_base::random::SplitMix64;
 
 fn job(ranks: u32, nodes: u32) -> Job {
     let mut job = Job::of(ranks);
@@ -89,8 +90,8 @@ fn barriers_in_flight_end_in_the_order_in_which_they_began() {
 fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     job(7, 3).run(|engine| {
         let world = engine.world().expect("a world");
-        let mut shared = Random(21);
-        let mut own = Random(u64::from(world.rank()));
+        let mut shared = SplitMix64(21);
+        let mut own = SplitMix64(u64::from(world.rank()));
         for _ in 0..6 {
             let mut under_way = Vec::new();
             for _ in 0..10 {

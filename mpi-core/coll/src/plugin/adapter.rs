@@ -10,8 +10,8 @@
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
-use super::host::{HOST, PluginCall};
-use super::seat::{Seat, Values, values};
+use super::host::Services as _;
+use super::seat::{HOST, PluginCall, Seat, Values, values};
 use super::table::Plugin;
 use crate::Error;
 use crate::comm::Comm;
@@ -207,7 +207,7 @@ impl Inner {
         let mut ticket = 0;
         let mut code = self.begin(&mut ticket, why);
         if matches!(code, DONE | PENDING) {
-            let waited = self.seat.wait(None, || {
+            let waited = self.seat.wait(None, &mut || {
                 code = self.test(ticket, why);
                 code != PENDING
             });

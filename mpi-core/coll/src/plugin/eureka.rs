@@ -3,6 +3,7 @@
 
 use super::abi::{DONE, NEXT, PENDING, Why};
 use super::adapter::Inner;
+use super::host::Services as _;
 use crate::{CollError, Error, EurekaLine};
 use std::ffi::c_int;
 

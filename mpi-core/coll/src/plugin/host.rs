@@ -1,66 +1,108 @@
-//! The host table: the services of the library for plugins, as C functions over a [`Seat`].
+//! The host table: services for plugins as C functions, over a value that provides them.
 //!
-//! Each function converts its C arguments, calls the seat, and converts the result.
+//! Each function converts its C arguments, calls [`Services`], and converts the result.
 //! A panic does not cross the ABI: the service fails with an error text.
+//!
+//! Two hosts have such a table: the library itself, whose services are a seat's, and `coll-hwbarr-foreign`, which provides them in
+//! processes of other MPI libraries.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
-use super::seat::Seat;
-use crate::{Invocation, select::Table};
+use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// The type behind `portcullis_call`.
-pub(super) struct PluginCall {
-    pub cx: Invocation,
-    pub call: crate::Call,
+/// The services of one communicator for the module of a plugin: what stands behind the opaque `portcullis_comm`.
+///
+/// The texts of `plugin.h` describe each service. Errors are sentences for the user.
+pub trait Services {
+    /// The host's name.
+    const LIBRARY: &'static CStr;
+
+    fn rank(&self) -> u32;
+    fn size(&self) -> u32;
+    fn name(&self) -> &CStr;
+    fn is_world(&self) -> bool;
+    /// The members on this node, ascending.
+    fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32>;
+    /// The members that this process knows to be dead.
+    fn failed_ranks(&self) -> Vec<u32>;
+
+    fn send(&self, dest: u32, data: &[u8]) -> Result<(), String>;
+    fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String>;
+    fn fence(&self) -> Result<(), String>;
+    /// Starts a message; returns its number.
+    fn start_send(&self, dest: u32, data: &[u8]) -> Result<u64, String>;
+    fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String>;
+    /// Returns true if a message is complete; it then copies a received message to `data`.
+    fn test_message(&self, message: u64, data: &mut [u8]) -> Result<bool, String>;
+
+    /// Makes progress; returns true if there was any.
+    fn progress(&self) -> bool;
+    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
+    fn wait(
+        &self,
+        limit: Option<Duration>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, String>;
+    /// Wakes a member of this node that sleeps.
+    fn ring(&self, rank: u32);
+    fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String>;
+
+    fn param(&self, name: &CStr) -> Option<&CStr>;
+    fn log(&self, level: c_int, line: &CStr);
+    /// The pointer that the component's modules in this process share.
+    fn component_data(&self) -> &Cell<*mut c_void>;
+    /// The numbers of barriers that have been entered and released on a wire.
+    fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
+
+    /// Performs a collective call by the next component.
+    ///
+    /// # Safety
+    /// `call` is the pointer that the host passed to the function of the plugin that is running.
+    unsafe fn call_next(call: *mut Call) -> Result<(), String>;
 }
 
-/// The host table.
-pub(super) static HOST: Host = Host {
-    size: size_of::<Host>(),
-    abi_version: abi::ABI_VERSION,
-    reserved: 0,
-    library: LIBRARY.as_ptr(),
-    comm_rank: Some(comm_rank),
-    comm_size: Some(comm_size),
-    comm_name: Some(comm_name),
-    comm_is_world: Some(comm_is_world),
-    comm_node_ranks: Some(comm_node_ranks),
-    send: Some(send),
-    recv: Some(recv),
-    fence: Some(fence),
-    start_send: Some(start_send),
-    start_recv: Some(start_recv),
-    test_message: Some(test_message),
-    progress: Some(progress),
-    wait: Some(wait),
-    ring: Some(ring),
-    shared_memory: Some(shared_memory),
-    param: Some(param),
-    log: Some(log),
-    now_ns: Some(now_ns),
-    call_next: Some(call_next),
-    component_data: Some(component_data),
-    barrier_wire: Some(barrier_wire),
-    failed_ranks: Some(failed_ranks),
-};
+/// Returns the host table over a provider of services; the pointer to a communicator is the address of a `S`.
+pub const fn table<S: Services>() -> Host {
+    Host {
+        size: size_of::<Host>(),
+        abi_version: abi::ABI_VERSION,
+        reserved: 0,
+        library: S::LIBRARY.as_ptr(),
+        comm_rank: Some(comm_rank::<S>),
+        comm_size: Some(comm_size::<S>),
+        comm_name: Some(comm_name::<S>),
+        comm_is_world: Some(comm_is_world::<S>),
+        comm_node_ranks: Some(comm_node_ranks::<S>),
+        send: Some(send::<S>),
+        recv: Some(recv::<S>),
+        fence: Some(fence::<S>),
+        start_send: Some(start_send::<S>),
+        start_recv: Some(start_recv::<S>),
+        test_message: Some(test_message::<S>),
+        progress: Some(progress::<S>),
+        wait: Some(wait::<S>),
+        ring: Some(ring::<S>),
+        shared_memory: Some(shared_memory::<S>),
+        param: Some(param::<S>),
+        log: Some(log::<S>),
+        now_ns: Some(now_ns),
+        call_next: Some(call_next::<S>),
+        component_data: Some(component_data::<S>),
+        barrier_wire: Some(barrier_wire::<S>),
+        failed_ranks: Some(failed_ranks::<S>),
+    }
+}
 
-const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
-    concat!("Portcullis ", env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
-) {
-    Ok(text) => text,
-    Err(_) => c"Portcullis",
-};
-
-/// The seat behind the pointer that a plugin passes.
+/// The provider behind the pointer that a plugin passes.
 ///
 /// # Safety
 /// `comm` is the pointer that the host passed to `query`, and its module has not been freed: the rule of `plugin.h`.
-unsafe fn seat<'a>(comm: *mut Comm) -> &'a Seat {
-    // SAFETY: the host made the pointer from a `Seat` that lives until after the module's `free`, and the caller keeps the rule above.
-    unsafe { &*comm.cast::<Seat>() }
+unsafe fn services<'a, S: Services>(comm: *mut Comm) -> &'a S {
+    // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller keeps the rule above.
+    unsafe { &*comm.cast::<S>() }
 }
 
 /// Runs a service that can fail; returns its code, or writes the reason to `why` and returns `FAILED`.
@@ -97,34 +139,48 @@ fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(service)).unwrap_or(nothing)
 }
 
-unsafe extern "C" fn comm_rank(comm: *mut Comm) -> u32 {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    unsafe { seat(comm) }.rank
+unsafe extern "C" fn comm_rank<S: Services>(comm: *mut Comm) -> u32 {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    unsafe { services::<S>(comm) }.rank()
 }
 
-unsafe extern "C" fn comm_size(comm: *mut Comm) -> u32 {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    unsafe { seat(comm) }.size
+unsafe extern "C" fn comm_size<S: Services>(comm: *mut Comm) -> u32 {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    unsafe { services::<S>(comm) }.size()
 }
 
-unsafe extern "C" fn comm_name(comm: *mut Comm) -> *const c_char {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    unsafe { seat(comm) }.name().as_ptr()
+unsafe extern "C" fn comm_name<S: Services>(comm: *mut Comm) -> *const c_char {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    unsafe { services::<S>(comm) }.name().as_ptr()
 }
 
-unsafe extern "C" fn comm_is_world(comm: *mut Comm) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    unsafe { seat(comm) }.is_world.into()
+unsafe extern "C" fn comm_is_world<S: Services>(comm: *mut Comm) -> c_int {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    unsafe { services::<S>(comm) }.is_world().into()
 }
 
-unsafe extern "C" fn comm_node_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
-    // SAFETY: the plugin keeps the contract of `seat`, and `ranks` is null or writable for `capacity` ranks, see `plugin.h`.
-    unsafe { list(seat(comm).node_ranks(), ranks, capacity) }
+unsafe extern "C" fn comm_node_ranks<S: Services>(
+    comm: *mut Comm,
+    ranks: *mut u32,
+    capacity: u32,
+) -> u32 {
+    // SAFETY: the plugin keeps the contract of `services`, and `ranks` is null or writable for `capacity` ranks, see `plugin.h`.
+    unsafe { list(services::<S>(comm).node_ranks(), ranks, capacity) }
 }
 
-unsafe extern "C" fn failed_ranks(comm: *mut Comm, ranks: *mut u32, capacity: u32) -> u32 {
-    // SAFETY: the plugin keeps the contract of `seat`, and `ranks` is null or writable for `capacity` ranks, see `plugin.h`.
-    unsafe { list(seat(comm).failed_ranks().into_iter(), ranks, capacity) }
+unsafe extern "C" fn failed_ranks<S: Services>(
+    comm: *mut Comm,
+    ranks: *mut u32,
+    capacity: u32,
+) -> u32 {
+    // SAFETY: the plugin keeps the contract of `services`, and `ranks` is null or writable for `capacity` ranks, see `plugin.h`.
+    unsafe {
+        list(
+            services::<S>(comm).failed_ranks().into_iter(),
+            ranks,
+            capacity,
+        )
+    }
 }
 
 /// Writes at most `capacity` ranks into a plugin's array; returns the number of ranks.
@@ -142,38 +198,38 @@ unsafe fn list(ranks: impl ExactSizeIterator<Item = u32>, to: *mut u32, capacity
     count
 }
 
-unsafe extern "C" fn send(
+unsafe extern "C" fn send<S: Services>(
     comm: *mut Comm,
     dest: u32,
     data: *const c_void,
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`, and `data` is readable for `bytes`.
-    let (seat, data) = unsafe { (seat(comm), bytes_at(data, bytes)) };
+    // SAFETY: the plugin keeps the contract of `services`, and `data` is readable for `bytes`.
+    let (services, data) = unsafe { (services::<S>(comm), bytes_at(data, bytes)) };
     // SAFETY: the plugin passes `why`, null or writable.
-    unsafe { answer(why, || seat.send(dest, data).map(|()| DONE)) }
+    unsafe { answer(why, || services.send(dest, data).map(|()| DONE)) }
 }
 
-unsafe extern "C" fn recv(
+unsafe extern "C" fn recv<S: Services>(
     comm: *mut Comm,
     source: u32,
     data: *mut c_void,
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`; `data` is writable for `bytes` and not used by other code during the call.
-    let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
+    // SAFETY: the plugin keeps the contract of `services`; `data` is writable for `bytes` and not used by other code during the call.
+    let (services, data) = unsafe { (services::<S>(comm), bytes_at_mut(data, bytes)) };
     // SAFETY: the plugin passes `why`, null or writable.
-    unsafe { answer(why, || seat.recv(source, data).map(|()| DONE)) }
+    unsafe { answer(why, || services.recv(source, data).map(|()| DONE)) }
 }
 
-unsafe extern "C" fn fence(comm: *mut Comm, why: *mut Why) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`, and `why` is null or writable.
-    unsafe { answer(why, || seat(comm).fence().map(|()| DONE)) }
+unsafe extern "C" fn fence<S: Services>(comm: *mut Comm, why: *mut Why) -> c_int {
+    // SAFETY: the plugin keeps the contract of `services`, and `why` is null or writable.
+    unsafe { answer(why, || services::<S>(comm).fence().map(|()| DONE)) }
 }
 
-unsafe extern "C" fn start_send(
+unsafe extern "C" fn start_send<S: Services>(
     comm: *mut Comm,
     dest: u32,
     data: *const c_void,
@@ -181,23 +237,27 @@ unsafe extern "C" fn start_send(
     message: *mut u64,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`, and `data` is readable for `bytes`.
-    let (seat, data) = unsafe { (seat(comm), bytes_at(data, bytes)) };
+    // SAFETY: the plugin keeps the contract of `services`, and `data` is readable for `bytes`.
+    let (services, data) = unsafe { (services::<S>(comm), bytes_at(data, bytes)) };
     // SAFETY: the plugin passes `why` and `message`, each null or writable.
-    unsafe { answer(why, || name_message(message, seat.start_send(dest, data)?)) }
+    unsafe {
+        answer(why, || {
+            name_message(message, services.start_send(dest, data)?)
+        })
+    }
 }
 
-unsafe extern "C" fn start_recv(
+unsafe extern "C" fn start_recv<S: Services>(
     comm: *mut Comm,
     source: u32,
     bytes: usize,
     message: *mut u64,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`; `why` and `message` are null or writable.
+    // SAFETY: the plugin keeps the contract of `services`; `why` and `message` are null or writable.
     unsafe {
         answer(why, || {
-            name_message(message, seat(comm).start_recv(source, bytes)?)
+            name_message(message, services::<S>(comm).start_recv(source, bytes)?)
         })
     }
 }
@@ -213,19 +273,19 @@ unsafe fn name_message(place: *mut u64, message: u64) -> Result<c_int, String> {
     Ok(DONE)
 }
 
-unsafe extern "C" fn test_message(
+unsafe extern "C" fn test_message<S: Services>(
     comm: *mut Comm,
     message: u64,
     data: *mut c_void,
     bytes: usize,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`; `data` is writable for `bytes` and not used by other code during the call.
-    let (seat, data) = unsafe { (seat(comm), bytes_at_mut(data, bytes)) };
+    // SAFETY: the plugin keeps the contract of `services`; `data` is writable for `bytes` and not used by other code during the call.
+    let (services, data) = unsafe { (services::<S>(comm), bytes_at_mut(data, bytes)) };
     // SAFETY: the plugin passes `why`, null or writable.
     unsafe {
         answer(why, || {
-            Ok(if seat.test_message(message, data)? {
+            Ok(if services.test_message(message, data)? {
                 DONE
             } else {
                 PENDING
@@ -234,13 +294,13 @@ unsafe extern "C" fn test_message(
     }
 }
 
-unsafe extern "C" fn progress(comm: *mut Comm) -> c_int {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    let seat = unsafe { seat(comm) };
-    calm(0, || seat.progress().into())
+unsafe extern "C" fn progress<S: Services>(comm: *mut Comm) -> c_int {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    let services = unsafe { services::<S>(comm) };
+    calm(0, || services.progress().into())
 }
 
-unsafe extern "C" fn wait(
+unsafe extern "C" fn wait<S: Services>(
     comm: *mut Comm,
     ready: Option<abi::Ready>,
     argument: *mut c_void,
@@ -250,21 +310,21 @@ unsafe extern "C" fn wait(
     let wait = || {
         let ready = ready.ok_or("the service wait was called without a function to ask")?;
         let limit = (limit_ns != 0).then(|| Duration::from_nanos(limit_ns));
-        // SAFETY: the plugin keeps the contract of `seat`, and `ready` accepts `argument`: the plugin passes both.
-        let came = unsafe { seat(comm).wait(limit, || ready(argument) != 0) }?;
+        // SAFETY: the plugin keeps the contract of `services`, and `ready` accepts `argument`: the plugin passes both.
+        let came = unsafe { services::<S>(comm).wait(limit, &mut || ready(argument) != 0) }?;
         Ok(if came { DONE } else { PENDING })
     };
     // SAFETY: the plugin passes `why`, null or writable.
     unsafe { answer(why, wait) }
 }
 
-unsafe extern "C" fn ring(comm: *mut Comm, rank: u32) {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    let seat = unsafe { seat(comm) };
-    calm((), || seat.ring(rank));
+unsafe extern "C" fn ring<S: Services>(comm: *mut Comm, rank: u32) {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    let services = unsafe { services::<S>(comm) };
+    calm((), || services.ring(rank));
 }
 
-unsafe extern "C" fn shared_memory(
+unsafe extern "C" fn shared_memory<S: Services>(
     comm: *mut Comm,
     bytes: usize,
     align: usize,
@@ -275,63 +335,57 @@ unsafe extern "C" fn shared_memory(
         // SAFETY: the plugin passes `memory`, null or writable.
         let memory = unsafe { memory.as_mut() }
             .ok_or("the service shared_memory was called without a place for the address")?;
-        // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-        *memory = unsafe { seat(comm) }.shared_memory(bytes, align)?.cast();
+        // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+        *memory = unsafe { services::<S>(comm) }.shared_memory(bytes, align)?;
         Ok(DONE)
     };
     // SAFETY: the plugin passes `why`, null or writable.
     unsafe { answer(why, take) }
 }
 
-unsafe extern "C" fn param(comm: *mut Comm, name: *const c_char) -> *const c_char {
+unsafe extern "C" fn param<S: Services>(comm: *mut Comm, name: *const c_char) -> *const c_char {
     if name.is_null() {
         return std::ptr::null();
     }
-    // SAFETY: the plugin keeps the contract of `seat`; `name` is not null, and the plugin passes a NUL-terminated string.
-    let (seat, name) = unsafe { (seat(comm), CStr::from_ptr(name)) };
-    let value = name.to_str().ok().and_then(|name| seat.param(name));
-    value.map_or(std::ptr::null(), CStr::as_ptr)
+    // SAFETY: the plugin keeps the contract of `services`; `name` is not null, and the plugin passes a NUL-terminated string.
+    let (services, name) = unsafe { (services::<S>(comm), CStr::from_ptr(name)) };
+    calm(std::ptr::null(), || {
+        services.param(name).map_or(std::ptr::null(), CStr::as_ptr)
+    })
 }
 
-unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
+unsafe extern "C" fn log<S: Services>(comm: *mut Comm, level: c_int, line: *const c_char) {
     if line.is_null() {
         return;
     }
-    // SAFETY: the plugin keeps the contract of `seat`; `line` is not null, and the plugin passes a NUL-terminated string.
-    let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
-    calm((), || seat.log(level, &line.to_string_lossy()));
+    // SAFETY: the plugin keeps the contract of `services`; `line` is not null, and the plugin passes a NUL-terminated string.
+    let (services, line) = unsafe { (services::<S>(comm), CStr::from_ptr(line)) };
+    calm((), || services.log(level, line));
 }
 
 unsafe extern "C" fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    // The monotonic clock counts from boot, so neither field is negative.
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    mpi_base::clock::now_ns()
 }
 
-unsafe extern "C" fn call_next(call: *mut Call, why: *mut Why) -> c_int {
-    let next = || {
-        // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns.
-        let PluginCall { cx, call } = unsafe { &*call.cast::<PluginCall>() };
-        if !cx.engine().may_block() {
-            return Err("call_next was called from inside progress, where nothing may wait".into());
-        }
-        Table::run_next(cx, call)
-            .map(|()| DONE)
-            .map_err(|e| e.to_string())
-    };
-    // SAFETY: the plugin passes `why`, null or writable.
-    unsafe { answer(why, next) }
+unsafe extern "C" fn call_next<S: Services>(call: *mut Call, why: *mut Why) -> c_int {
+    // SAFETY: the plugin passes the `call` of its running function, and `why`, null or writable.
+    unsafe { answer(why, || S::call_next(call).map(|()| DONE)) }
 }
 
-unsafe extern "C" fn component_data(comm: *mut Comm) -> *mut *mut c_void {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    unsafe { seat(comm) }.component_data.as_ptr()
+unsafe extern "C" fn component_data<S: Services>(comm: *mut Comm) -> *mut *mut c_void {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    unsafe { services::<S>(comm) }.component_data().as_ptr()
 }
 
-unsafe extern "C" fn barrier_wire(comm: *mut Comm, wire: u32, entered: u64, released: u64) {
-    // SAFETY: the plugin keeps the contract of `seat`, see `plugin.h`.
-    let seat = unsafe { seat(comm) };
-    calm((), || seat.engine.tell_wire(wire, entered, released));
+unsafe extern "C" fn barrier_wire<S: Services>(
+    comm: *mut Comm,
+    wire: u32,
+    entered: u64,
+    released: u64,
+) {
+    // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
+    let services = unsafe { services::<S>(comm) };
+    calm((), || services.barrier_wire(wire, entered, released));
 }
 
 /// # Safety

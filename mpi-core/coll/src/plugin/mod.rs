@@ -12,7 +12,7 @@
 //! | `load` | discovery and opening of files |
 //! | `seat` | a module's connection to its communicator: the services in safe code |
 //! | `memory` | the shared memory service |
-//! | `host` | the same services as the C table that plugins get |
+//! | [`host`] | the services as a trait, and the C table over them that plugins get |
 //! | `adapter` | a table as a component of the coll framework |
 //! | [`guest`] | the plugin's side: writing a plugin in safe Rust |
 //!
@@ -26,7 +26,7 @@ pub mod abi;
 mod adapter;
 mod eureka;
 pub mod guest;
-mod host;
+pub mod host;
 mod load;
 mod memory;
 mod passed;

@@ -3,15 +3,19 @@
 //! A seat holds the communicator weakly, because the communicator owns the module and the module owns the seat.
 //! So messages end with the communicator; rank, size, name, memory and doorbells stay valid until the module is freed.
 //!
+//! Its services are those of the host table ([`Services`]).
 //! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
+#![allow(unsafe_code)]
 
-use super::abi::WARNING;
+use super::abi::{Call, Host, WARNING};
+use super::host::{Services, table};
 use super::memory::Memory;
 use super::table::Plugin;
 use crate::comm::{Comm, WeakComm};
 use crate::datatype::Scratch;
 use crate::group::Group;
 use crate::pml::Plane;
+use crate::select::Table;
 use crate::{Engine, Error};
 use crate::{Invocation, Pending, algo};
 use mpi_base::inbox::Inbox;
@@ -82,6 +86,22 @@ struct Message {
     is_received: bool,
 }
 
+/// The host table.
+pub(super) static HOST: Host = table::<Seat>();
+
+/// The type behind `portcullis_call`.
+pub(super) struct PluginCall {
+    pub cx: Invocation,
+    pub call: crate::Call,
+}
+
+const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
+    concat!("Portcullis ", env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
+) {
+    Ok(text) => text,
+    Err(_) => c"Portcullis",
+};
+
 impl Seat {
     pub fn new(
         plugin: &Rc<Plugin>,
@@ -129,112 +149,9 @@ impl Seat {
         }));
     }
 
-    pub fn name(&self) -> &CStr {
-        &self.name
-    }
-
-    pub fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32> {
-        self.node().iter().map(|(rank, _)| *rank)
-    }
-
-    /// The members that this process knows to be dead. Plugins call it while they wait, so the common case only reads a flag.
-    pub fn failed_ranks(&self) -> Vec<u32> {
-        if let Some(comm) = self.comm.upgrade()
-            && comm.usable().is_ok()
-        {
-            return Vec::new();
-        }
-        // The communicator may already be gone when its module is freed, so this asks the engine.
-        let failed = self.engine.failed_among(&self.group);
-        let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
-        ranks.collect()
-    }
-
     /// Returns `Ok` if the communicator is usable, otherwise the error for operations that wait for its members.
     pub fn usable(&self) -> Result<(), Error> {
         self.comm.upgrade().map_or(Ok(()), |comm| comm.usable())
-    }
-
-    pub fn param(&self, name: &str) -> Option<&CStr> {
-        Some(self.values.get(name)?)
-    }
-
-    pub fn log(&self, level: c_int, line: &str) {
-        if level < WARNING {
-            // Informational lines are printed only if explanations are enabled.
-            if self.engine.me() == 0 && self.engine.explains() {
-                let comm = self.name.to_string_lossy();
-                printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
-            }
-            return;
-        }
-        printable::eprintln!(
-            "[rank {} of {}] coll {}: warning: {line}",
-            self.rank,
-            self.name.to_string_lossy(),
-            self.plugin.name
-        );
-    }
-
-    pub fn ring(&self, rank: u32) {
-        let node = self.node();
-        if let Ok(at) = node.binary_search_by_key(&rank, |(rank, _)| *rank) {
-            node[at].1.bell().ring();
-        }
-    }
-
-    pub fn progress(&self) -> bool {
-        self.engine.progress()
-    }
-
-    pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
-        let cx = self.waiting(dest)?;
-        let scratch = room(data.len())?;
-        scratch.all().unpack_at(0, data);
-        self.engine
-            .block_on(cx.send(&scratch.all().as_send(), dest))
-            .map_err(|e| e.to_string())
-    }
-
-    pub fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
-        let cx = self.waiting(source)?;
-        let scratch = room(data.len())?;
-        self.engine
-            .block_on(cx.recv(&scratch.all(), source))
-            .map_err(|e| e.to_string())?;
-        scratch.all().as_send().pack_at(0, data);
-        Ok(())
-    }
-
-    pub fn fence(&self) -> Result<(), String> {
-        self.may_block()?;
-        let cx = self.conversation(self.rank, |tags| tags.fences)?;
-        self.engine
-            .block_on(algo::barrier_dissemination::barrier(&cx))
-            .map_err(|e| e.to_string())
-    }
-
-    pub fn start_send(&self, dest: u32, bytes: &[u8]) -> Result<u64, String> {
-        let cx = self.conversation(dest, |tags| tags.tested)?;
-        let data = room(bytes.len())?;
-        data.all().unpack_at(0, bytes);
-        let pending = cx.isend(&data.all().as_send(), dest);
-        Ok(self.keep(Message {
-            pending,
-            data,
-            is_received: false,
-        }))
-    }
-
-    pub fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String> {
-        let cx = self.conversation(source, |tags| tags.tested)?;
-        let data = room(bytes)?;
-        let pending = cx.irecv(&data.all(), source);
-        Ok(self.keep(Message {
-            pending,
-            data,
-            is_received: true,
-        }))
     }
 
     fn keep(&self, message: Message) -> u64 {
@@ -244,51 +161,10 @@ impl Seat {
         number
     }
 
-    /// Returns true if a message is complete; it then copies a received message to `bytes` and forgets the number.
-    pub fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
-        let mut messages = self.messages.borrow_mut();
-        let message = messages
-            .get_mut(&number)
-            .ok_or_else(|| format!("there is no message with the number {number}"))?;
-        let Poll::Ready(outcome) =
-            Pin::new(&mut message.pending).poll(&mut Context::from_waker(Waker::noop()))
-        else {
-            return Ok(false);
-        };
-        if message.is_received {
-            message.data.all().as_send().pack_at(0, bytes);
-        }
-        messages.remove(&number);
-        outcome.map(|()| true).map_err(|e| e.to_string())
-    }
-
     /// Returns true if a tested message is complete.
     pub fn has_news(&self) -> bool {
         let messages = self.messages.try_borrow();
         messages.is_ok_and(|all| all.values().any(|message| message.pending.is_through()))
-    }
-
-    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
-    pub fn wait(
-        &self,
-        limit: Option<Duration>,
-        mut ready: impl FnMut() -> bool,
-    ) -> Result<bool, String> {
-        self.may_block()?;
-        if ready() {
-            return Ok(true);
-        }
-        let until = limit.map(|limit| Instant::now() + limit);
-        let mut waiter = self.engine.waiter();
-        loop {
-            if self.engine.turn(&mut waiter, &mut ready) {
-                return Ok(true);
-            }
-            self.usable().map_err(|error| error.to_string())?;
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(ready());
-            }
-        }
     }
 
     /// The conversation of blocking messages.
@@ -322,6 +198,188 @@ impl Seat {
         } else {
             Err("a blocking service was called from inside progress, where nothing may wait".into())
         }
+    }
+}
+
+impl Services for Seat {
+    const LIBRARY: &'static CStr = LIBRARY;
+
+    fn rank(&self) -> u32 {
+        self.rank
+    }
+
+    fn size(&self) -> u32 {
+        self.size
+    }
+
+    fn name(&self) -> &CStr {
+        &self.name
+    }
+
+    fn is_world(&self) -> bool {
+        self.is_world
+    }
+
+    fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.node().iter().map(|(rank, _)| *rank)
+    }
+
+    /// The members that this process knows to be dead. Plugins call it while they wait, so the common case only reads a flag.
+    fn failed_ranks(&self) -> Vec<u32> {
+        if let Some(comm) = self.comm.upgrade()
+            && comm.usable().is_ok()
+        {
+            return Vec::new();
+        }
+        // The communicator may already be gone when its module is freed, so this asks the engine.
+        let failed = self.engine.failed_among(&self.group);
+        let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
+        ranks.collect()
+    }
+
+    fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
+        let cx = self.waiting(dest)?;
+        let scratch = room(data.len())?;
+        scratch.all().unpack_at(0, data);
+        self.engine
+            .block_on(cx.send(&scratch.all().as_send(), dest))
+            .map_err(|e| e.to_string())
+    }
+
+    fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
+        let cx = self.waiting(source)?;
+        let scratch = room(data.len())?;
+        self.engine
+            .block_on(cx.recv(&scratch.all(), source))
+            .map_err(|e| e.to_string())?;
+        scratch.all().as_send().pack_at(0, data);
+        Ok(())
+    }
+
+    fn fence(&self) -> Result<(), String> {
+        self.may_block()?;
+        let cx = self.conversation(self.rank, |tags| tags.fences)?;
+        self.engine
+            .block_on(algo::barrier_dissemination::barrier(&cx))
+            .map_err(|e| e.to_string())
+    }
+
+    fn start_send(&self, dest: u32, bytes: &[u8]) -> Result<u64, String> {
+        let cx = self.conversation(dest, |tags| tags.tested)?;
+        let data = room(bytes.len())?;
+        data.all().unpack_at(0, bytes);
+        let pending = cx.isend(&data.all().as_send(), dest);
+        Ok(self.keep(Message {
+            pending,
+            data,
+            is_received: false,
+        }))
+    }
+
+    fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String> {
+        let cx = self.conversation(source, |tags| tags.tested)?;
+        let data = room(bytes)?;
+        let pending = cx.irecv(&data.all(), source);
+        Ok(self.keep(Message {
+            pending,
+            data,
+            is_received: true,
+        }))
+    }
+
+    /// Returns true if a message is complete; it then copies a received message to `bytes` and forgets the number.
+    fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
+        let mut messages = self.messages.borrow_mut();
+        let message = messages
+            .get_mut(&number)
+            .ok_or_else(|| format!("there is no message with the number {number}"))?;
+        let Poll::Ready(outcome) =
+            Pin::new(&mut message.pending).poll(&mut Context::from_waker(Waker::noop()))
+        else {
+            return Ok(false);
+        };
+        if message.is_received {
+            message.data.all().as_send().pack_at(0, bytes);
+        }
+        messages.remove(&number);
+        outcome.map(|()| true).map_err(|e| e.to_string())
+    }
+
+    fn progress(&self) -> bool {
+        self.engine.progress()
+    }
+
+    /// Waits until `ready` or until `limit` has passed; returns true if `ready`.
+    fn wait(
+        &self,
+        limit: Option<Duration>,
+        ready: &mut dyn FnMut() -> bool,
+    ) -> Result<bool, String> {
+        self.may_block()?;
+        if ready() {
+            return Ok(true);
+        }
+        let until = limit.map(|limit| Instant::now() + limit);
+        let mut waiter = self.engine.waiter();
+        loop {
+            if self.engine.turn(&mut waiter, &mut *ready) {
+                return Ok(true);
+            }
+            self.usable().map_err(|error| error.to_string())?;
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(ready());
+            }
+        }
+    }
+
+    fn ring(&self, rank: u32) {
+        let node = self.node();
+        if let Ok(at) = node.binary_search_by_key(&rank, |(rank, _)| *rank) {
+            node[at].1.bell().ring();
+        }
+    }
+
+    fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
+        self.allocate_shared(bytes, align).map(<*mut u8>::cast)
+    }
+
+    fn param(&self, name: &CStr) -> Option<&CStr> {
+        Some(self.values.get(name.to_str().ok()?)?)
+    }
+
+    fn log(&self, level: c_int, line: &CStr) {
+        let line = line.to_string_lossy();
+        if level < WARNING {
+            // Informational lines are printed only if explanations are enabled.
+            if self.engine.me() == 0 && self.engine.explains() {
+                let comm = self.name.to_string_lossy();
+                printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
+            }
+            return;
+        }
+        printable::eprintln!(
+            "[rank {} of {}] coll {}: warning: {line}",
+            self.rank,
+            self.name.to_string_lossy(),
+            self.plugin.name
+        );
+    }
+
+    fn component_data(&self) -> &Cell<*mut c_void> {
+        &self.component_data
+    }
+
+    fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
+        self.engine.tell_wire(wire, entered, released);
+    }
+
+    unsafe fn call_next(call: *mut Call) -> Result<(), String> {
+        // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns, and `call` is that pointer.
+        let PluginCall { cx, call } = unsafe { &*call.cast::<PluginCall>() };
+        if !cx.engine().may_block() {
+            return Err("call_next was called from inside progress, where nothing may wait".into());
+        }
+        Table::run_next(cx, call).map_err(|e| e.to_string())
     }
 }
 

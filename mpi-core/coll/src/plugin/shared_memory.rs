@@ -1,5 +1,6 @@
 //! Allocation of shared memory by the members of a communicator on one node.
 
+use super::host::Services as _;
 use super::memory::HEAD;
 use super::seat::Seat;
 use crate::comm::U64Buf;
@@ -9,7 +10,7 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 
 impl Seat {
     /// Allocates zeroed memory shared by this node's members; all of them must call.
-    pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
+    pub(super) fn allocate_shared(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
         if !align.is_power_of_two() || align > PAGE {
             return Err(format!("shared memory cannot be aligned to {align} bytes"));
         }

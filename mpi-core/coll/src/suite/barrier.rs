@@ -9,6 +9,7 @@ use crate::pml::Mode;
 use crate::pml::Sent;
 use crate::testing::Job;
 use crate::{Call, CallId, Table};
+use mpi_base::random::SplitMix64;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -47,11 +48,9 @@ fn world_of(engine: &Engine, name: &str) -> Comm {
     world
 }
 
-/// A cheap pseudorandom sequence that differs between ranks and rounds and is the same in every run.
+/// A number that differs between ranks and rounds and is the same in every run.
 fn scatter(rank: u32, round: u32) -> u64 {
-    let mut x = (u64::from(rank) << 32 | u64::from(round)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x ^= x >> 29;
-    x.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 32
+    SplitMix64(u64::from(rank) << 32 | u64::from(round)).next_u64()
 }
 
 /// Delays a rank's arrival a little, and sometimes a lot.

@@ -1,4 +1,4 @@
-//! Random collective calls and their expected results, computed by each rank on its own.
+//! SplitMix64 collective calls and their expected results, computed by each rank on its own.
 //!
 //! Every rank's input follows from the case's seed, so a rank knows all inputs and computes its own output from the definition of the call.
 //! Data are 64-bit words; an element of the datatype has one of them, or two with holes around them and a negative lower bound.
@@ -10,25 +10,8 @@ use crate::algo::Buffer;
 use crate::datatype::{Datatype, Named, RecvBuf, Scratch, SendBuf};
 use crate::op::{Op, Predefined};
 use crate::{Call, CallId};
+use mpi_base::random::SplitMix64;
 use std::rc::Rc;
-
-/// A cheap generator (splitmix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014), the same on every rank.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-}
 
 /// An operator on words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +98,7 @@ impl Part {
 }
 
 impl Case {
-    pub fn random(call: CallId, size: u32, random: &mut Random) -> Case {
+    pub fn random(call: CallId, size: u32, random: &mut SplitMix64) -> Case {
         // Most are short, some empty, some beyond a transport's eager limit, and some longer than a pipeline segment.
         let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
         let ragged = random.below(2) == 0;
@@ -132,7 +115,7 @@ impl Case {
             ragged,
             combine,
             in_place: random.below(3) == 0,
-            seed: random.next(),
+            seed: random.next_u64(),
         }
     }
 
@@ -162,9 +145,9 @@ impl Case {
 
     /// The initial data of `rank` for block `block`.
     fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
-        let mut random = Random(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
+        let mut random = SplitMix64(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
         (0..count as usize * self.words_per_element())
-            .map(|_| random.next())
+            .map(|_| random.next_u64())
             .collect()
     }
 

@@ -1,7 +1,7 @@
 //! Tests of every algorithm and every component against the definition of each call.
 
 use super::barrier::{self, Form};
-use super::case::{Case, Part, Random};
+use super::case::{Case, Part};
 use crate::algo::Algorithm;
 use crate::comm::{Comm, SplitKey};
 use crate::engine::Engine;
@@ -9,6 +9,7 @@ use crate::request::Req;
 use crate::testing::Job;
 use crate::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running};
 use mpi_base::param::Source;
+use mpi_base::random::SplitMix64;
 use mpi_engine::buffered::Buffer;
 use mpi_engine::persistent::{Operation, Persistent};
 use std::rc::Rc;
@@ -17,7 +18,7 @@ use std::time::Duration;
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
 /// Runs `algorithm` on random cases of `call`, blocking and as a request.
-fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) {
+fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix64) {
     const CASES: u32 = 4;
     let engine = world.engine();
     for number in 0..CASES {
@@ -53,7 +54,7 @@ fn algorithms(sizes: &[u32]) {
     for &size in sizes {
         Job::of(size).run(|engine| {
             let world = engine.world().expect("a world");
-            let mut random = Random(u64::from(size));
+            let mut random = SplitMix64(u64::from(size));
             for call in CallId::ALL {
                 for algorithm in Algorithm::serving(call) {
                     force(&world, call, algorithm, &mut random);
@@ -104,15 +105,15 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
         let comms = communicators(engine);
         let me = engine.world().expect("a world").rank();
         // Decisions shared by all ranks, and decisions of each rank.
-        let mut shared = Random(seed ^ u64::from(comms[0].size()));
-        let mut own = Random(seed ^ u64::from(me) << 32);
+        let mut shared = SplitMix64(seed ^ u64::from(comms[0].size()));
+        let mut own = SplitMix64(seed ^ u64::from(me) << 32);
         for _ in 0..LAPS {
             let mut flights: Vec<(Case, Part, Flight)> = Vec::new();
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
                 // Drawn on every rank, although the parts of the world may have different sizes.
-                let mut drawn = Random(shared.next());
+                let mut drawn = SplitMix64(shared.next_u64());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());
                 match own.below(16) {
@@ -154,7 +155,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
     for size in [1, 2, 5] {
         Job::of(size).run(|engine| {
             let world = engine.world().expect("a world");
-            let mut random = Random(7);
+            let mut random = SplitMix64(7);
             for call in CallId::ALL {
                 let case = Case::random(call, size, &mut random);
                 if case.is_in_place() {
@@ -184,7 +185,7 @@ fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
             let job = job(3, "tuned").with(&parameter, algorithm.name());
             job.run(|engine| {
                 let world = engine.world().expect("a world");
-                let mut random = Random(11);
+                let mut random = SplitMix64(11);
                 let case = Case::random(call, 3, &mut random);
                 let part = case.part(world.rank());
                 world.collective(part.call.clone()).expect("a collective");
@@ -239,12 +240,17 @@ fn one_after_another(job: &Job, seed: u64, calls: u32) {
 }
 
 /// The same; `next` chooses the following call.
-fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random) -> CallId + Sync) {
+fn in_a_row(
+    job: &Job,
+    seed: u64,
+    calls: u32,
+    next: impl Fn(CallId, &mut SplitMix64) -> CallId + Sync,
+) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
         let (me, size) = (world.rank(), world.size());
-        let mut shared = Random(seed ^ u64::from(size));
-        let mut own = Random(seed ^ u64::from(me) << 32);
+        let mut shared = SplitMix64(seed ^ u64::from(size));
+        let mut own = SplitMix64(seed ^ u64::from(me) << 32);
         let mut call = CallId::Bcast;
         for _ in 0..calls {
             call = next(call, &mut shared);
@@ -365,7 +371,7 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
                 .with("coll_shm_occupancy", occupancy)
                 .run(|engine| {
                     let world = engine.world().expect("a world");
-                    let mut random = Random(u64::from(size));
+                    let mut random = SplitMix64(u64::from(size));
                     for call in [
                         CallId::Bcast,
                         CallId::Gather,

@@ -10,6 +10,7 @@ use crate::comm::CommError;
 use crate::fault::FaultError;
 use crate::pml::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
+use mpi_base::clock::now_ns;
 use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
 use std::future::Future;
@@ -385,12 +386,6 @@ impl Engine {
             }
         }
     }
-}
-
-/// CLOCK_MONOTONIC in nanoseconds, which all processes of a node share.
-fn now_ns() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// See [`Engine::poll_always`].

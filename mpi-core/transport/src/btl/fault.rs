@@ -10,6 +10,7 @@ use super::{
     Sink, Transport,
 };
 use mpi_base::param::{Level, Param, ParamError, Params};
+use mpi_base::random::SplitMix64;
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 
@@ -113,7 +114,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
     Ok(Box::new(Faulty {
         inner,
         faults,
-        rng: FaultRng::new(seed, around.me, number),
+        random: FaultRng::new(seed, around.me, number),
         sent: Cell::new(0),
         refusing: Cell::new(false),
     }))
@@ -122,32 +123,31 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
 struct Faulty {
     inner: Transport,
     faults: Faults,
-    rng: FaultRng,
+    random: FaultRng,
     /// Bytes sent so far.
     sent: Cell<u64>,
     /// All sends are refused until the next `progress`.
     refusing: Cell<bool>,
 }
 
-/// Pseudorandom generator: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct FaultRng(Cell<u64>);
+/// The random numbers that decide on faults.
+struct FaultRng(Cell<SplitMix64>);
 
 impl FaultRng {
     fn new(seed: u32, me: ProcId, number: u32) -> FaultRng {
         let state = u64::from(seed) << 40 ^ u64::from(me) << 8 ^ u64::from(number);
-        FaultRng(Cell::new(state))
+        FaultRng(Cell::new(SplitMix64(state)))
     }
 
-    fn next(&self) -> u64 {
-        let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
-        self.0.set(state);
-        let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+    fn draw<T>(&self, number: impl FnOnce(&mut SplitMix64) -> T) -> T {
+        let mut random = self.0.replace(SplitMix64(0));
+        let drawn = number(&mut random);
+        self.0.set(random);
+        drawn
     }
 
     fn strikes(&self, probability: f64) -> bool {
-        probability > 0.0 && (self.next() >> 11) as f64 / (1u64 << 53) as f64 <= probability
+        probability > 0.0 && self.draw(SplitMix64::unit) <= probability
     }
 }
 
@@ -166,7 +166,7 @@ impl Btl for Faulty {
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
         let len = payload.len() as u64;
-        if self.refusing.get() || self.rng.strikes(self.faults.refuse) {
+        if self.refusing.get() || self.random.strikes(self.faults.refuse) {
             self.refusing.set(true);
             return Err(SendError::WouldBlock);
         }
@@ -181,7 +181,7 @@ impl Btl for Faulty {
 
     fn progress(&self, sink: &dyn Sink) -> usize {
         self.refusing.set(false);
-        if self.rng.strikes(self.faults.late) {
+        if self.random.strikes(self.faults.late) {
             return 0;
         }
         self.inner.progress(&Spoiling { outer: self, sink })
@@ -199,12 +199,12 @@ struct Spoiling<'a> {
 
 impl Sink for Spoiling<'_> {
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
-        let Faulty { rng, faults, .. } = self.outer;
-        if payload.is_empty() || !rng.strikes(faults.flip) {
+        let Faulty { random, faults, .. } = self.outer;
+        if payload.is_empty() || !random.strikes(faults.flip) {
             return self.sink.deliver(from, am, header, payload);
         }
         let mut spoilt = payload.to_vec();
-        let bit = rng.next() as usize % (8 * spoilt.len());
+        let bit = random.draw(SplitMix64::next_u64) as usize % (8 * spoilt.len());
         spoilt[bit / 8] ^= 1u8 << (bit % 8);
         self.sink.deliver(from, am, header, &spoilt);
     }

@@ -63,11 +63,8 @@ struct Traced {
 
 impl Traced {
     fn event(&self, name: &str, peer: u32, am: Am, header: Header, len: usize, result: &str) {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let (us, ns) = (
-            now.tv_sec * 1_000_000 + now.tv_nsec / 1000,
-            now.tv_nsec % 1000,
-        );
+        let now = mpi_base::clock::now_ns();
+        let (us, ns) = (now / 1000, now % 1000);
         let (me, number, [first, second]) = (self.me, self.number, header);
         let layer = self.inner.name();
         if let Ok(mut out) = self.out.try_borrow_mut() {

@@ -7,7 +7,7 @@ use super::super::term_signals;
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::uplink::FromAbove;
 use super::{Daemon, LocalRank, watch_writable};
-use crate::node;
+use mpi_base::clock::now_ns;
 use rustix::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -123,7 +123,7 @@ impl Daemon {
             }
             ToDaemon::Time(asked) => self.report(&FromDaemon::Time {
                 asked,
-                now: node::now_ns(),
+                now: now_ns(),
             }),
             ToDaemon::EventRings => self.send_event_rings(),
             ToDaemon::Finish => self.finishing = true,

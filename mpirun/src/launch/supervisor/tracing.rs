@@ -12,6 +12,7 @@ use crate::node;
 use crate::pmi::Proc;
 use crate::trace::clock::{Clock, Reading};
 use crate::trace::lane::{Lane, Trace};
+use mpi_base::clock::now_ns;
 use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -78,7 +79,7 @@ impl Supervisor<'_> {
             && *left > 0
         {
             *left -= 1;
-            self.send_host(host, &ToDaemon::Time(node::now_ns()));
+            self.send_host(host, &ToDaemon::Time(now_ns()));
         } else {
             self.tracing.unasked.remove(&host);
         }
@@ -86,7 +87,7 @@ impl Supervisor<'_> {
 
     pub(super) fn add_clock_reading(&mut self, host: u32, asked: u64, their_clock: u64) {
         if let Some(clock) = self.tracing.clocks.get_mut(&host) {
-            clock.read(Reading::between(asked, node::now_ns(), their_clock));
+            clock.read(Reading::between(asked, now_ns(), their_clock));
             self.ask_clock(host);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The expected result follows from the topology alone, not from the message order of [`Neighbours`].
 
-use super::{Case, Expected, Random};
+use super::{Case, Expected, SplitMix64};
 use crate::algo::Buffer;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::{Cart, DistGraph, Neighbours, Topology};
@@ -12,7 +12,7 @@ use std::rc::Rc;
 impl Case {
     /// The case's topology on `rank`.
     fn topology(&self, rank: u32) -> Topology {
-        let mut random = Random(self.seed ^ 0x70_7010);
+        let mut random = SplitMix64(self.seed ^ 0x70_7010);
         let size = self.size();
         if random.below(2) == 0 {
             let divisors: Vec<u32> = (1..=size).filter(|d| size.is_multiple_of(*d)).collect();

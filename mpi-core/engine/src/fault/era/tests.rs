@@ -1,19 +1,8 @@
 //! Agreement in virtual time: message orders generated from seeds, and a death at every step of every place.
 
 use super::{Era, Out, Say, Value};
+use mpi_base::random::SplitMix64;
 use std::collections::VecDeque;
-
-/// A random number generator with one word of state (xorshift).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
-}
 
 struct Place {
     era: Option<Era>,
@@ -37,7 +26,7 @@ struct Network {
     places: Vec<Place>,
     /// The channel between each pair of places, in order.
     channels: Vec<Vec<VecDeque<Say>>>,
-    chance: Chance,
+    chance: SplitMix64,
     contributed: Vec<u32>,
     /// The number of steps of each place.
     made: Vec<u32>,
@@ -65,7 +54,7 @@ impl Network {
         Network {
             places: (0..size).map(place).collect(),
             channels: vec![vec![VecDeque::new(); size]; size],
-            chance: Chance(seed | 1),
+            chance: SplitMix64(seed),
             contributed: Vec::new(),
             made: vec![0; size],
         }
@@ -177,7 +166,7 @@ impl Network {
             if events.is_empty() {
                 break;
             }
-            let which = self.chance.below(events.len());
+            let which = self.chance.below(events.len() as u64) as usize;
             self.happen(events[which]);
         }
         let decided = |place: &Place| {
@@ -275,13 +264,13 @@ fn all_that_live_decide_the_same_wherever_two_die() {
 
 #[test]
 fn all_that_live_decide_the_same_whoever_dies_when() {
-    let mut chance = Chance(0xBAD_5EED);
+    let mut chance = SplitMix64(0xBAD_5EED);
     for round in 0..20_000_u64 {
-        let size = 2 + chance.below(15);
-        let how_many = chance.below(size + 1);
+        let size = 2 + chance.below(15) as usize;
+        let how_many = chance.below(size as u64 + 1);
         let mut deaths: Vec<Death> = Vec::new();
         for _ in 0..how_many {
-            let (place, after) = (chance.below(size) as u32, chance.below(12) as u32);
+            let (place, after) = (chance.below(size as u64) as u32, chance.below(12) as u32);
             deaths.push(Death { place, after });
         }
         let told = format!("round {round}, {size} places, {deaths:?}");

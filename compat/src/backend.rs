@@ -1,0 +1,189 @@
+//! The backend, i.e. the MPI library below, opened when the program's loader starts this one: `libmpi_abi.so.1`, or another library ([`crate::foreign_below`]).
+//!
+//! Its functions are called through slots and by their `PMPI_` names, so that no function of this library is mistaken for one of
+//! the backend. Our own backend is three directories above (`lib/portcullis/compat/FAMILY` in an installation), or else found by the loader.
+#![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
+// Functions of many parameters have long types.
+#![allow(clippy::type_complexity)]
+
+use crate::family::Family;
+use crate::load_static;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+include!(concat!(env!("OUT_DIR"), "/backend.rs"));
+
+/// The backend's soname.
+const LIBRARY: &str = "libmpi_abi.so.1";
+
+/// Why the backend could not be opened.
+pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
+
+/// Creates a reduction operator for a callback with another signature. Arguments: the callback (context, input, input and output, count, datatype),
+/// the maximum number of elements per call, the context, its destructor, commutativity, and the address of the new operator.
+pub type MakeOperator = unsafe extern "C-unwind" fn(
+    unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
+    i64,
+    *mut c_void,
+    unsafe extern "C-unwind" fn(*mut c_void),
+    c_int,
+    *mut usize,
+) -> c_int;
+
+/// Creates an error handler, likewise; the first argument is the kind of object: communicator, window, file, session.
+pub type MakeHandler = unsafe extern "C-unwind" fn(
+    c_int,
+    unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
+    *mut c_void,
+    unsafe extern "C-unwind" fn(*mut c_void),
+    *mut usize,
+) -> c_int;
+
+/// Duplicates a communicator. Arguments: communicator, info, callback with the new handle, its context, and the address of the request.
+pub type Duplicate = unsafe extern "C-unwind" fn(
+    usize,
+    usize,
+    unsafe extern "C-unwind" fn(*mut c_void, usize),
+    *mut c_void,
+    *mut usize,
+) -> c_int;
+
+/// Slots of the non-standard functions that Portcullis's backend exports for this library.
+pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
+
+/// The functions in these slots.
+pub fn make_operator() -> MakeOperator {
+    // SAFETY: [`open`] stores a symbol of this type in the slot; before, the slot holds [`unavailable`], which does not return.
+    unsafe {
+        std::mem::transmute::<*mut c_void, MakeOperator>(MAKE_OPERATOR.load(Ordering::Relaxed))
+    }
+}
+
+pub fn make_handler() -> MakeHandler {
+    // SAFETY: the slot holds `portcullis_make_error_handler` of this type, or [`unavailable`], which does not return.
+    unsafe { std::mem::transmute::<*mut c_void, MakeHandler>(MAKE_HANDLER.load(Ordering::Relaxed)) }
+}
+
+pub fn duplicate() -> Duplicate {
+    // SAFETY: the slot holds `portcullis_comm_idup` of this type, or [`unavailable`], which does not return.
+    unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
+}
+
+/// The initial content of all slots: prints the reason and ends the process, as a loader does for a missing symbol.
+pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
+    let reason = REFUSED.get().map_or(
+        "a function was called before the loader started the library",
+        |reason| reason,
+    );
+    printable::eprintln!("portcullis: {reason}");
+    std::process::exit(127)
+}
+
+/// Opens the backend and fills the slots; runs once, when the loader starts the library that contains the address `inside`.
+pub fn open(inside: *const c_void) {
+    let own = file_of(inside);
+    // In an installation the backend is three directories above; in a Python environment possibly in the same directory.
+    let beside = |levels| {
+        let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
+        file.is_file().then_some(file)
+    };
+    let beside = [beside(4), beside(1)];
+    let candidates = beside.into_iter().flatten().chain([PathBuf::from(LIBRARY)]);
+    let mut said = Vec::new();
+    for candidate in candidates {
+        match open_file(&candidate, libc::RTLD_NOW | libc::RTLD_LOCAL) {
+            Ok(handle) => return fill(handle, &candidate),
+            Err(error) => said.push(error),
+        }
+    }
+    let own = own.unwrap_or_default();
+    let _ = REFUSED.set(format!(
+        "{} serves programs of another MPI with {LIBRARY}, which cannot be opened: {}",
+        own.display(),
+        said.join("; ")
+    ));
+}
+
+/// Returns the file that an address was loaded from.
+fn file_of(address: *const c_void) -> Option<PathBuf> {
+    // SAFETY: `Dl_info` is a C structure of pointers, for which all zeros is valid.
+    let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
+    // SAFETY: `dladdr` accepts any address; the result is written into a local.
+    let found = unsafe { libc::dladdr(address, &mut info) } != 0;
+    if !found || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: `dladdr` has set a C string, which lives while the file is loaded.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    let path = Path::new(OsStr::from_bytes(name.to_bytes()));
+    std::fs::canonicalize(path).ok()
+}
+
+pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String> {
+    let name = CString::new(path.as_os_str().as_bytes()).map_err(|e| e.to_string())?;
+    // SAFETY: the name is a C string; the constructors of the library run, which the program expects of its MPI library.
+    let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
+    if !handle.is_null() {
+        return Ok(handle);
+    }
+    // SAFETY: reads the error text of the call that has just failed, before any other call of the loader.
+    let text = unsafe { libc::dlerror() };
+    Err(match text.is_null() {
+        true => format!("{} was refused", path.display()),
+        // SAFETY: a non-null result of `dlerror` is a C string.
+        false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into(),
+    })
+}
+
+/// Loads a slot.
+#[inline(always)]
+fn in_slot<const ID: usize>() -> *mut c_void {
+    load_static!(SLOTS, ID)
+}
+
+/// Returns the function of a slot, which takes the backend's argument types.
+///
+/// # Safety
+/// `F` must be the type of this backend function.
+#[inline(always)]
+pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    let function = in_slot::<ID>();
+    // SAFETY: `F` is the type of the function in this slot (contract of this function), and has the size of a pointer (asserted above).
+    unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
+}
+
+fn fill(handle: *mut c_void, path: &Path) {
+    let find = |name: &CStr| {
+        // SAFETY: `handle` is from `dlopen` and never closed, and `name` is a C string.
+        unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
+    };
+    for (slot, name) in SLOTS.iter().zip(NAMES) {
+        let symbol = find(name);
+        if !symbol.is_null() {
+            slot.store(symbol, Ordering::Relaxed);
+        }
+    }
+    let ours = [
+        (&MAKE_OPERATOR, c"portcullis_make_operator"),
+        (&MAKE_HANDLER, c"portcullis_make_error_handler"),
+        (&DUPLICATE, c"portcullis_comm_idup"),
+    ];
+    for (slot, name) in ours {
+        let symbol = find(name);
+        if symbol.is_null() {
+            let _ = REFUSED.set(format!(
+                "{} is not of this Portcullis: it has no {}",
+                path.display(),
+                name.to_string_lossy()
+            ));
+        } else {
+            slot.store(symbol, Ordering::Relaxed);
+        }
+    }
+}

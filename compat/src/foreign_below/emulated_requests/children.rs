@@ -1,0 +1,127 @@
+//! An emulated operation that consists of backend operations, and ends when all of them have ended.
+
+use super::{End, Operation, empty};
+use crate::backend;
+use crate::family::Kind;
+use crate::foreign_below::Foreign;
+use std::any::Any;
+use std::ffi::c_int;
+
+/// Starts the backend operations of one start of a persistent operation.
+pub type Start<F> = dyn FnMut() -> Result<Vec<<F as crate::Family>::Below>, c_int> + Send;
+
+/// The backend operations, one of which provides the status.
+pub struct Children<F: Foreign> {
+    requests: Vec<F::Below>,
+    shown: usize,
+    status: Option<F::BelowStatus>,
+    code: c_int,
+    again: Option<Box<Start<F>>>,
+    /// What the operation is, if it cannot be cancelled.
+    uncancellable: Option<&'static str>,
+    /// Memory in use by the operations.
+    _kept: Option<Box<dyn Any + Send>>,
+}
+
+impl<F: Foreign> Children<F> {
+    /// Active operations; the status is that of number `shown`, or empty if there is no such operation.
+    pub fn new(requests: Vec<F::Below>, shown: usize, kept: Option<Box<dyn Any + Send>>) -> Self {
+        Children {
+            requests,
+            shown,
+            status: None,
+            code: 0,
+            again: None,
+            uncancellable: None,
+            _kept: kept,
+        }
+    }
+
+    /// A persistent operation that calls `again` on each start.
+    pub fn persistent(again: Box<Start<F>>) -> Self {
+        Children {
+            again: Some(again),
+            ..Self::new(Vec::new(), 0, None)
+        }
+    }
+
+    /// Refuses to be cancelled, as `kind`.
+    pub fn uncancellable(self, kind: &'static str) -> Self {
+        Children {
+            uncancellable: Some(kind),
+            ..self
+        }
+    }
+
+    /// Sets the backend operations of another start.
+    pub fn restart(&mut self, requests: Vec<F::Below>) {
+        (self.requests, self.status, self.code) = (requests, None, 0);
+    }
+
+    /// Tests all backend operations; returns the result once all have ended.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    pub unsafe fn test(&mut self) -> Option<End<F>> {
+        let null = F::null(Kind::Request);
+        for (i, request) in self.requests.iter_mut().enumerate() {
+            if *request == null {
+                continue;
+            }
+            let (mut flag, mut status) = (0, F::status_below(&crate::convert::BLANK));
+            // SAFETY: the request is one of the backend and stored in this operation only.
+            let code =
+                unsafe { (backend::MPI_Test::<F>())(request, &raw mut flag, &raw mut status) };
+            if code != 0 {
+                self.code = code;
+                *request = null;
+            } else if flag == 0 {
+                continue;
+            }
+            if i == self.shown {
+                self.status = Some(status);
+            }
+        }
+        if self.requests.iter().any(|request| *request != null) {
+            return None;
+        }
+        Some((self.status.unwrap_or_else(empty::<F>), self.code))
+    }
+}
+
+impl<F: Foreign> Operation<F> for Children<F> {
+    unsafe fn advance(&mut self) -> Option<End<F>> {
+        // SAFETY: MPI is initialized (contract of `advance`).
+        unsafe { self.test() }
+    }
+
+    fn is_persistent(&self) -> bool {
+        self.again.is_some()
+    }
+
+    unsafe fn start(&mut self) -> c_int {
+        let Some(again) = self.again.as_mut() else {
+            return 0;
+        };
+        match again() {
+            Ok(requests) => {
+                self.restart(requests);
+                0
+            }
+            Err(code) => code,
+        }
+    }
+
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        if let Some(kind) = self.uncancellable {
+            return Err(kind);
+        }
+        for request in &mut self.requests {
+            if *request != F::null(Kind::Request) {
+                // SAFETY: the request is one of the backend, and active.
+                unsafe { (backend::MPI_Cancel::<F>())(request) };
+            }
+        }
+        Ok(())
+    }
+}

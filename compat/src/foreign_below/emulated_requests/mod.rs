@@ -1,0 +1,298 @@
+//! Emulated requests, for operations that the backend does not have.
+//!
+//! Such an operation consists of backend operations, or only of memory. The program gets a handle that no backend returns
+//! ([`Foreign::emulated`]). When the first one is created, the slots of the functions that take requests are replaced by those of [`completion`], which support both
+//! kinds; until then a completion has no extra cost.
+//!
+//! Protocol: [`make`] registers an operation and returns its handle, [`advance`] makes progress and records the result, [`take`]
+//! returns the result to the program, once; a persistent operation then becomes inactive. An active operation whose handle the program has freed
+//! continues in the list of orphans.
+
+pub mod buffers;
+mod children;
+mod completion;
+pub mod packed;
+pub mod partitioned;
+
+pub use children::Children;
+
+use super::Foreign;
+use super::fortran::class_below;
+use super::refusal::{fail_at_self, refuse_on};
+use super::standard::{MPI_COMM_SELF, class};
+use crate::backend::{self, slot};
+use crate::family::Kind;
+use crate::lock::lock;
+use std::any::Any;
+use std::ffi::c_int;
+use std::ptr::without_provenance_mut;
+use std::sync::{Arc, Mutex, Once};
+
+/// The result of an operation: its status and error code.
+pub type End<F> = (<F as crate::Family>::BelowStatus, c_int);
+
+/// An emulated operation. All codes, handles and statuses are those of the backend.
+pub trait Operation<F: Foreign>: Send {
+    /// Makes progress; returns the result once the operation has ended.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    unsafe fn advance(&mut self) -> Option<End<F>>;
+
+    /// Returns true if the operation can be started repeatedly.
+    fn is_persistent(&self) -> bool {
+        false
+    }
+
+    /// Starts a persistent operation; returns an error code.
+    ///
+    /// # Safety
+    /// The operation is persistent and not active.
+    unsafe fn start(&mut self) -> c_int {
+        0
+    }
+
+    /// Cancels what is under way; the error says what kind of operation cannot be cancelled.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    unsafe fn cancel(&mut self) -> Result<(), &'static str>;
+
+    /// Returns the communicator whose error handler a refused call reaches, if the operation has one.
+    fn comm(&self) -> Option<F::Below> {
+        None
+    }
+
+    /// Returns the operation as a partitioned one, if it is.
+    fn parts(&mut self) -> Option<&mut partitioned::Partitioned<F>> {
+        None
+    }
+}
+
+/// The state of an emulated request.
+struct Emulated<F: Foreign> {
+    operation: Box<dyn Operation<F>>,
+    active: bool,
+    end: Option<End<F>>,
+}
+
+type Entry = Arc<dyn Any + Send + Sync>;
+
+static TABLE: Mutex<Vec<Option<Entry>>> = Mutex::new(Vec::new());
+static ORPHANS: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
+
+/// Registers an operation, which is active unless it is persistent; returns its handle.
+pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
+    static ARMED: Once = Once::new();
+    ARMED.call_once(completion::prepare::<F>);
+    let emulated = Emulated::<F> {
+        active: !operation.is_persistent(),
+        operation,
+        end: None,
+    };
+    let entry: Entry = Arc::new(Mutex::new(emulated));
+    let mut table = lock(&TABLE);
+    let free = table.iter().position(Option::is_none);
+    let index = free.unwrap_or_else(|| {
+        table.push(None);
+        table.len() - 1
+    });
+    if let Some(place) = table.get_mut(index) {
+        *place = Some(entry);
+    }
+    F::emulated(Kind::Request, index)
+}
+
+/// Returns the operation of an emulated handle.
+fn find<F: Foreign>(request: F::Below) -> Option<Arc<Mutex<Emulated<F>>>> {
+    let index = F::emulated_index(Kind::Request, request)?;
+    let entry = lock(&TABLE).get(index)?.clone()?;
+    entry.downcast().ok()
+}
+
+fn is_emulated<F: Foreign>(request: F::Below) -> bool {
+    F::emulated_index(Kind::Request, request).is_some()
+}
+
+fn forget<F: Foreign>(request: F::Below) {
+    let index = F::emulated_index(Kind::Request, request);
+    if let Some(place) = index.and_then(|i| lock(&TABLE).get_mut(i).map(std::mem::take)) {
+        drop(place);
+    }
+}
+
+/// The state of an emulated request, as a completion call sees it.
+enum State<F: Foreign> {
+    /// Persistent and not started.
+    Inactive,
+    Pending,
+    Ended(End<F>),
+}
+
+/// Makes progress on an operation. One that another thread, or a caller further up the stack, is advancing counts as pending.
+unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
+    let Some(emulated) = find::<F>(request) else {
+        return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
+    };
+    let Ok(mut emulated) = emulated.try_lock() else {
+        return State::Pending;
+    };
+    if !emulated.active {
+        return State::Inactive;
+    }
+    if emulated.end.is_none() {
+        // SAFETY: called from a completion function, which the program may call only while MPI is initialized.
+        emulated.end = unsafe { emulated.operation.advance() };
+    }
+    match emulated.end {
+        Some(end) => State::Ended(end),
+        None => State::Pending,
+    }
+}
+
+/// Ends a request after the program has received its result.
+unsafe fn take<F: Foreign>(request: *mut F::Below) {
+    // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
+    let handle = unsafe { request.read() };
+    let persistent = find::<F>(handle).is_some_and(|emulated| {
+        let mut emulated = lock(&emulated);
+        emulated.active = false;
+        emulated.end = None;
+        emulated.operation.is_persistent()
+    });
+    if !persistent {
+        forget::<F>(handle);
+        // SAFETY: `request` is the argument of a completion function, which the program passes as a valid pointer.
+        unsafe { request.write(F::null(Kind::Request)) };
+    }
+}
+
+/// Returns the empty status.
+pub fn empty<F: Foreign>() -> F::BelowStatus {
+    let mut status = F::status_below(&crate::convert::BLANK);
+    let (mut null, mut flag) = (F::null(Kind::Request), 0);
+    // SAFETY: the request is the null request, for which the call completes at once; all pointers are to locals.
+    unsafe { (backend::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
+    status
+}
+
+/// Writes a status unless the program ignores it.
+unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) {
+    if !status.is_null() && status.addr() != F::BELOW_STATUS_IGNORE {
+        // SAFETY: neither null nor ignored, so it is an output argument of the program, which must be valid.
+        unsafe { status.write(*value) };
+    }
+}
+
+/// The backend's `MPI_STATUS_IGNORE`.
+pub fn ignore<F: Foreign>() -> *mut F::BelowStatus {
+    without_provenance_mut(F::BELOW_STATUS_IGNORE)
+}
+
+/// Returns the address of the i-th status of an array, or the ignored status.
+pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *mut F::BelowStatus {
+    match statuses.addr() == F::BELOW_STATUS_IGNORE || statuses.is_null() {
+        true => ignore::<F>(),
+        false => statuses.wrapping_add(i),
+    }
+}
+
+/// Starts a persistent operation.
+unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
+    let Some(emulated) = find::<F>(request) else {
+        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
+        return unsafe { fail_at_self::<F>(class::REQUEST) };
+    };
+    let mut emulated = lock(&emulated);
+    if emulated.active || !emulated.operation.is_persistent() {
+        drop(emulated);
+        // SAFETY: called from `MPI_Start`, which the program may call only while MPI is initialized.
+        return unsafe { fail_at_self::<F>(class::REQUEST) };
+    }
+    // SAFETY: the operation is persistent and not active (checked above, under its lock).
+    let code = unsafe { emulated.operation.start() };
+    emulated.active = code == 0;
+    emulated.end = None;
+    code
+}
+
+/// Frees a request.
+unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
+    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
+    let handle = unsafe { request.read() };
+    if let Some(emulated) = find::<F>(handle) {
+        let active = { lock(&emulated).active };
+        if active {
+            lock(&ORPHANS).push(emulated);
+        }
+        forget::<F>(handle);
+    }
+    // SAFETY: `request` is the argument of `MPI_Request_free`, which the program passes as a valid pointer.
+    unsafe { request.write(F::null(Kind::Request)) };
+    // SAFETY: called from `MPI_Request_free`, which the program may call only while MPI is initialized.
+    unsafe { advance_orphans::<F>() };
+    0
+}
+
+/// Makes progress on active operations whose requests were freed, and drops those that have ended.
+unsafe fn advance_orphans<F: Foreign>() {
+    let orphans = std::mem::take(&mut *lock(&ORPHANS));
+    let is_under_way = |entry: &Entry| {
+        let Ok(emulated) = Arc::clone(entry).downcast::<Mutex<Emulated<F>>>() else {
+            return false;
+        };
+        let mut emulated = lock(&emulated);
+        // SAFETY: the caller is a completion function, which the program may call only while MPI is initialized.
+        unsafe { emulated.operation.advance() }.is_none()
+    };
+    let left: Vec<Entry> = orphans.into_iter().filter(is_under_way).collect();
+    lock(&ORPHANS).extend(left);
+}
+
+/// Cancels an operation, or refuses if a program that assumed the cancellation would wait indefinitely.
+unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
+    let (cancelled, comm) = match find::<F>(request) {
+        Some(emulated) => {
+            let mut emulated = lock(&emulated);
+            // SAFETY: called from `MPI_Cancel`, which the program may call only while MPI is initialized.
+            (
+                unsafe { emulated.operation.cancel() },
+                emulated.operation.comm(),
+            )
+        }
+        None => (Err("no operation of this process"), None),
+    };
+    let Err(kind) = cancelled else { return 0 };
+    let what = format!(
+        "the request is of {kind}, which cannot be cancelled; only nonblocking and persistent sends and receives can, so complete it by MPI_Wait"
+    );
+    let comm = comm.unwrap_or_else(|| F::handle_in(Kind::Comm, MPI_COMM_SELF));
+    // SAFETY: the program keeps the communicator of an operation until it has freed the request.
+    unsafe { refuse_on::<F>(comm, slot::MPI_Cancel, class::REQUEST, &what) }
+}
+
+/// Calls `ask` with a partitioned operation; the error is `MPI_ERR_REQUEST` if the request is not partitioned, or the one that `ask` returns.
+///
+/// # Safety
+/// MPI is initialized and not finalized.
+pub unsafe fn with_parts<F: Foreign>(
+    request: F::Below,
+    ask: impl FnOnce(&mut partitioned::Partitioned<F>, bool) -> Result<(), c_int>,
+) -> c_int {
+    let answer = match find::<F>(request) {
+        None => Err(class::REQUEST),
+        Some(emulated) => {
+            let mut emulated = lock(&emulated);
+            let active = emulated.active;
+            match emulated.operation.parts() {
+                Some(parts) => ask(parts, active),
+                None => Err(class::REQUEST),
+            }
+        }
+    };
+    match answer {
+        Ok(()) => 0,
+        // SAFETY: MPI is initialized (contract of this function).
+        Err(class) => unsafe { fail_at_self::<F>(class) },
+    }
+}

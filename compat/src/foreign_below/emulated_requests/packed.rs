@@ -1,0 +1,71 @@
+//! Packing of messages into memory of this library, from which they are sent.
+
+use crate::backend;
+use crate::family::Kind;
+use crate::foreign_below::Foreign;
+use crate::foreign_below::standard::MPI_PACKED;
+use std::ffi::{c_int, c_void};
+
+/// Returns the maximum packed size of a message in bytes; the error is a code of the backend.
+///
+/// # Safety
+/// The handles are those of the backend, which checks the other arguments.
+pub unsafe fn size<F: Foreign>(
+    count: c_int,
+    datatype: F::Below,
+    comm: F::Below,
+) -> Result<usize, c_int> {
+    let mut size = 0;
+    // SAFETY: the handles are those of the backend (contract of this function); `size` is a local.
+    match unsafe { (backend::MPI_Pack_size::<F>())(count, datatype, comm, &raw mut size) } {
+        0 => Ok(usize::try_from(size).unwrap_or(0)),
+        code => Err(code),
+    }
+}
+
+/// A packed message.
+pub struct Packed {
+    room: Vec<u8>,
+    length: c_int,
+}
+
+impl Packed {
+    /// Packs a message into `room` bytes ([`size`]); the error is a code of the backend.
+    ///
+    /// # Safety
+    /// The message is the program's; the handles are those of the backend.
+    pub unsafe fn new<F: Foreign>(
+        data: *const c_void,
+        count: c_int,
+        datatype: F::Below,
+        room: usize,
+        comm: F::Below,
+    ) -> Result<Self, c_int> {
+        let mut packed = Packed {
+            room: vec![0; room],
+            length: 0,
+        };
+        let (place, room) = (packed.place(), c_int::try_from(room).unwrap_or(c_int::MAX));
+        let length = &raw mut packed.length;
+        // SAFETY: the message is the program's (contract of this function); the buffer has the length that is passed.
+        match unsafe {
+            (backend::MPI_Pack::<F>())(data, count, datatype, place, room, length, comm)
+        } {
+            0 => Ok(packed),
+            code => Err(code),
+        }
+    }
+
+    pub fn place(&mut self) -> *mut c_void {
+        self.room.as_mut_ptr().cast()
+    }
+
+    pub fn length(&self) -> c_int {
+        self.length
+    }
+
+    /// The datatype of a packed message.
+    pub fn datatype<F: Foreign>() -> F::Below {
+        F::handle_in(Kind::Datatype, MPI_PACKED)
+    }
+}

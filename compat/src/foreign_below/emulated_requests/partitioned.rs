@@ -1,0 +1,281 @@
+//! Emulated partitioned operations: one message, sent when the last partition is ready.
+//!
+//! Matching: the n-th partitioned send to a peer, communicator and tag matches the n-th partitioned receive there, in the order of
+//! their init calls, whatever the order of starts; so n is part of the backend's message tag. These tags are above the program's tags,
+//! which are limited to the lower half of the backend's. A receive of the program with `MPI_ANY_TAG` could still match such a message.
+
+use super::{Children, End, Operation};
+use crate::backend;
+use crate::family::{Kind, Word};
+use crate::foreign_below::Foreign;
+use crate::foreign_below::interposed::{leaving, original, put_in_front};
+use crate::foreign_below::large_counts::Fit;
+use crate::foreign_below::standard::{MPI_COMM_WORLD, class};
+use crate::lock::lock;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::Mutex;
+
+/// The arguments of a message.
+pub struct Message<F: Foreign> {
+    pub buffer: *mut c_void,
+    pub count: i64,
+    pub datatype: F::Below,
+    /// The rank of the peer, as the backend's value.
+    pub peer: c_int,
+    pub tag: c_int,
+    pub comm: F::Below,
+}
+
+// SAFETY: MPI forbids the program to access the memory at this address before the operation has ended, so another thread may use it.
+unsafe impl<F: Foreign> Send for Message<F> {}
+
+/// One partitioned operation.
+pub struct Partitioned<F: Foreign> {
+    message: Message<F>,
+    tag_below: c_int,
+    /// For a send: the partitions that are ready.
+    ready: Option<Vec<bool>>,
+    parts: usize,
+    /// The backend's operation, once it is started.
+    under_way: Option<Children<F>>,
+    end: Option<End<F>>,
+    /// The error code of the start.
+    code: c_int,
+}
+
+impl<F: Foreign> Partitioned<F> {
+    /// # Safety
+    /// The message is the program's, and its communicator is one of the backend.
+    pub unsafe fn new(message: Message<F>, parts: usize, sends: bool) -> Self {
+        // SAFETY: the communicator is one of the backend (contract of this function).
+        let tag_below = unsafe { tag::<F>(&message, sends) };
+        Partitioned {
+            tag_below,
+            ready: sends.then(|| vec![false; parts]),
+            parts,
+            message,
+            under_way: None,
+            end: None,
+            code: 0,
+        }
+    }
+
+    /// Starts the backend's send or receive.
+    unsafe fn begin(&mut self) -> c_int {
+        let m = &self.message;
+        let mut request = F::null(Kind::Request);
+        // SAFETY: the program guarantees that the message is valid; the backend keeps the datatype until the operation has ended, though it is freed here.
+        let code = unsafe {
+            match Fit::<F>::new(m.count, m.datatype) {
+                Err(code) => code,
+                Ok(fit) => {
+                    let code = if self.ready.is_some() {
+                        (backend::MPI_Isend::<F>())(
+                            m.buffer,
+                            fit.count,
+                            fit.datatype,
+                            m.peer,
+                            self.tag_below,
+                            m.comm,
+                            &raw mut request,
+                        )
+                    } else {
+                        (backend::MPI_Irecv::<F>())(
+                            m.buffer,
+                            fit.count,
+                            fit.datatype,
+                            m.peer,
+                            self.tag_below,
+                            m.comm,
+                            &raw mut request,
+                        )
+                    };
+                    fit.free();
+                    code
+                }
+            }
+        };
+        if code == 0 {
+            self.under_way = Some(Children::new(vec![request], 0, None));
+        }
+        code
+    }
+
+    /// Marks partitions as ready; the error is a class of the standard.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    pub unsafe fn ready(
+        &mut self,
+        active: bool,
+        parts: impl Iterator<Item = c_int>,
+    ) -> Result<(), c_int> {
+        if !active {
+            return Err(class::REQUEST);
+        }
+        let ready = self.ready.as_mut().ok_or(class::REQUEST)?;
+        for part in parts {
+            let part = usize::try_from(part)
+                .ok()
+                .and_then(|part| ready.get_mut(part));
+            match part {
+                Some(part) if !*part => *part = true,
+                _ => return Err(class::ARG),
+            }
+        }
+        if ready.iter().all(|part| *part) && self.under_way.is_none() {
+            // SAFETY: the program has declared all partitions ready.
+            self.code = unsafe { self.begin() };
+        }
+        Ok(())
+    }
+
+    /// Returns true if a partition has arrived.
+    ///
+    /// # Safety
+    /// MPI is initialized and not finalized.
+    pub unsafe fn arrived(&mut self, active: bool, part: c_int) -> Result<bool, c_int> {
+        if self.ready.is_some() {
+            return Err(class::REQUEST);
+        }
+        if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
+            return Err(class::ARG);
+        }
+        // SAFETY: MPI is initialized (contract of this function).
+        Ok(!active || unsafe { self.advance() }.is_some())
+    }
+}
+
+impl<F: Foreign> Operation<F> for Partitioned<F> {
+    unsafe fn advance(&mut self) -> Option<End<F>> {
+        if self.end.is_some() {
+            return self.end;
+        }
+        if self.code != 0 {
+            return Some((super::empty::<F>(), self.code));
+        }
+        // SAFETY: MPI is initialized (contract of `advance`).
+        let (status, code) = unsafe { self.under_way.as_mut()?.test() }?;
+        let mut shown = F::status_above(&status);
+        if self.ready.is_none() && shown.tag == self.tag_below {
+            shown.tag = self.message.tag;
+        }
+        self.end = Some((F::status_below(&shown), code));
+        self.end
+    }
+
+    fn is_persistent(&self) -> bool {
+        true
+    }
+
+    unsafe fn start(&mut self) -> c_int {
+        (self.under_way, self.end, self.code) = (None, None, 0);
+        match &mut self.ready {
+            Some(ready) => ready.fill(false),
+            // SAFETY: the program provides the receive buffer until the operation has ended.
+            None => return unsafe { self.begin() },
+        }
+        0
+    }
+
+    /// The wait for a cancelled one would never end: its other partitions could not become ready.
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        Err("a partitioned send or receive")
+    }
+
+    fn comm(&self) -> Option<F::Below> {
+        Some(self.message.comm)
+    }
+
+    fn parts(&mut self) -> Option<&mut Partitioned<F>> {
+        Some(self)
+    }
+}
+
+/// Number of operations so far, by communicator, peer, tag and direction.
+type Made = ((usize, c_int, c_int, bool), c_int);
+
+static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+
+/// Default of the backend's `MPI_TAG_UB`, of which programs may use the lower half.
+const ALL_TAGS: c_int = 32767;
+static HIGHEST: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
+
+/// `MPI_TAG_UB` of the standard.
+const TAG_UB: c_int = 501;
+
+fn highest<F: Foreign>() -> c_int {
+    *HIGHEST.get_or_init(|| {
+        let (mut value, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
+        let keyval = F::word_in(Word::Keyval, TAG_UB);
+        let world = F::handle_in(Kind::Comm, MPI_COMM_WORLD);
+        // SAFETY: a predefined attribute, whose value is a pointer to an `int`; the output arguments are locals.
+        unsafe {
+            let code =
+                original!(MPI_Comm_get_attr)(world, keyval, (&raw mut value).cast(), &raw mut flag);
+            if code == 0 && flag != 0 && !value.is_null() {
+                return value.read();
+            }
+        }
+        ALL_TAGS
+    })
+}
+
+/// Returns the backend's tag for an operation.
+unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
+    let key = (
+        F::request_number(message.comm),
+        message.peer,
+        message.tag,
+        sends,
+    );
+    let mut made = lock(&MADE);
+    let number = match made.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, count)) => {
+            *count += 1;
+            *count
+        }
+        None => {
+            made.push((key, 0));
+            0
+        }
+    };
+    let half = highest::<F>() / 2;
+    half + (message
+        .tag
+        .wrapping_mul(0x3d4d)
+        .wrapping_add(number.wrapping_mul(0x1f1f)))
+    .rem_euclid(half)
+}
+
+/// Forgets the counters of a freed communicator, whose handle may be reused.
+fn left(number: usize) {
+    let mut made = lock(&MADE);
+    made.retain(|((of, ..), _)| *of != number);
+}
+
+/// Replaces the function of the backend: reports half of its `MPI_TAG_UB` to the program.
+unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
+    comm: F::Below,
+    keyval: c_int,
+    value: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    static HALF: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
+    // SAFETY: the arguments are those of the backend's function, as the program has passed them; for this keyval `value` receives a pointer.
+    unsafe {
+        let code = original!(MPI_Comm_get_attr)(comm, keyval, value, flag);
+        if code == 0 && keyval == F::word_in(Word::Keyval, TAG_UB) && flag.read() != 0 {
+            let half = HALF.get_or_init(|| highest::<F>() / 2 - 1);
+            value.cast::<*const c_int>().write_unaligned(half);
+        }
+        code
+    }
+}
+
+/// Initialization for a backend without partitioned operations, before the program calls any function.
+pub fn prepare<F: Foreign>() {
+    put_in_front! { MPI_Comm_get_attr }
+    leaving::watch::<F>(left);
+}

@@ -1,0 +1,214 @@
+//! Error classes that the backend does not have, and the registry of those that the program adds.
+//!
+//! A class of the standard that the backend does not have is represented by a code of [`crate::convert::own_class_in`], which no library
+//! returns; this module provides its class and text, and an error handler gets the class although the backend has called it
+//! with another code. The registry knows what may be removed: a class without codes, a code without a text.
+
+use super::{original, put_in_front};
+use crate::convert::own_class_out;
+use crate::family::Word;
+use crate::foreign_below::Foreign;
+use crate::foreign_below::error_handlers::with_code;
+use crate::foreign_below::fortran::class_below;
+use crate::foreign_below::standard::class;
+use crate::lock::lock;
+use std::ffi::{CStr, c_char, c_int};
+use std::sync::{Mutex, MutexGuard};
+
+/// The texts of classes that some library does not have.
+const TEXTS: [(c_int, &CStr); 5] = [
+    (58, c"operation failed because a peer process has aborted"),
+    (59, c"value is too large to store"),
+    (60, c"invalid session argument"),
+    (61, c"invalid error handler handle"),
+    (62, c"error related to the application binary interface"),
+];
+const NO_TEXT: &CStr = c"an error class that the library below does not have";
+
+/// An entry of the registry: a code of the backend, its class, and whether it has a text.
+struct Added {
+    code: c_int,
+    class: Option<c_int>,
+    has_text: bool,
+}
+
+static ADDED: Mutex<Vec<Added>> = Mutex::new(Vec::new());
+
+fn added() -> MutexGuard<'static, Vec<Added>> {
+    lock(&ADDED)
+}
+
+/// Removes a class or a code; returns an error code.
+pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
+    let mut added = added();
+    let is_used = added
+        .iter()
+        .any(|other| other.class == Some(code) || (other.code == code && other.has_text));
+    let place = added
+        .iter()
+        .position(|known| known.code == code && known.class.is_none() == is_class);
+    match place {
+        Some(place) if !is_used => {
+            added.swap_remove(place);
+            0
+        }
+        _ => class_below::<F>(class::ARG),
+    }
+}
+
+/// Removes the text of a class or code.
+///
+/// # Safety
+/// MPI is initialized and not finalized.
+pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
+    let mut added = added();
+    match added
+        .iter_mut()
+        .find(|known| known.code == code && known.has_text)
+    {
+        Some(known) => {
+            known.has_text = false;
+            // SAFETY: the code is one that the program has added, and the text is an empty C string.
+            unsafe { original!(MPI_Add_error_string)(code, c"".as_ptr()) }
+        }
+        None => class_below::<F>(class::ARG),
+    }
+}
+
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+
+unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        let code = original!(MPI_Add_error_class)(class);
+        if code == 0 {
+            added().push(Added {
+                code: *class,
+                class: None,
+                has_text: false,
+            });
+        }
+        code
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
+    class: c_int,
+    made: *mut c_int,
+) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        let code = original!(MPI_Add_error_code)(class, made);
+        if code == 0 {
+            added().push(Added {
+                code: *made,
+                class: Some(class),
+                has_text: false,
+            });
+        }
+        code
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
+    of: c_int,
+    text: *const c_char,
+) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        let code = original!(MPI_Add_error_string)(of, text);
+        if let Some(known) = added()
+            .iter_mut()
+            .find(|known| code == 0 && known.code == of)
+        {
+            known.has_text = true;
+        }
+        code
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        if own_class_out(code).is_some() {
+            class.write(code);
+            return 0;
+        }
+        let result = original!(MPI_Error_class)(code, class);
+        if result == 0
+            && *class == F::word_in(Word::Error, class::UNKNOWN)
+            && newer::<F>(code).is_some()
+        {
+            class.write(code);
+        }
+        result
+    }
+}
+
+/// Returns the standard's class of a code that a later version of the library has.
+fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
+    let class = F::word_out(Word::Error, code);
+    TEXTS
+        .iter()
+        .any(|(known, _)| *known == class)
+        .then_some(class)
+}
+
+unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
+    code: c_int,
+    text: *mut c_char,
+    length: *mut c_int,
+) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard; every library's text buffer is longer than these texts.
+    unsafe {
+        let mut found = 0;
+        let mut is_unknown = || {
+            original!(MPI_Error_class)(code, &raw mut found) == 0
+                && found == F::word_in(Word::Error, class::UNKNOWN)
+        };
+        let class = own_class_out(code).or_else(|| newer::<F>(code).filter(|_| is_unknown()));
+        let Some(class) = class else {
+            return original!(MPI_Error_string)(code, text, length);
+        };
+        let known = TEXTS.iter().find(|(known, _)| *known == class);
+        let known = known
+            .map_or(NO_TEXT, |(_, known)| *known)
+            .to_bytes_with_nul();
+        std::ptr::copy_nonoverlapping(known.as_ptr(), text.cast(), known.len());
+        length.write(known.len() as c_int - 1);
+    }
+    0
+}
+
+macro_rules! callers {
+    ($($name:ident($object:ty))*) => { $(
+        unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
+            // SAFETY: the program's arguments, which must be valid by the standard.
+            unsafe {
+                match own_class_out(code) {
+                    Some(class) => {
+                        with_code(class, || original!($name)(object, class_below::<F>(class::OTHER)))
+                    }
+                    None => original!($name)(object, code),
+                }
+            }
+        }
+    )* };
+}
+
+callers! {
+    MPI_Comm_call_errhandler(F::Below)
+    MPI_Win_call_errhandler(F::Below)
+    MPI_File_call_errhandler(usize)
+}
+
+/// Initialization for every backend, before the program calls any function; `removes`: it can remove what was added.
+pub fn prepare<F: Foreign>(removes: bool) {
+    put_in_front! {
+        MPI_Error_class MPI_Error_string
+        MPI_Comm_call_errhandler MPI_Win_call_errhandler MPI_File_call_errhandler
+    }
+    if !removes {
+        put_in_front! { MPI_Add_error_class MPI_Add_error_code MPI_Add_error_string }
+    }
+}

@@ -1,0 +1,101 @@
+//! Contiguous datatypes with more than `INT_MAX` elements, on a backend without large counts: their envelope and contents.
+//!
+//! In the backend such a datatype consists of chunks; a query of the program returns its original arguments.
+
+use super::{original, put_in_front};
+use crate::backend;
+use crate::family::{FIRST_DYNAMIC, Kind, Word};
+use crate::foreign_below::Foreign;
+use crate::lock::lock;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, Once};
+
+/// `MPI_COMBINER_CONTIGUOUS` of the standard.
+const CONTIGUOUS: c_int = 103;
+
+/// A datatype, and the count and element datatype of its constructor.
+#[derive(Clone, Copy)]
+struct Made {
+    of: usize,
+    count: i64,
+    element: usize,
+}
+
+static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
+/// Number of such datatypes, so that programs without them pay one load.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn made() -> MutexGuard<'static, Vec<Made>> {
+    lock(&MADE)
+}
+
+fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
+    if COUNT.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let number = F::request_number(datatype);
+    made().iter().find(|made| made.of == number).copied()
+}
+
+/// Records the constructor arguments of a contiguous datatype, and duplicates the element datatype.
+///
+/// # Safety
+/// Both are datatypes of the backend.
+pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::Below) {
+    static ARMED: Once = Once::new();
+    ARMED.call_once(|| {
+        put_in_front! { MPI_Type_free }
+    });
+    let mut held = element;
+    if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
+        // SAFETY: `element` is a datatype of the backend (contract of this function); `held` is a local.
+        unsafe { (backend::MPI_Type_dup::<F>())(element, &raw mut held) };
+    }
+    let mut made = made();
+    made.push(Made {
+        of: F::request_number(datatype),
+        count,
+        element: F::request_number(held),
+    });
+    COUNT.store(made.len(), Ordering::Relaxed);
+}
+
+/// Returns the envelope: number of large counts, number of datatypes, combiner.
+pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
+    let _ = find::<F>(datatype)?;
+    Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
+}
+
+/// Returns the contents: the count, and a new handle of the element datatype.
+///
+/// # Safety
+/// MPI is initialized and not finalized.
+pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)> {
+    let made = find::<F>(datatype)?;
+    let mut element = F::of_request_number(made.element);
+    if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
+        let held = element;
+        // SAFETY: `remember` has duplicated the datatype, which lives while the entry does.
+        unsafe { (backend::MPI_Type_dup::<F>())(held, &raw mut element) };
+    }
+    Some((made.count, element))
+}
+
+// SAFETY: called in place of the backend's function, with the program's argument, which must be a valid pointer.
+unsafe extern "C-unwind" fn MPI_Type_free<F: Foreign>(datatype: *mut F::Below) -> c_int {
+    // SAFETY: `datatype` is the program's argument, which must be a valid pointer.
+    unsafe {
+        if let Some(known) = find::<F>(*datatype) {
+            let mut all = made();
+            all.retain(|made| made.of != known.of);
+            COUNT.store(all.len(), Ordering::Relaxed);
+            drop(all);
+            let mut element = F::of_request_number(known.element);
+            if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
+                original!(MPI_Type_free)(&raw mut element);
+            }
+        }
+        original!(MPI_Type_free)(datatype)
+    }
+}

@@ -1,0 +1,44 @@
+//! Notification of freed communicators, so that other modules drop their data about them.
+
+use super::{original, put_in_front};
+use crate::foreign_below::Foreign;
+use crate::lock::lock;
+use std::ffi::c_int;
+use std::sync::Mutex;
+
+/// Functions to be called with the number of a freed communicator.
+static TOLD: Mutex<Vec<fn(usize)>> = Mutex::new(Vec::new());
+
+/// Registers `left`, which is called with the number of each communicator that the program frees.
+pub fn watch<F: Foreign>(left: fn(usize)) {
+    lock(&TOLD).push(left);
+    put_in_front! { MPI_Comm_free MPI_Comm_disconnect }
+}
+
+unsafe fn going<F: Foreign>(comm: *mut F::Below) {
+    if comm.is_null() {
+        return;
+    }
+    // SAFETY: `comm` is the argument of the calling MPI function, which must be a valid pointer.
+    let number = F::request_number(unsafe { comm.read() });
+    let told = lock(&TOLD).clone();
+    for left in told {
+        left(number);
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    unsafe {
+        going::<F>(comm);
+        original!(MPI_Comm_free)(comm)
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    unsafe {
+        going::<F>(comm);
+        original!(MPI_Comm_disconnect)(comm)
+    }
+}

@@ -1,0 +1,68 @@
+//! Maximum length of port names.
+//!
+//! A program of the standard has a buffer for 1024 characters. MPICH writes at most the 256 of its own header unless the hint
+//! `port_name_size` allows more, and its names over UCX (InfiniBand and others) are longer than that. So each
+//! call that returns a port name gets the hint; other libraries ignore it, as the standard demands of unknown hints.
+
+use super::{original, put_in_front};
+use crate::backend;
+use crate::family::Kind;
+use crate::foreign_below::Foreign;
+use std::ffi::{CStr, c_char, c_int};
+
+const HINT: &CStr = c"port_name_size";
+/// `MPI_MAX_PORT_NAME` of the standard ABI.
+const ROOM: &CStr = c"1024";
+
+/// Initialization for every backend, before the program calls any function.
+pub fn prepare<F: Foreign>() {
+    put_in_front! { MPI_Open_port MPI_Lookup_name }
+}
+
+/// Calls a function with the program's hints and this one.
+///
+/// # Safety
+/// MPI is initialized and not finalized; `info` is the program's or the null handle.
+unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
+    let mut hints = F::null(Kind::Info);
+    // SAFETY: MPI is initialized and `info` is valid (contract of this function); the copy is freed below.
+    let mut code = unsafe {
+        match info == hints {
+            true => (backend::MPI_Info_create::<F>())(&raw mut hints),
+            false => (backend::MPI_Info_dup::<F>())(info, &raw mut hints),
+        }
+    };
+    if code != 0 {
+        return code;
+    }
+    // SAFETY: `hints` is the copy made above.
+    unsafe {
+        code = (backend::MPI_Info_set::<F>())(hints, HINT.as_ptr(), ROOM.as_ptr());
+        if code == 0 {
+            code = call(hints);
+        }
+        (backend::MPI_Info_free::<F>())(&raw mut hints);
+    }
+    code
+}
+
+unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
+    info: F::Below,
+    port_name: *mut c_char,
+) -> c_int {
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
+}
+
+unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
+    service_name: *const c_char,
+    info: F::Below,
+    port_name: *mut c_char,
+) -> c_int {
+    // SAFETY: called in place of the backend's function, with the program's arguments, which must be valid by the standard.
+    unsafe {
+        with_room::<F>(info, |info| {
+            original!(MPI_Lookup_name)(service_name, info, port_name)
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! Emulation of the World Model's state, on a backend without sessions.
+//!
+//! The backend is initialized when the first session needs it, or the first object that a program may create before it
+//! initializes MPI, and finalized at the end of the process: it can be initialized only once, and sessions may follow the
+//! program's `MPI_Finalize`. Queries such as `MPI_Initialized` are answered from the program's own calls.
+
+use super::{original, put_in_front};
+use crate::backend;
+use crate::family::Word;
+use crate::foreign_below::Foreign;
+use crate::lock::lock;
+use crate::reentrancy;
+use std::ffi::{c_char, c_int};
+use std::ptr::null_mut;
+use std::sync::{Mutex, MutexGuard};
+
+/// `MPI_THREAD_MULTIPLE` of the standard.
+const THREAD_MULTIPLE: c_int = 4096;
+
+/// The calls so far.
+struct State {
+    /// This library has initialized the backend, and finalizes it at the end of the process.
+    is_held: bool,
+    world_begun: bool,
+    world_ended: bool,
+    provided: c_int,
+}
+
+static STATE: Mutex<State> = Mutex::new(State {
+    is_held: false,
+    world_begun: false,
+    world_ended: false,
+    provided: 0,
+});
+
+fn state() -> MutexGuard<'static, State> {
+    lock(&STATE)
+}
+
+/// Returns true if this library has initialized the backend.
+pub fn is_held() -> bool {
+    state().is_held
+}
+
+/// Returns true if the program has initialized MPI and not finalized it.
+pub fn is_running<F: Foreign>() -> bool {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: both functions may be called at any time; the output arguments are locals.
+    unsafe {
+        (backend::MPI_Initialized::<F>())(&raw mut begun);
+        (backend::MPI_Finalized::<F>())(&raw mut ended);
+    }
+    begun != 0 && ended == 0
+}
+
+/// Initializes the backend unless it is initialized; returns true if it is usable.
+///
+/// # Safety
+/// None: it may be called at any time.
+pub unsafe fn hold<F: Foreign>() -> bool {
+    let mut state = state();
+    if state.is_held {
+        return true;
+    }
+    // SAFETY: the first two functions may be called at any time; `MPI_Init_thread` is called at most once, since `state` is locked.
+    unsafe {
+        let (mut begun, mut ended, mut provided) = (0, 0, 0);
+        original!(MPI_Initialized)(&raw mut begun);
+        original!(MPI_Finalized)(&raw mut ended);
+        if ended != 0 {
+            return false;
+        }
+        if begun == 0 {
+            let level = F::word_in(Word::Thread, THREAD_MULTIPLE);
+            if original!(MPI_Init_thread)(null_mut(), null_mut(), level, &raw mut provided) != 0 {
+                return false;
+            }
+            state.provided = provided;
+        } else {
+            original!(MPI_Query_thread)(&raw mut state.provided);
+        }
+        state.is_held = true;
+        libc::atexit(let_go::<F>);
+    }
+    true
+}
+
+/// Finalizes the backend at the end of the process.
+extern "C" fn let_go<F: Foreign>() {
+    let (mut ended, is_held) = (0, state().is_held);
+    // SAFETY: `MPI_Finalized` may be called at any time; `MPI_Finalize` is called once, as the last call of the backend, from `atexit`.
+    unsafe {
+        original!(MPI_Finalized)(&raw mut ended);
+        if is_held && ended == 0 {
+            let _inside = reentrancy::Inside::enter();
+            original!(MPI_Finalize)();
+        }
+    }
+}
+
+// SAFETY of all functions below: the exported functions call them in place of the backend's, with the program's arguments, which must be valid by the standard.
+
+unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+    required: c_int,
+    provided: *mut c_int,
+) -> c_int {
+    let (is_held, level) = {
+        let state = state();
+        (state.is_held && !state.world_begun, state.provided)
+    };
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        let code = if is_held {
+            if !provided.is_null() {
+                provided.write(level);
+            }
+            0
+        } else {
+            original!(MPI_Init_thread)(argc, argv, required, provided)
+        };
+        state().world_begun |= code == 0;
+        code
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
+    argc: *mut c_int,
+    argv: *mut *mut *mut c_char,
+) -> c_int {
+    let is_held = {
+        let state = state();
+        state.is_held && !state.world_begun
+    };
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    let code = if is_held {
+        0
+    } else {
+        // SAFETY: the program's arguments, which must be valid by the standard.
+        unsafe { original!(MPI_Init)(argc, argv) }
+    };
+    state().world_begun |= code == 0;
+    code
+}
+
+unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
+    let is_held = {
+        let state = state();
+        state.is_held && !state.world_ended
+    };
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    let code = if is_held {
+        0
+    } else {
+        // SAFETY: the program's arguments, which must be valid by the standard.
+        unsafe { original!(MPI_Finalize)() }
+    };
+    state().world_ended |= code == 0;
+    code
+}
+
+unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_int {
+    let (is_held, begun) = {
+        let state = state();
+        (state.is_held, state.world_begun)
+    };
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        if is_held {
+            flag.write(begun.into());
+            return 0;
+        }
+        original!(MPI_Initialized)(flag)
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int {
+    let (is_held, ended) = {
+        let state = state();
+        (state.is_held, state.world_ended)
+    };
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        if is_held {
+            flag.write(ended.into());
+            return 0;
+        }
+        original!(MPI_Finalized)(flag)
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
+    let (mut begun, mut ended) = (0, 0);
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        original!(MPI_Initialized)(&raw mut begun);
+        original!(MPI_Finalized)(&raw mut ended);
+        if begun == 0 || ended != 0 {
+            hold::<F>();
+        }
+        original!(MPI_Info_create)(info)
+    }
+}
+
+unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
+    function: usize,
+    handler: *mut F::Below,
+) -> c_int {
+    // SAFETY: the program's arguments, which must be valid by the standard.
+    unsafe {
+        let mut begun = 0;
+        original!(MPI_Initialized)(&raw mut begun);
+        if begun == 0 {
+            hold::<F>();
+        }
+        original!(MPI_Comm_create_errhandler)(function, handler)
+    }
+}
+
+/// Initialization for a backend without sessions, before the program calls any function.
+pub fn prepare<F: Foreign>() {
+    put_in_front! {
+        MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create
+        MPI_Comm_create_errhandler
+    }
+}

@@ -1,0 +1,133 @@
+//! Conversion of large counts: a count becomes one derived datatype, arrays of counts become arrays of integers.
+
+use super::Foreign;
+use crate::backend;
+use crate::family::Kind;
+use std::ffi::c_int;
+
+/// Elements per chunk.
+const CHUNK: i64 = 1 << 30;
+
+/// A count and a datatype for a function with `int` counts.
+pub struct Fit<F: Foreign> {
+    pub count: c_int,
+    pub datatype: F::Below,
+    is_made: bool,
+}
+
+impl<F: Foreign> Fit<F> {
+    /// Returns the same data; a count that does not fit becomes one element of chunks and a rest. The error is a code of the backend.
+    ///
+    /// # Safety
+    /// `datatype` is valid in the backend.
+    #[inline]
+    pub unsafe fn new(count: i64, datatype: F::Below) -> Result<Self, c_int> {
+        match c_int::try_from(count) {
+            Ok(count) => Ok(Fit {
+                count,
+                datatype,
+                is_made: false,
+            }),
+            // A negative count stays negative, so that the backend reports it.
+            Err(_) if count < 0 => Ok(Fit {
+                count: c_int::MIN,
+                datatype,
+                is_made: false,
+            }),
+            // SAFETY: `datatype` is valid in the backend (contract of this function).
+            Err(_) => unsafe { Self::chunks(count, datatype) },
+        }
+    }
+
+    #[cold]
+    unsafe fn chunks(count: i64, datatype: F::Below) -> Result<Self, c_int> {
+        let ok = |code: c_int| if code == 0 { Ok(()) } else { Err(code) };
+        let (mut low, mut extent) = (0, 0);
+        let mut parts = [F::null(Kind::Datatype); 3];
+        let [chunk, chunks, rest] = &mut parts;
+        let mut whole = F::null(Kind::Datatype);
+        let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
+        let rest_count = (count % CHUNK) as c_int;
+        // SAFETY: `datatype` is valid in the backend (contract of `new`); the other handles and variables are created here.
+        unsafe {
+            ok((backend::MPI_Type_get_extent::<F>())(
+                datatype,
+                &mut low,
+                &mut extent,
+            ))?;
+            ok((backend::MPI_Type_contiguous::<F>())(
+                CHUNK as c_int,
+                datatype,
+                chunk,
+            ))?;
+            ok((backend::MPI_Type_contiguous::<F>())(
+                chunk_count,
+                *chunk,
+                chunks,
+            ))?;
+            ok((backend::MPI_Type_contiguous::<F>())(
+                rest_count, datatype, rest,
+            ))?;
+            let lengths = [1, 1];
+            let places = [0, extent * (CHUNK as isize) * chunk_count as isize];
+            let types = [*chunks, *rest];
+            let code = (backend::MPI_Type_create_struct::<F>())(
+                2,
+                lengths.as_ptr(),
+                places.as_ptr(),
+                types.as_ptr(),
+                &raw mut whole,
+            );
+            for part in &mut parts {
+                (backend::MPI_Type_free::<F>())(part);
+            }
+            ok(code)?;
+            ok((backend::MPI_Type_commit::<F>())(&raw mut whole))?;
+        }
+        Ok(Fit {
+            count: 1,
+            datatype: whole,
+            is_made: true,
+        })
+    }
+
+    /// Frees a derived datatype; pending operations keep it.
+    ///
+    /// # Safety
+    /// Called once, after the call that used it.
+    #[inline]
+    pub unsafe fn free(mut self) {
+        if self.is_made {
+            // SAFETY: `chunks` has created the datatype, and this runs once (contract of this function).
+            unsafe { (backend::MPI_Type_free::<F>())(&raw mut self.datatype) };
+        }
+    }
+}
+
+/// An array of narrowed integers, or none if the program passed none.
+pub struct Narrow<B>(Option<Vec<B>>);
+
+impl<B> Narrow<B> {
+    /// # Safety
+    /// `from` is null or has `length` elements.
+    pub unsafe fn of<A: Copy>(from: *const A, length: c_int) -> Option<Self>
+    where
+        B: TryFrom<A>,
+    {
+        if from.is_null() {
+            return Some(Narrow(None));
+        }
+        let length = usize::try_from(length).unwrap_or(0);
+        // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
+        let narrow = |i: usize| B::try_from(unsafe { from.add(i).read() }).ok();
+        Some(Narrow(Some(
+            (0..length).map(narrow).collect::<Option<_>>()?,
+        )))
+    }
+
+    pub fn argument(&self) -> *const B {
+        self.0
+            .as_ref()
+            .map_or(std::ptr::null(), |list| list.as_ptr())
+    }
+}

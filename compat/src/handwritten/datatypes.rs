@@ -1,0 +1,245 @@
+//! Derived datatypes made of several datatypes, and their envelopes and contents.
+#![allow(unsafe_code)]
+
+use crate::backend;
+use crate::convert::{HandleOut, Room, code_out, handles_in, of};
+use crate::family::{Family, Kind, Word};
+use std::ffi::c_int;
+
+/// Combiners of the standard with constants among their integers.
+const SUBARRAY: c_int = 111;
+const DARRAY: c_int = 112;
+
+pub unsafe fn MPI_Type_create_struct<F: Family>(
+    count: c_int,
+    lengths: *const c_int,
+    displacements: *const isize,
+    types: *const F::Handle,
+    made: *mut F::Handle,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
+        let mut new = HandleOut::<F, of::Datatype>::new(made);
+        let code = (backend::MPI_Type_create_struct::<F>())(
+            count,
+            lengths,
+            displacements,
+            list.argument(),
+            new.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Type_create_struct_c<F: Family>(
+    count: i64,
+    lengths: *const i64,
+    displacements: *const i64,
+    types: *const F::Handle,
+    made: *mut F::Handle,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
+        let mut room = Room::new();
+        let length = c_int::try_from(count).unwrap_or(0);
+        let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
+        let mut new = HandleOut::<F, of::Datatype>::new(made);
+        let code = (backend::MPI_Type_create_struct_c::<F>())(
+            count,
+            lengths,
+            displacements,
+            list.argument(),
+            new.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+/// Converts the handles that a call has written, into the program's array.
+unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
+    for (i, datatype) in from.iter().enumerate() {
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
+    }
+}
+
+/// Returns where constants are among the integers of a datatype: (first index, count, kind of constant).
+fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, usize, Word)> {
+    let at = |i: usize| {
+        integers
+            .get(i)
+            .map_or(0, |n| usize::try_from(*n).unwrap_or(0))
+    };
+    match (combiner, large) {
+        (SUBARRAY, false) => vec![(3 * at(0) + 1, 1, Word::Order)],
+        (SUBARRAY, true) => vec![(1, 1, Word::Order)],
+        (DARRAY, large) => {
+            let dimensions = at(2);
+            // With large counts, the sizes of the array are among the large counts.
+            let first = 3 + if large { 0 } else { dimensions };
+            vec![
+                (first, dimensions, Word::Distribution),
+                (first + dimensions, dimensions, Word::Darg),
+                (first + 3 * dimensions, 1, Word::Order),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+unsafe fn integers_out<F: Family>(
+    combiner: c_int,
+    integers: *mut c_int,
+    count: usize,
+    large: bool,
+) {
+    if integers.is_null() {
+        return;
+    }
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
+    for (first, many, word) in constants(combiner, integers, large) {
+        for value in integers.iter_mut().skip(first).take(many) {
+            *value = F::word_out(word, *value);
+        }
+    }
+}
+
+pub unsafe fn MPI_Type_get_contents<F: Family>(
+    datatype: F::Handle,
+    max_integers: c_int,
+    max_addresses: c_int,
+    max_datatypes: c_int,
+    integers: *mut c_int,
+    addresses: *mut isize,
+    datatypes: *mut F::Handle,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let datatype = F::handle_in(Kind::Datatype, datatype);
+        let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
+        let code = (backend::MPI_Type_get_envelope::<F>())(
+            datatype,
+            &mut many,
+            &mut addressed,
+            &mut typed,
+            &mut combiner,
+        );
+        if code != 0 {
+            return code_out::<F>(code);
+        }
+        // The backend writes the number of datatypes of the envelope, whatever the size of the program's array.
+        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let code = (backend::MPI_Type_get_contents::<F>())(
+            datatype,
+            max_integers,
+            max_addresses,
+            max_datatypes,
+            integers,
+            addresses,
+            if datatypes.is_null() {
+                std::ptr::null_mut()
+            } else {
+                list.as_mut_ptr()
+            },
+        );
+        if code == 0 {
+            if !datatypes.is_null() {
+                list.truncate(usize::try_from(typed).unwrap_or(0));
+                datatypes_out::<F>(&list, datatypes);
+            }
+            integers_out::<F>(
+                F::standard(Word::Combiner, combiner),
+                integers,
+                usize::try_from(many).unwrap_or(0),
+                false,
+            );
+        }
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Type_get_contents_c<F: Family>(
+    datatype: F::Handle,
+    max_integers: i64,
+    max_addresses: i64,
+    max_large_counts: i64,
+    max_datatypes: i64,
+    integers: *mut c_int,
+    addresses: *mut isize,
+    large_counts: *mut i64,
+    datatypes: *mut F::Handle,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let datatype = F::handle_in(Kind::Datatype, datatype);
+        let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);
+        let code = (backend::MPI_Type_get_envelope_c::<F>())(
+            datatype,
+            &mut many,
+            &mut addressed,
+            &mut large,
+            &mut typed,
+            &mut combiner,
+        );
+        if code != 0 {
+            return code_out::<F>(code);
+        }
+        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let code = (backend::MPI_Type_get_contents_c::<F>())(
+            datatype,
+            max_integers,
+            max_addresses,
+            max_large_counts,
+            max_datatypes,
+            integers,
+            addresses,
+            large_counts,
+            if datatypes.is_null() {
+                std::ptr::null_mut()
+            } else {
+                list.as_mut_ptr()
+            },
+        );
+        if code == 0 {
+            if !datatypes.is_null() {
+                list.truncate(usize::try_from(typed).unwrap_or(0));
+                datatypes_out::<F>(&list, datatypes);
+            }
+            let count = usize::try_from(many).unwrap_or(0);
+            let combiner = F::standard(Word::Combiner, combiner);
+            integers_out::<F>(combiner, integers, count, large > 0);
+        }
+        code_out::<F>(code)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_among_the_integers_of_a_datatype_are_found_where_the_standard_puts_them() {
+        // size, rank, ndims, gsizes, distribs, dargs, psizes, order
+        let darray = [4, 1, 2, 10, 20, 17, 18, 19, 3, 2, 2, 12];
+        let found = constants(DARRAY, &darray, false);
+        assert_eq!(
+            found,
+            [
+                (5, 2, Word::Distribution),
+                (7, 2, Word::Darg),
+                (11, 1, Word::Order)
+            ]
+        );
+        let large = [4, 1, 2, 17, 18, 19, 3, 2, 2, 12];
+        assert_eq!(constants(DARRAY, &large, true)[2], (9, 1, Word::Order));
+        assert_eq!(
+            constants(SUBARRAY, &[2, 9, 9, 3, 3, 0, 0, 12], false),
+            [(7, 1, Word::Order)]
+        );
+        assert_eq!(constants(SUBARRAY, &[2, 12], true), [(1, 1, Word::Order)]);
+    }
+}

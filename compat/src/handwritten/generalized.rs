@@ -1,0 +1,198 @@
+//! Generalized requests and data representations: callbacks of the program with an extra state.
+#![allow(unsafe_code)]
+
+use crate::backend;
+use crate::convert::{HandleOut, code_out, load, of, status_to_program};
+use crate::family::{Family, Kind, Word};
+use std::ffi::{c_char, c_int, c_void};
+
+type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
+type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
+type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+
+/// The program's callbacks of one request, until it is freed.
+struct Request {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra_state: *mut c_void,
+}
+
+unsafe extern "C-unwind" fn query<F: Family>(
+    request: *mut c_void,
+    status: *mut F::BelowStatus,
+) -> c_int {
+    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed; `status` points to a status of the backend.
+    unsafe {
+        let request = &*request.cast::<Request>();
+        let function: Query<F> = std::mem::transmute(request.query);
+        let mut theirs = status_to_program::<F>(&status.read());
+        let code = F::program(|| function(request.extra_state, &mut theirs));
+        status.write(F::status_below(&load::<F>(&theirs)));
+        F::word_in(Word::Error, code)
+    }
+}
+
+unsafe extern "C-unwind" fn free<F: Family>(request: *mut c_void) -> c_int {
+    // SAFETY: the backend calls the free callback once, as the last one; the box is that of `MPI_Grequest_start`.
+    unsafe {
+        let request = Box::from_raw(request.cast::<Request>());
+        let function: Free = std::mem::transmute(request.free);
+        F::word_in(Word::Error, F::program(|| function(request.extra_state)))
+    }
+}
+
+unsafe extern "C-unwind" fn cancel<F: Family>(request: *mut c_void, complete: c_int) -> c_int {
+    // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed.
+    unsafe {
+        let request = &*request.cast::<Request>();
+        let function: Cancel = std::mem::transmute(request.cancel);
+        F::word_in(
+            Word::Error,
+            F::program(|| function(request.extra_state, complete)),
+        )
+    }
+}
+
+pub unsafe fn MPI_Grequest_start<F: Family>(
+    query_function: usize,
+    free_function: usize,
+    cancel_function: usize,
+    extra_state: *mut c_void,
+    request: *mut F::Handle,
+) -> c_int {
+    let functions = Box::into_raw(Box::new(Request {
+        query: query_function,
+        free: free_function,
+        cancel: cancel_function,
+        extra_state,
+    }));
+    let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
+    let ours_query: unsafe extern "C-unwind" fn(*mut c_void, *mut F::BelowStatus) -> c_int =
+        query::<F>;
+    let ours_free: Free = free::<F>;
+    let ours_cancel: Cancel = cancel::<F>;
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut made = HandleOut::<F, of::Request>::new(request);
+        let code = (backend::MPI_Grequest_start::<F>())(
+            given(query_function, ours_query as usize),
+            given(free_function, ours_free as usize),
+            given(cancel_function, ours_cancel as usize),
+            functions.cast(),
+            made.argument(),
+        );
+        if code != 0 {
+            // SAFETY: the call has failed, so the backend has not kept the pointer.
+            drop(Box::from_raw(functions));
+        }
+        code_out::<F>(code)
+    }
+}
+
+type Extent<F> =
+    unsafe extern "C-unwind" fn(<F as Family>::Handle, *mut isize, *mut c_void) -> c_int;
+type Conversion<F, C> = unsafe extern "C-unwind" fn(
+    *mut c_void,
+    <F as Family>::Handle,
+    C,
+    *mut c_void,
+    i64,
+    *mut c_void,
+) -> c_int;
+
+/// The program's callbacks of a data representation, which cannot be unregistered.
+struct Representation {
+    read: usize,
+    write: usize,
+    extent: usize,
+    extra_state: *mut c_void,
+}
+
+unsafe extern "C-unwind" fn extent<F: Family>(
+    datatype: F::Below,
+    extent: *mut isize,
+    representation: *mut c_void,
+) -> c_int {
+    // SAFETY: the extra state is a `Representation`, which is never freed.
+    unsafe {
+        let known = &*representation.cast::<Representation>();
+        let function: Extent<F> = std::mem::transmute(known.extent);
+        let datatype = F::handle_out(Kind::Datatype, datatype);
+        let code = F::program(|| function(datatype, extent, known.extra_state));
+        F::word_in(Word::Error, code)
+    }
+}
+
+unsafe extern "C-unwind" fn convert<F: Family, C, const READ: bool>(
+    memory: *mut c_void,
+    datatype: F::Below,
+    count: C,
+    file: *mut c_void,
+    position: i64,
+    representation: *mut c_void,
+) -> c_int {
+    // SAFETY: the extra state is a `Representation`, which is never freed.
+    unsafe {
+        let known = &*representation.cast::<Representation>();
+        let function = if READ { known.read } else { known.write };
+        let function: Conversion<F, C> = std::mem::transmute(function);
+        let datatype = F::handle_out(Kind::Datatype, datatype);
+        let code =
+            F::program(|| function(memory, datatype, count, file, position, known.extra_state));
+        F::word_in(Word::Error, code)
+    }
+}
+
+macro_rules! register {
+    ($name:ident<F: Family>, $count:ty) => {
+        pub unsafe fn $name<F: Family>(
+            name: *const c_char,
+            read: usize,
+            write: usize,
+            extent_function: usize,
+            extra_state: *mut c_void,
+        ) -> c_int {
+            type Ours<B, C> = unsafe extern "C-unwind" fn(
+                *mut c_void,
+                B,
+                C,
+                *mut c_void,
+                i64,
+                *mut c_void,
+            ) -> c_int;
+            let ours_read: Ours<F::Below, $count> = convert::<F, $count, true>;
+            let ours_write: Ours<F::Below, $count> = convert::<F, $count, false>;
+            let ours_extent: unsafe extern "C-unwind" fn(
+                F::Below,
+                *mut isize,
+                *mut c_void,
+            ) -> c_int = extent::<F>;
+            let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
+            let known = Box::into_raw(Box::new(Representation {
+                read,
+                write,
+                extent: extent_function,
+                extra_state,
+            }));
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            unsafe {
+                let code = (backend::$name::<F>())(
+                    name,
+                    given(read, ours_read as usize),
+                    given(write, ours_write as usize),
+                    given(extent_function, ours_extent as usize),
+                    known.cast(),
+                );
+                if code != 0 {
+                    // SAFETY: the registration has failed, so the backend has not kept the pointer.
+                    drop(Box::from_raw(known));
+                }
+                code_out::<F>(code)
+            }
+        }
+    };
+}
+
+register!(MPI_Register_datarep<F: Family>, c_int);
+register!(MPI_Register_datarep_c<F: Family>, i64);

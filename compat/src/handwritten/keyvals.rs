@@ -1,0 +1,172 @@
+//! Keyvals with copy and delete callbacks of the program.
+//!
+//! The backend calls callbacks of this library with its own handles, and these find the program's callbacks through the extra state. The
+//! extra state for three equal addresses is allocated once and never freed, since attributes outlive their keyvals.
+#![allow(unsafe_code)]
+
+use crate::backend;
+use crate::convert::code_out;
+use crate::family::{Family, Kind, Word};
+use crate::lock::lock;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+
+/// The addresses of the program's callbacks, and its own extra state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Functions {
+    copy: usize,
+    delete: usize,
+    extra_state: usize,
+}
+
+static KNOWN: Mutex<BTreeMap<Functions, &'static Functions>> = Mutex::new(BTreeMap::new());
+
+/// Returns the extra state with this content, which lives as long as the process.
+fn kept(functions: Functions) -> *mut c_void {
+    let mut known = lock(&KNOWN);
+    let kept: &'static Functions = known
+        .entry(functions)
+        .or_insert_with(|| Box::leak(Box::new(functions)));
+    (&raw const *kept).cast_mut().cast()
+}
+
+/// The predefined copy function of the standard; other ABIs have the address of a function for it.
+const DUPLICATE: usize = 1;
+
+const COMM: u8 = 0;
+const WIN: u8 = 1;
+const DATATYPE: u8 = 2;
+
+const fn kind(of: u8) -> Kind {
+    match of {
+        COMM => Kind::Comm,
+        WIN => Kind::Win,
+        _ => Kind::Datatype,
+    }
+}
+
+type Copy<F> = unsafe extern "C-unwind" fn(
+    <F as Family>::Handle,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+type Delete<F> =
+    unsafe extern "C-unwind" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+
+/// The copy callback for the backend.
+unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
+    object: F::Below,
+    keyval: c_int,
+    functions: *mut c_void,
+    value: *mut c_void,
+    copied: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
+    unsafe {
+        let functions = *functions.cast::<Functions>();
+        if functions.copy == DUPLICATE {
+            copied.cast::<*mut c_void>().write(value);
+            flag.write(1);
+            return 0;
+        }
+        let function: Copy<F> = std::mem::transmute(functions.copy);
+        let code = F::program(|| {
+            function(
+                F::handle_out(kind(OF), object),
+                F::word_out(Word::Keyval, keyval),
+                functions.extra_state as *mut c_void,
+                value,
+                copied,
+                flag,
+            )
+        });
+        F::word_in(Word::Error, code)
+    }
+}
+
+/// The delete callback for the backend.
+unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
+    object: F::Below,
+    keyval: c_int,
+    value: *mut c_void,
+    functions: *mut c_void,
+) -> c_int {
+    // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
+    unsafe {
+        let functions = *functions.cast::<Functions>();
+        let function: Delete<F> = std::mem::transmute(functions.delete);
+        let code = F::program(|| {
+            function(
+                F::handle_out(kind(OF), object),
+                F::word_out(Word::Keyval, keyval),
+                value,
+                functions.extra_state as *mut c_void,
+            )
+        });
+        F::word_in(Word::Error, code)
+    }
+}
+
+macro_rules! maker {
+    ($name:ident<F: Family>, $of:ident) => {
+        pub unsafe fn $name<F: Family>(
+            copy_function: usize,
+            delete_function: usize,
+            keyval: *mut c_int,
+            extra_state: *mut c_void,
+        ) -> c_int {
+            let functions = kept(Functions {
+                copy: copy_function,
+                delete: delete_function,
+                extra_state: extra_state.addr(),
+            });
+            let given = |function: usize, ours: usize, nothing: usize| {
+                if function == 0 { nothing } else { ours }
+            };
+            let (no_copy, no_delete) = F::no_functions(kind($of));
+            let ours_copy: unsafe extern "C-unwind" fn(
+                F::Below,
+                c_int,
+                *mut c_void,
+                *mut c_void,
+                *mut c_void,
+                *mut c_int,
+            ) -> c_int = copy::<F, $of>;
+            let ours_delete: unsafe extern "C-unwind" fn(
+                F::Below,
+                c_int,
+                *mut c_void,
+                *mut c_void,
+            ) -> c_int = delete::<F, $of>;
+            let mut made = 0;
+            // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+            let code = unsafe {
+                (backend::$name::<F>())(
+                    given(copy_function, ours_copy as usize, no_copy),
+                    given(delete_function, ours_delete as usize, no_delete),
+                    if keyval.is_null() {
+                        std::ptr::null_mut()
+                    } else {
+                        &raw mut made
+                    },
+                    functions,
+                )
+            };
+            if !keyval.is_null() {
+                // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+                unsafe { keyval.write(F::word_out(Word::Keyval, made)) };
+            }
+            code_out::<F>(code)
+        }
+    };
+}
+
+maker!(MPI_Comm_create_keyval<F: Family>, COMM);
+maker!(MPI_Keyval_create<F: Family>, COMM);
+maker!(MPI_Win_create_keyval<F: Family>, WIN);
+maker!(MPI_Type_create_keyval<F: Family>, DATATYPE);

@@ -1,0 +1,282 @@
+//! Arrays of requests, which are updated in place, and arrays of statuses. The program gets both when they are dropped: also if an
+//! exception passes through the call.
+#![allow(unsafe_code)]
+
+use crate::backend;
+use crate::convert::{Array, BLANK, Room, StatusOut, code_out, handles_in, store};
+use crate::family::{Family, Kind};
+use std::ffi::c_int;
+
+/// The program's requests, converted to the backend's ABI.
+struct Requests<'a, F: Family> {
+    converted: Array<'a, F::Below>,
+    place: *mut F::Handle,
+}
+
+impl<'a, F: Family> Requests<'a, F> {
+    /// # Safety
+    /// `place` is null or has `count` requests.
+    #[inline(always)]
+    unsafe fn new(room: &'a mut Room<F::Below>, place: *mut F::Handle, count: c_int) -> Self {
+        Requests {
+            // SAFETY: `place` is null or has `count` requests (contract of this function).
+            converted: unsafe { handles_in::<F>(room, Kind::Request, place, count) },
+            place,
+        }
+    }
+
+    #[inline(always)]
+    fn argument(&mut self) -> *mut F::Below {
+        self.converted.argument_mut()
+    }
+}
+
+impl<F: Family> Drop for Requests<'_, F> {
+    /// Writes back the requests that the call has changed.
+    #[inline(always)]
+    fn drop(&mut self) {
+        for (i, request) in self.converted.elements().iter().enumerate() {
+            let now = F::handle_out(Kind::Request, *request);
+            // SAFETY: `i` is below the length of the program's array (contract of `new`).
+            unsafe {
+                let place = self.place.add(i);
+                let before = place.read_unaligned();
+                if before != now {
+                    F::request_left(F::handle_in(Kind::Request, before));
+                    place.write_unaligned(now);
+                }
+            }
+        }
+    }
+}
+
+/// The program's array of statuses, of which the call fills a prefix.
+struct Statuses<'a, F: Family> {
+    filled: Array<'a, F::BelowStatus>,
+    place: *mut F::Status,
+}
+
+impl<'a, F: Family> Statuses<'a, F> {
+    /// # Safety
+    /// `place` is null, ignored, or has `count` statuses.
+    #[inline(always)]
+    unsafe fn new(room: &'a mut Room<F::BelowStatus>, place: *mut F::Status, count: c_int) -> Self {
+        let is_ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
+        Statuses {
+            filled: Array::new(room, is_ignored, count, |_| F::status_below(&BLANK)),
+            place,
+        }
+    }
+
+    #[inline(always)]
+    fn argument(&mut self) -> *mut F::BelowStatus {
+        match self.filled.argument_mut() {
+            none if none.is_null() => std::ptr::without_provenance_mut(F::BELOW_STATUS_IGNORE),
+            statuses => statuses,
+        }
+    }
+}
+
+impl<F: Family> Drop for Statuses<'_, F> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        for (i, status) in self.filled.elements().iter().enumerate() {
+            // SAFETY: `i` is below the length of the program's array (contract of `new`).
+            unsafe { store::<F>(status, self.place.add(i)) }
+        }
+    }
+}
+
+pub unsafe fn MPI_Waitall<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testall<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    flag: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Waitany<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    index: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code = (backend::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testany<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code =
+            (backend::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Waitsome<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Waitsome::<F>())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Testsome<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Testsome::<F>())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let mut list = Requests::<F>::new(&mut room, requests, count);
+        let code = (backend::MPI_Startall::<F>())(count, list.argument());
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_all<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    flag: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Request_get_status_all::<F>())(
+            count,
+            list.argument(),
+            flag,
+            filled.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_any<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
+        let mut filled = StatusOut::<F>::new(status);
+        let code = (backend::MPI_Request_get_status_any::<F>())(
+            count,
+            list.argument(),
+            index,
+            flag,
+            filled.argument(),
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_Request_get_status_some<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    completed: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut F::Status,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut room = Room::new();
+        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
+        let mut statuses_room = Room::new();
+        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
+        let code = (backend::MPI_Request_get_status_some::<F>())(
+            count,
+            list.argument(),
+            completed,
+            indices,
+            filled.argument(),
+        );
+        code_out::<F>(code)
+    }
+}

@@ -1,0 +1,229 @@
+//! Tool variables bound to an MPI object: the program passes a pointer to its own handle.
+#![allow(unsafe_code)]
+
+use crate::backend;
+use crate::convert::code_out;
+use crate::family::{Family, Kind, Word};
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// Kinds in the order of the standard's `MPI_T_BIND_*`, which begins with "no object" at 1.
+const BOUND: [Kind; 11] = [
+    Kind::Comm,
+    Kind::Datatype,
+    Kind::Errhandler,
+    Kind::File,
+    Kind::Group,
+    Kind::Op,
+    Kind::Request,
+    Kind::Win,
+    Kind::Message,
+    Kind::Info,
+    Kind::Session,
+];
+
+/// A handle in the backend's ABI.
+enum Object<F: Family> {
+    File(usize),
+    Other(F::Below),
+}
+
+/// Returns the object that a program points to, in the backend's ABI; `None` if the variable is not bound.
+unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
+    let bind = F::standard(Word::Bind, bind);
+    let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
+    if pointer.is_null() {
+        return None;
+    }
+    Some(match kind {
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        Kind::File => Object::File(F::file_in(unsafe {
+            pointer.cast::<usize>().read_unaligned()
+        })),
+        // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+        kind => Object::Other(F::handle_in(kind, unsafe {
+            pointer.cast::<F::Handle>().read_unaligned()
+        })),
+    })
+}
+
+/// Returns the pointer to pass on: to the converted handle, if there is one.
+fn pointer<F: Family>(converted: &mut Option<Object<F>>, given: *mut c_void) -> *mut c_void {
+    match converted {
+        Some(Object::File(file)) => (&raw mut *file).cast(),
+        Some(Object::Other(handle)) => (&raw mut *handle).cast(),
+        None => given,
+    }
+}
+
+pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
+    index: c_int,
+    given: *mut c_void,
+    handle: *mut usize,
+    count: *mut c_int,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut bind = 0;
+        (backend::MPI_T_cvar_get_info::<F>())(
+            index,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &mut bind,
+            null_mut(),
+        );
+        let mut converted = object::<F>(bind, given);
+        let code = (backend::MPI_T_cvar_handle_alloc::<F>())(
+            index,
+            pointer(&mut converted, given),
+            handle,
+            count,
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
+    session: usize,
+    index: c_int,
+    given: *mut c_void,
+    handle: *mut usize,
+    count: *mut c_int,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut bind = 0;
+        (backend::MPI_T_pvar_get_info::<F>())(
+            index,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &mut bind,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+        );
+        let mut converted = object::<F>(bind, given);
+        let code = (backend::MPI_T_pvar_handle_alloc::<F>())(
+            session,
+            index,
+            pointer(&mut converted, given),
+            handle,
+            count,
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
+    index: c_int,
+    given: *mut c_void,
+    info: F::Handle,
+    registration: *mut usize,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let mut bind = 0;
+        (backend::MPI_T_event_get_info::<F>())(
+            index,
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            &mut bind,
+        );
+        let mut converted = object::<F>(bind, given);
+        let code = (backend::MPI_T_event_handle_alloc::<F>())(
+            index,
+            pointer(&mut converted, given),
+            F::handle_in(Kind::Info, info),
+            registration,
+        );
+        code_out::<F>(code)
+    }
+}
+
+pub unsafe fn MPI_T_event_get_info<F: Family>(
+    index: c_int,
+    name: *mut std::ffi::c_char,
+    name_len: *mut c_int,
+    verbosity: *mut c_int,
+    datatypes: *mut F::Handle,
+    displacements: *mut isize,
+    elements: *mut c_int,
+    enumeration: *mut usize,
+    info: *mut F::Handle,
+    desc: *mut std::ffi::c_char,
+    desc_len: *mut c_int,
+    bind: *mut c_int,
+) -> c_int {
+    // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
+    unsafe {
+        let room = if elements.is_null() || datatypes.is_null() {
+            0
+        } else {
+            usize::try_from(elements.read()).unwrap_or(0)
+        };
+        let mut list = vec![F::null(Kind::Datatype); room.max(1)];
+        let mut made = F::null(Kind::Info);
+        let code = (backend::MPI_T_event_get_info::<F>())(
+            index,
+            name,
+            name_len,
+            verbosity,
+            if datatypes.is_null() {
+                null_mut()
+            } else {
+                list.as_mut_ptr()
+            },
+            displacements,
+            elements,
+            enumeration,
+            if info.is_null() {
+                null_mut()
+            } else {
+                &raw mut made
+            },
+            desc,
+            desc_len,
+            bind,
+        );
+        if code == 0 {
+            let known = if elements.is_null() {
+                0
+            } else {
+                usize::try_from(elements.read()).unwrap_or(0)
+            };
+            for (i, datatype) in list.iter().take(known.min(room)).enumerate() {
+                datatypes
+                    .add(i)
+                    .write(F::handle_out(Kind::Datatype, *datatype));
+            }
+            if !info.is_null() {
+                info.write(F::handle_out(Kind::Info, made));
+            }
+            for (place, word) in [(verbosity, Word::Verbosity), (bind, Word::Bind)] {
+                if !place.is_null() {
+                    place.write(F::word_out(word, place.read()));
+                }
+            }
+        }
+        code_out::<F>(code)
+    }
+}

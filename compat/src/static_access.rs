@@ -1,0 +1,63 @@
+//! Access to a static of this library in one instruction: its address, or one element.
+//!
+//! The compiler takes the address of a static of another package from the global offset table, since that package might be
+//! a separate library. Here all packages are linked into one library, and each call reads several statics.
+
+/// Returns a reference to a static of any package in this library.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+#[macro_export]
+macro_rules! static_ref {
+    ($place:path) => {{
+        // Only the type of this is used.
+        let mut place = &raw const $place;
+        // SAFETY: the symbol is a static in the same file as this instruction, so the relative address is valid and lives as long as the code.
+        unsafe {
+            ::std::arch::asm!(
+                "lea {place}, [rip + {symbol}]",
+                place = out(reg) place,
+                symbol = sym $place,
+                options(pure, nomem, nostack, preserves_flags)
+            );
+            &*place
+        }
+    }};
+}
+
+/// Returns a reference to a static of any package in this library.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
+#[macro_export]
+macro_rules! static_ref {
+    ($place:path) => {
+        &$place
+    };
+}
+
+/// Loads an element of a static array of atomic pointers, with relaxed ordering.
+#[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
+#[macro_export]
+macro_rules! load_static {
+    ($place:path, $index:expr) => {{
+        const { assert!($index < $place.len()) };
+        let mut word: *mut ::std::ffi::c_void;
+        // SAFETY: the index is in range (asserted above), and an aligned load of one word is atomic; the static is in the same file as this instruction.
+        unsafe {
+            ::std::arch::asm!(
+                "mov {word}, qword ptr [rip + {symbol} + {offset}]",
+                word = out(reg) word,
+                symbol = sym $place,
+                offset = const $index * size_of::<*mut ::std::ffi::c_void>(),
+                options(pure, readonly, nostack, preserves_flags)
+            );
+        }
+        word
+    }};
+}
+
+/// Loads an element of a static array of atomic pointers, with relaxed ordering.
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
+#[macro_export]
+macro_rules! load_static {
+    ($place:path, $index:expr) => {
+        $place[$index].load(::std::sync::atomic::Ordering::Relaxed)
+    };
+}

@@ -1,0 +1,170 @@
+//! Freed requests and cancellation.
+//!
+//! A freed operation continues as an orphan of the process and is released when it completes.
+//! No call can report its failure, so a failure ends the job (section 3.7.3).
+//! A freed generalized request continues as well: the program still has its handle and marks it as complete (section 13.2).
+
+use super::handles::{DONE, file_of, object, remove};
+use crate::abi::*;
+use crate::error::{Failure, Target, raise};
+use crate::functions::id_of;
+use crate::object::comm::CommObject;
+use crate::object::request::{General, Orphan, RequestObject};
+use crate::state::{self, state};
+use mpi_core::Engine;
+use mpi_core::request::{Body, Req};
+use std::rc::Rc;
+
+/// Frees a handle; an operation under way continues to its end.
+pub fn free(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    match remove(handle)? {
+        RequestObject::Running { req, also, comm } => {
+            adopt(also.into_iter().chain([req]), comm.as_ref())
+        }
+        RequestObject::Persistent(p) => {
+            adopt(p.operation.borrow().request().cloned(), Some(&p.comm))
+        }
+        RequestObject::General(g) if g.complete.get() => {
+            if let Some(failure) = g.free() {
+                return Err(failure);
+            }
+        }
+        RequestObject::General(g) => state().freed_general.borrow_mut().push((handle, g)),
+    }
+    reap_orphans();
+    Ok(())
+}
+
+/// Adds operations under way, whose handles were freed, to the orphans.
+fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
+    let comm = comm.cloned();
+    let orphans = reqs.into_iter().map(|req| Orphan {
+        req,
+        comm: comm.clone(),
+    });
+    state().orphans.borrow_mut().extend(orphans);
+}
+
+/// Releases freed operations that have completed.
+pub fn reap_orphans() {
+    let Ok(engine) = state::engine() else {
+        return;
+    };
+    let requests = engine.pml().requests();
+    state().orphans.borrow_mut().retain(|orphan| {
+        let ended = orphan.req.is_complete();
+        if ended {
+            // File errors are returned only to callers that ask, and end no job.
+            let of_file = file_of(&orphan.req).is_some();
+            if let Err(error) = requests.finish(&orphan.req)
+                && !of_file
+            {
+                orphan.end_job(error.into());
+            }
+        }
+        !ended
+    });
+}
+
+impl Orphan {
+    /// Ends the job because an orphan failed: the call that could have reported it has returned.
+    #[cold]
+    fn end_job(&self, failure: Failure) -> ! {
+        let target = match &self.comm {
+            Some(comm) => Target::Comm(comm.handle()),
+            None => Target::None,
+        };
+        raise::fatal(id_of("MPI_Request_free"), target, &failure)
+    }
+}
+
+/// Waits until all freed operations of a communicator are complete.
+pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
+    let left = || {
+        let orphans = state().orphans.borrow();
+        let of = |orphan: &Orphan| orphan.comm.as_ref().is_some_and(|c| Rc::ptr_eq(c, comm));
+        orphans.iter().any(|o| of(o) && !o.req.is_complete())
+    };
+    state::engine()?.wait_until(|| !left());
+    reap_orphans();
+    Ok(())
+}
+
+/// Removes and returns the generalized request of a freed handle, if it is not complete yet.
+fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
+    let mut freed = state().freed_general.borrow_mut();
+    let at = freed.iter().position(|(freed, _)| *freed == handle)?;
+    Some(freed.swap_remove(at).1)
+}
+
+/// Marks a generalized request as complete.
+pub fn complete_general(handle: MPI_Request) -> Result<(), Failure> {
+    if let Some(freed) = take_freed_general(handle) {
+        freed.complete.set(true);
+        return freed.free().map_or(Ok(()), Err);
+    }
+    let RequestObject::General(g) = object(handle)? else {
+        return Err(Failure::new(
+            MPI_ERR_REQUEST,
+            "the request is not a generalized request",
+        ));
+    };
+    g.complete.set(true);
+    if let Ok(engine) = state::engine() {
+        engine.pml().requests().nudge();
+    }
+    Ok(())
+}
+
+/// Cancels an operation (section 3.8.4): a receive that no message has matched, or a send that no receive has matched.
+///
+/// Other operations cannot be cancelled and fail here: a program that assumed the cancellation would wait indefinitely.
+pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
+    if handle == DONE {
+        return Ok(());
+    }
+    let engine = state::engine()?;
+    match object(handle)? {
+        RequestObject::Running { req, comm, .. } => {
+            cancel_operation(&engine, &req).map_err(|failure| match &comm {
+                Some(comm) => failure.of(comm),
+                None => failure,
+            })
+        }
+        RequestObject::Persistent(p) => {
+            let operation = p.operation.borrow();
+            let cancelled = if operation.partitioned().is_some() {
+                Err(not_cancelled("a partitioned send or receive"))
+            } else if operation.is_collective() {
+                Err(not_cancelled("a persistent collective operation"))
+            } else {
+                let active = operation.request();
+                active.map_or(Ok(()), |req| cancel_operation(&engine, req))
+            };
+            cancelled.map_err(|failure| failure.of(&p.comm))
+        }
+        RequestObject::General(g) => g.cancel(),
+    }
+}
+
+fn not_cancelled(what: &str) -> Failure {
+    let why = format!(
+        "the request is of {what}, which cannot be cancelled; only nonblocking and persistent sends and receives can, so complete it by MPI_Wait"
+    );
+    Failure::new(MPI_ERR_REQUEST, why)
+}
+
+fn cancel_operation(engine: &Engine, req: &Req) -> Result<(), Failure> {
+    if matches!(&*req.body.borrow(), Body::Coll(_)) {
+        return Err(not_cancelled(
+            "a nonblocking collective operation, or one on a window or a file",
+        ));
+    }
+    if engine.pml().cancel_send(req) {
+        return Ok(());
+    }
+    Ok(engine.cancel_recv(req)?)
+}
