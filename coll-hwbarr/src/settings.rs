@@ -12,7 +12,7 @@ use mpi_core::plugin::guest::{Comm, param};
 use sim::served::SCHEME;
 use sim::wave_files::{WaveError, WaveFiles, check_writable};
 use std::ffi::CStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
@@ -173,13 +173,14 @@ impl RtlSource {
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
-        let refused =
-            |name: &CStr, why: WaveError| format!("coll_hwbarr_{}: {why}", name.to_string_lossy());
-        let vcd = file(SIM_VCD).map(|path| WaveFiles::named(&path));
-        let vcd = vcd.transpose().map_err(|why| refused(SIM_VCD, why))?;
+        let vcd = file(SIM_VCD).map(|path| {
+            let files = WaveFiles::named(&path);
+            files.map_err(|why| no_file(SIM_VCD, &path, &why))
+        });
+        let vcd = vcd.transpose()?;
         let report = file(SIM_REPORT);
         if let Some(report) = &report {
-            check_writable(report).map_err(|why| refused(SIM_REPORT, why))?;
+            check_writable(report).map_err(|why| no_file(SIM_REPORT, report, &why))?;
         }
         let record = if vcd.is_some() {
             value(comm, SIM_RECORD)?
@@ -192,6 +193,27 @@ impl SimFiles {
             record,
             nodes: value(comm, SIM_NODES)?,
         })
+    }
+}
+
+/// Returns the sentence about a parameter whose value is no name of a file to write.
+fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
+    let is = format!(
+        "coll_hwbarr_{} is \"{}\"",
+        name.to_string_lossy(),
+        value.display()
+    );
+    match why {
+        WaveError::Beside { what, .. } => format!(
+            "{is}, but a file of that name is {what}, which the waveform would overwrite; a name that ends in .vcd or .fst is expected"
+        ),
+        WaveError::File { path, reason } if path == value => {
+            format!("{is}, which cannot be written: {reason}")
+        }
+        WaveError::File { path, reason } => format!(
+            "{is}, and the file {} beside it cannot be written: {reason}",
+            path.display()
+        ),
     }
 }
 

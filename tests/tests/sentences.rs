@@ -91,7 +91,7 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 }
 
 /// Reasons why requested hardware is unavailable, each with its message; `FOLDER` has Verilog that does not parse.
-const UNSERVED: [(&str, &str); 17] = [
+const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
         "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
@@ -151,6 +151,18 @@ const UNSERVED: [(&str, &str); 17] = [
         "the port \"parport:nowhere0,out=D0,in=nACK\" cannot be understood",
     ),
     ("port=rtl:FOLDER", "verilator "),
+    (
+        "port=sim sim_vcd=FOLDER/waves.gtkw",
+        "waves.gtkw\", but a file of that name is GTKWave's save file, which the waveform would overwrite; a name that ends in .vcd or .fst is expected",
+    ),
+    (
+        "port=sim sim_vcd=FOLDER/nowhere/waves.vcd",
+        "waves.vcd\", which cannot be written: there is no folder ",
+    ),
+    (
+        "port=sim version=2 sim_report=FOLDER",
+        "\", which cannot be written: is a directory",
+    ),
 ];
 
 /// A job of two ranks with these settings of the hardware barrier, as `name=value name=value`.
@@ -211,6 +223,10 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
         (
             with_hardware("port=sim:tcp://127.0.0.1:1", ""),
             "no board can be reached at sim:tcp://127.0.0.1:1: ",
+        ),
+        (
+            with_hardware("port=sim sim_vcd=waves.GTKW", ""),
+            "coll_hwbarr_sim_vcd is \"waves.GTKW\", but a file of that name is GTKWave's save file",
         ),
         (
             with_hardware("port=none", ""),
