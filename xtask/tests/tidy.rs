@@ -257,6 +257,8 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "mpi-base/",
         "mpi-core/",
         "mpirun/",
+        "preload/",
+        "report/",
         "sim/src/bin/hwbarr/main.rs",
         "sim/src/bin/hwbarr/watch/",
     ];

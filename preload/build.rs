@@ -4,7 +4,7 @@
 
 #[path = "build/entries.rs"]
 mod entries;
-#[path = "../../mpi-abi/build/unwinder.rs"]
+#[path = "../mpi-abi/build/unwinder.rs"]
 mod unwinder;
 #[path = "build/watched.rs"]
 mod watched;
