@@ -67,10 +67,10 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
 pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().iter().map(|btl| {
-        let limits = btl.limits();
+        let limits = btl.info().limits;
         format!(
             "btl: {} is used, eager up to {} bytes, pieces of {} bytes",
-            btl.name(),
+            btl.info().name,
             limits.eager,
             limits.max_send
         )
@@ -123,7 +123,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     for peer in 0..engine.size().min(ASKED) {
         let (found, rejected) = engine.pml().bml().survey(peer);
         let mut says = match found {
-            Some(btl) => format!("by {}", btl.name()),
+            Some(btl) => format!("by {}", btl.info().name),
             None => "by no transport".into(),
         };
         let reasons: Vec<String> = rejected
@@ -151,7 +151,7 @@ fn copies(engine: &Engine) -> Vec<String> {
         .bml()
         .btls()
         .iter()
-        .any(|btl| btl.single_copy().is_some());
+        .any(|btl| btl.capabilities().single_copy.is_some());
     let node = engine.node();
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for (local, rank) in (0..).zip(engine.neighbours()) {

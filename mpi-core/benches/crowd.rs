@@ -49,7 +49,7 @@ impl Rank {
         .expect("the default selection")
         .btls
         .into_iter()
-        .find(|btl| btl.name() == "sm")
+        .find(|btl| btl.info().name == "sm")
         .expect("sm is built in");
         let partners: Vec<_> = (0..u32::BITS)
             .map(|round| 1 << round)

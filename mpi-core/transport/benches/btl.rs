@@ -176,7 +176,7 @@ fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> 
         .expect("the default selection")
         .btls
         .into_iter()
-        .find(|btl| btl.name() == "sm")
+        .find(|btl| btl.info().name == "sm")
         .expect("sm is built in");
     let Reach::Yes(peer) = btl.reach(1 - me) else {
         return Vec::new();

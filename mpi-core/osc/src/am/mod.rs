@@ -183,7 +183,7 @@ impl Service {
         match route {
             Some(Route::Via(btl, endpoint)) => {
                 let peer = Rc::new(Peer {
-                    max: btl.limits().max_send,
+                    max: btl.info().limits.max_send,
                     btl,
                     endpoint,
                     queue: RefCell::default(),

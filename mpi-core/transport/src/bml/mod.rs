@@ -4,7 +4,7 @@
 //! The transport of the highest exclusivity that reaches the peer is used;
 //! several transports of the same exclusivity are bonded (`multirail`).
 //!
-//! A transport whose poll is a system call ([`Btl::poll_is_syscall`]) is polled on each call only while the other transports are idle,
+//! A transport whose poll is a system call ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)) is polled on each call only while the other transports are idle,
 //! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).
 
 mod multirail;
@@ -12,7 +12,7 @@ mod poll_throttle;
 #[cfg(test)]
 mod tests;
 
-use crate::btl::{Btl, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
+use crate::btl::{Btl, Connections, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use multirail::Multirail;
@@ -65,11 +65,13 @@ impl fmt::Display for Rejection {
 impl Bml {
     /// Sorts the transports by exclusivity, highest first; this is the order of lookup and polling.
     pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>) -> Bml {
-        all.sort_by_key(|btl| std::cmp::Reverse(btl.exclusivity()));
+        all.sort_by_key(|btl| std::cmp::Reverse(btl.info().exclusivity));
         let mut btls: Vec<Rc<dyn Btl>> = Vec::new();
         while let Some(first) = all.first() {
-            let exclusivity = first.exclusivity();
-            let alike = all.iter().take_while(|b| b.exclusivity() == exclusivity);
+            let exclusivity = first.info().exclusivity;
+            let alike = all
+                .iter()
+                .take_while(|b| b.info().exclusivity == exclusivity);
             let mut links: Vec<Transport> = all.drain(..alike.count()).collect();
             btls.push(match (links.len(), links.pop()) {
                 (1, Some(alone)) => Rc::from(alone as Box<dyn Btl>),
@@ -79,10 +81,16 @@ impl Bml {
                 }
             });
         }
-        let polled = btls.iter().map(|btl| Cell::new(btl.listens())).collect();
+        let polled = btls
+            .iter()
+            .map(|btl| Cell::new(btl.info().listens))
+            .collect();
         Bml {
             me,
-            cheap: btls.iter().take_while(|btl| !btl.poll_is_syscall()).count(),
+            cheap: btls
+                .iter()
+                .take_while(|btl| !btl.info().poll_is_syscall)
+                .count(),
             btls,
             polled,
             attention: PollThrottle::default(),
@@ -116,7 +124,7 @@ impl Bml {
         self.joined
             .borrow()
             .iter()
-            .for_each(|btl| btl.part_from(peer));
+            .for_each(|btl| btl.capabilities().disconnect(peer));
     }
 
     fn route_abroad(&self, peer: ProcId) -> Route {
@@ -125,7 +133,7 @@ impl Bml {
             match btl.reach(peer) {
                 Reach::Yes(endpoint) => return Route::Via(btl.clone(), endpoint),
                 Reach::No(reason) => {
-                    let btl = btl.name();
+                    let btl = btl.info().name;
                     reasons.push(Rejection { btl, reason }.to_string());
                 }
             }
@@ -171,7 +179,7 @@ impl Bml {
             match btl.reach(peer) {
                 Reach::Yes(endpoint) => return Some((index, endpoint)),
                 Reach::No(reason) => rejections.push(Rejection {
-                    btl: btl.name(),
+                    btl: btl.info().name,
                     reason,
                 }),
             }
@@ -224,7 +232,9 @@ impl Bml {
     /// Polls the transports to other jobs whose poll is a system call (`by_wire`), or the others.
     fn look_abroad(&self, by_wire: bool, sink: &dyn Sink) -> usize {
         let joined = self.joined.borrow();
-        let such = joined.iter().filter(|btl| btl.poll_is_syscall() == by_wire);
+        let such = joined
+            .iter()
+            .filter(|btl| btl.info().poll_is_syscall == by_wire);
         such.map(|btl| btl.progress(sink)).sum()
     }
 
@@ -243,27 +253,30 @@ impl Bml {
         let joined = self.joined.borrow().clone();
         let (mut all, mut bells) = (Vec::new(), Vec::new());
         for btl in self.btls.iter().chain(&joined) {
-            btl.descriptors(&mut all);
-            btl.bells(&mut bells);
+            if let Some(wakeup) = btl.capabilities().wakeup {
+                wakeup.descriptors(&mut all);
+                wakeup.doorbells(&mut bells);
+            }
         }
         look(&all, &bells)
     }
 
-    /// Calls `what` for all transports, those to other jobs last.
-    fn each(&self, mut what: impl FnMut(&dyn Btl)) {
-        self.btls.iter().for_each(|btl| what(&**btl));
+    /// Calls `what` for all transports with connections, those to other jobs last.
+    fn each(&self, what: impl Fn(&dyn Connections)) {
         let joined = self.joined.borrow().clone();
-        joined.iter().for_each(|btl| what(&**btl));
+        let all = self.btls.iter().chain(&joined);
+        all.filter_map(|btl| btl.capabilities().connections)
+            .for_each(what);
     }
 
     /// Waits until every transport has handed over what it accepted for sending.
     pub fn settle(&self) {
-        self.each(|btl| btl.settle());
+        self.each(|all| all.flush());
     }
 
     /// Shuts down every transport.
     pub fn leave(&self) {
-        self.each(|btl| btl.leave());
+        self.each(|all| all.shutdown());
     }
 
     /// Returns true if any transport has a message to deliver.

@@ -4,8 +4,8 @@ use super::Bml;
 use super::multirail::Multirail;
 use crate::btl::suite::{Expect, Keep, Net, cramped, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{
-    Am, Btl, Endpoint, Header, Limits, OVERTAKES, OpenContext, Payload, ProcId, Reach, SendError,
-    Sink, Transport, open_all,
+    Am, Btl, Capabilities, Connections, Endpoint, Header, Info, Limits, OVERTAKES, OpenContext,
+    Payload, Pipeline, ProcId, Reach, SendError, Sink, Transport, open_all,
 };
 use crate::rte::TestModex;
 use std::cell::{Cell, RefCell};
@@ -61,14 +61,8 @@ struct Meter {
 }
 
 impl Btl for Meter {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
-    fn exclusivity(&self) -> u32 {
-        self.inner.exclusivity()
-    }
-    fn limits(&self) -> Limits {
-        self.inner.limits()
+    fn info(&self) -> &Info {
+        self.inner.info()
     }
     fn reach(&self, peer: ProcId) -> Reach {
         self.inner.reach(peer)
@@ -84,7 +78,7 @@ impl Btl for Meter {
         self.inner.send(to, am, header, payload)?;
         let before = self.carried.fetch_add(len, Ordering::Relaxed);
         if before < self.dies_after && before + len >= self.dies_after {
-            self.inner.cut(to);
+            self.inner.capabilities().cut(to);
         }
         Ok(())
     }
@@ -94,6 +88,15 @@ impl Btl for Meter {
     fn pending(&self) -> bool {
         self.inner.pending()
     }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            connections: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Connections for Meter {
     fn bandwidth(&self, _: Endpoint) -> u32 {
         self.megabits
     }
@@ -189,7 +192,7 @@ fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly,
     *there.data.borrow_mut() = vec![0; len];
     here.data.borrow_mut().clone_from(&data);
     let peer = endpoint(from, 1);
-    let piece = from.limits().max_send;
+    let piece = from.info().limits.max_send;
     let (mut at, limit) = (0, Instant::now() + Duration::from_secs(30));
     while there.came.get() < len && here.losses.borrow().is_empty() {
         assert!(
@@ -241,7 +244,7 @@ fn links_share_a_message_in_proportion_to_their_bandwidth() {
 #[test]
 fn long_messages_are_cut_so_that_each_link_gets_several_pieces() {
     let (from, _, _) = metered(&[(1000, u64::MAX), (1000, u64::MAX)]);
-    let longest = from.limits().max_send;
+    let longest = from.info().limits.max_send;
     assert_eq!(from.fragment(64 << 20, false, true), longest);
     let piece = from.fragment(1 << 20, false, true);
     assert!(piece < longest && (1 << 20) / piece >= 16, "{piece}");
@@ -284,7 +287,7 @@ fn a_link_that_is_cut_during_64_mib_loses_nothing_and_is_told_of() {
 fn a_lost_piece_leaves_no_gap() {
     let (from, to, _) = metered(&[(1000, 1 << 20), (1000, u64::MAX)]);
     let (here, there) = (Assembly::default(), Assembly::default());
-    let piece = vec![0; from.limits().max_send];
+    let piece = vec![0; from.info().limits.max_send];
     *there.data.borrow_mut() = piece.clone();
     let peer = endpoint(&from, 1);
     // Many times the number of bytes that may be sent without an acknowledgement.
@@ -304,7 +307,7 @@ fn a_lost_piece_leaves_no_gap() {
 #[test]
 fn ordered_messages_keep_their_order_though_their_link_dies() {
     let (from, to, _) = metered(&[(1000, 3 << 20), (1000, 9 << 20), (1000, u64::MAX)]);
-    let len = mixed(from.limits().max_send);
+    let len = mixed(from.info().limits.max_send);
     let sink = Expect {
         from: 0,
         next: Cell::new(0),
@@ -343,29 +346,17 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
 
 /// A transport that counts its polls, and delivers a message on each one while it is told to.
 struct Watched {
-    poll_is_syscall: bool,
+    info: Info,
     brings: Arc<AtomicBool>,
     looks: Arc<AtomicU64>,
 }
 
 impl Btl for Watched {
-    fn name(&self) -> &'static str {
-        "watched"
-    }
-    fn exclusivity(&self) -> u32 {
-        u32::from(!self.poll_is_syscall)
-    }
-    fn limits(&self) -> Limits {
-        Limits {
-            eager: 1,
-            max_send: 1,
-        }
+    fn info(&self) -> &Info {
+        &self.info
     }
     fn reach(&self, peer: ProcId) -> Reach {
         Reach::Yes(Endpoint(peer))
-    }
-    fn poll_is_syscall(&self) -> bool {
-        self.poll_is_syscall
     }
     fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
         Ok(())
@@ -386,8 +377,15 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
     let talking = Arc::new(AtomicBool::new(true));
     let silent = Arc::new(AtomicBool::new(false));
     let transport = |poll_is_syscall, brings: &Arc<AtomicBool>| {
+        let limits = Limits {
+            eager: 1,
+            max_send: 1,
+        };
         Box::new(Watched {
-            poll_is_syscall,
+            info: Info {
+                poll_is_syscall,
+                ..Info::of_memory("watched", u32::from(!poll_is_syscall), limits)
+            },
             brings: brings.clone(),
             looks: looks[usize::from(poll_is_syscall)].clone(),
         }) as Transport

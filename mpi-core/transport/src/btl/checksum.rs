@@ -6,16 +6,15 @@
 //!
 //! No data bypass the checksum: the decorator offers no single copy, and receives no payload in place before it has been checked.
 
-use super::decorate::{Decorator, like_the_inner};
+use super::decorate::Decorator;
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
-    Sink, Transport,
+    Am, Btl, Capabilities, Endpoint, Header, Info, Limits, OpenContext, OpenError, Payload, ProcId,
+    Reach, SendError, Sink, Transport,
 };
 use crc32fast::Hasher;
 use mpi_base::param::{Level, Param};
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::os::fd::BorrowedFd;
 
 static ENABLE: Param<bool> = Param::new(
     "btl",
@@ -38,6 +37,7 @@ fn wrap(around: &OpenContext<'_>, _: u32, inner: Transport) -> Result<Transport,
     }
     Ok(Box::new(Checked {
         me: around.me,
+        info: with_room_for_sum(inner.info()),
         inner,
         bad: RefCell::default(),
     }))
@@ -48,9 +48,20 @@ const SUM: usize = size_of::<u32>();
 
 struct Checked {
     me: ProcId,
+    /// That of the inner transport, with room for the checksum.
+    info: Info,
     inner: Transport,
     /// The peers from which damaged data have arrived.
     bad: RefCell<HashSet<ProcId>>,
+}
+
+fn with_room_for_sum(inner: &Info) -> Info {
+    let Limits { eager, max_send } = inner.limits;
+    let limits = Limits {
+        eager: eager.saturating_sub(SUM),
+        max_send: max_send.saturating_sub(SUM),
+    };
+    Info { limits, ..*inner }
 }
 
 fn sum(am: Am, header: Header, payload: &[u8]) -> [u8; SUM] {
@@ -63,14 +74,12 @@ fn sum(am: Am, header: Header, payload: &[u8]) -> [u8; SUM] {
 }
 
 impl Btl for Checked {
-    like_the_inner!();
+    fn info(&self) -> &Info {
+        &self.info
+    }
 
-    fn limits(&self) -> Limits {
-        let Limits { eager, max_send } = self.inner.limits();
-        Limits {
-            eager: eager.saturating_sub(SUM),
-            max_send: max_send.saturating_sub(SUM),
-        }
+    fn reach(&self, peer: ProcId) -> Reach {
+        self.inner.reach(peer)
     }
 
     fn send(
@@ -80,7 +89,7 @@ impl Btl for Checked {
         header: Header,
         mut payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let (len, max) = (payload.len(), self.limits().max_send);
+        let (len, max) = (payload.len(), self.info.limits.max_send);
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
@@ -103,6 +112,15 @@ impl Btl for Checked {
     fn pending(&self) -> bool {
         self.inner.pending()
     }
+
+    /// Data that no message carries would have no checksum.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            single_copy: None,
+            lending: None,
+            ..self.inner.capabilities()
+        }
+    }
 }
 
 struct Checking<'a> {
@@ -121,7 +139,7 @@ impl Sink for Checking<'_> {
             }
             _ => {
                 self.outer.bad.borrow_mut().insert(from);
-                let (me, name) = (self.outer.me, self.outer.inner.name());
+                let (me, name) = (self.outer.me, self.outer.inner.info().name);
                 self.sink.lost(
                     from,
                     &format!(
@@ -130,7 +148,7 @@ impl Sink for Checking<'_> {
                     ),
                 );
                 if let Reach::Yes(endpoint) = self.outer.inner.reach(from) {
-                    self.outer.inner.cut(endpoint);
+                    self.outer.inner.capabilities().cut(endpoint);
                 }
             }
         }

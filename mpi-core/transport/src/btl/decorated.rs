@@ -2,7 +2,7 @@
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
-use super::{OpenContext, Payload, ProcId, SendError, Sink, Transport, open_all};
+use super::{Info, OpenContext, Payload, ProcId, SendError, Sink, Transport, open_all};
 use crate::rte::TestModex;
 use mpi_base::node::Node;
 use std::cell::RefCell;
@@ -156,6 +156,49 @@ fn a_connection_is_cut_after_as_many_bytes_as_were_said() {
     assert_eq!(here.losses.borrow().len(), 1);
     let came = there.came.borrow().len();
     assert!(came < 1000, "{came} messages of 500 bytes came");
+}
+
+/// What an inner transport can do, as flags: single copy, lending, pipeline, connections, wake-up.
+fn abilities(btl: &Transport) -> [bool; 5] {
+    let able = btl.capabilities();
+    [
+        able.single_copy.is_some(),
+        able.lending.is_some(),
+        able.pipeline.is_some(),
+        able.connections.is_some(),
+        able.wakeup.is_some(),
+    ]
+}
+
+#[test]
+fn a_decorator_withholds_only_what_goes_around_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace").display().to_string();
+    for transport in ["sm", "tcp"] {
+        let of = |name: &str, value: &str| net(&[("btl", transport), (name, value)]);
+        let plain = of("btl", transport);
+        let (can, info) = (abilities(&plain.btls[0]), plain.btls[0].info());
+        assert!(can[3], "{transport} has connections");
+        for (name, value, sees_copies, longer) in [
+            ("btl_fault_late", "0.5", true, 0),
+            ("btl_checksum_enable", "yes", true, 4),
+            ("btl_trace_file", &*file, false, 0),
+        ] {
+            let net = of(name, value);
+            let [copy, _, rest @ ..] = can;
+            let expected = [copy && !sees_copies, false];
+            let [copy, lending, others @ ..] = abilities(&net.btls[0]);
+            assert_eq!(([copy, lending], others), (expected, rest), "{name}");
+            let mut limits = net.btls[0].info().limits;
+            limits.eager += longer;
+            limits.max_send += longer;
+            let same = Info {
+                limits,
+                ..*net.btls[0].info()
+            };
+            assert_eq!(same, *info, "{name}");
+        }
+    }
 }
 
 #[test]

@@ -4,15 +4,14 @@
 //! one bit of a message is flipped, sends are refused until the next poll, messages are delivered late, a connection is cut after a number of bytes.
 //! Late delivery and refusals are allowed for every transport; flipped bits are detected by the checksum, and a cut is repaired over the remaining links.
 
-use super::decorate::{Decorator, like_the_inner};
+use super::decorate::Decorator;
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
-    Sink, Transport,
+    Am, Btl, Capabilities, Endpoint, Header, Info, OpenContext, OpenError, Payload, ProcId, Reach,
+    SendError, Sink, Transport,
 };
 use mpi_base::param::{Level, Param, ParamError, Params};
 use mpi_base::random::SplitMix64;
 use std::cell::Cell;
-use std::os::fd::BorrowedFd;
 
 static FLIP: Param<f64> = Param::new(
     "btl",
@@ -152,10 +151,12 @@ impl FaultRng {
 }
 
 impl Btl for Faulty {
-    like_the_inner!();
+    fn info(&self) -> &Info {
+        self.inner.info()
+    }
 
-    fn limits(&self) -> Limits {
-        self.inner.limits()
+    fn reach(&self, peer: ProcId) -> Reach {
+        self.inner.reach(peer)
     }
 
     fn send(
@@ -174,7 +175,7 @@ impl Btl for Faulty {
         let before = self.sent.replace(self.sent.get() + len);
         let limit = self.faults.cut;
         if before < limit && before + len >= limit {
-            self.inner.cut(to);
+            self.inner.capabilities().cut(to);
         }
         Ok(())
     }
@@ -189,6 +190,15 @@ impl Btl for Faulty {
 
     fn pending(&self) -> bool {
         self.refusing.get() || self.inner.pending()
+    }
+
+    /// Data that no message carries would have no faults.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            single_copy: None,
+            lending: None,
+            ..self.inner.capabilities()
+        }
     }
 }
 

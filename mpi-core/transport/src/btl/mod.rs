@@ -18,6 +18,7 @@ mod decorate;
 #[cfg(test)]
 mod decorated;
 mod fault;
+mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
 mod open;
@@ -34,20 +35,20 @@ pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
+pub use interface::{
+    Btl, Capabilities, Connections, CooperativeCopy, Fetched, GetError, Info, Lending, Limits,
+    Pipeline, Share, SingleCopy, Target, Wakeup,
+};
 pub use modex::Modex;
 pub use mpi_base::cma::Region;
 pub use names::Names;
 pub use open::{BUILT_IN, DECORATORS, Opened, SelectError, open_all, open_to_other_jobs};
 pub use sm::may_copy_once;
 
-use std::cell::Cell;
 use std::fmt;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 
 use mpi_base::copy::copy;
-use mpi_base::inbox::Inbox;
-use mpi_base::mem::Held;
 
 pub use mpi_base::proc::ProcId;
 
@@ -144,15 +145,6 @@ impl Payload<'_> {
     }
 }
 
-/// Recommended and maximum payload sizes of a BTL, in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum length of an eager message.
-    pub eager: usize,
-    /// The longest payload that one `send` takes; larger messages are cut into fragments of this size.
-    pub max_send: usize,
-}
-
 /// A transport calls [`Sink::begin`] only after this number of bytes of the payload have arrived, so an upper layer's header is complete.
 pub const BEGUN: usize = 64;
 
@@ -194,7 +186,7 @@ pub trait Sink {
     /// requests to it that are not answered may be sent again, over a new connection.
     fn parted(&self, _peer: ProcId) {}
 
-    /// An overtaking message to `to` that was not copied ([`Btl::relies_on_senders`]) may have been lost with a link.
+    /// An overtaking message to `to` that was not copied ([`Info::relies_on_senders`]) may have been lost with a link.
     ///
     /// A sender that still has its `len` bytes calls `send` with them once. One that does not calls nothing, and the message counts as no longer wanted.
     fn again(
@@ -209,216 +201,4 @@ pub trait Sink {
 
     /// Reports an event that was handled without loss and that the user should know.
     fn note(&self, _what: &str) {}
-}
-
-/// Runs of this process's memory, to be filled in order.
-pub type Target<'a> = &'a [&'a [Cell<u8>]];
-
-/// Single copy: reads a peer's memory without its help.
-pub trait SingleCopy {
-    /// Fills `local`, run by run, with the bytes of `remote` in the peer's address space.
-    ///
-    /// The remote regions carry no safety requirement: one that the peer does not own is an error, not undefined behaviour.
-    fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
-
-    /// The cooperative copy, if the transport supports it.
-    fn together(&self) -> Option<&dyn CooperativeCopy> {
-        None
-    }
-}
-
-/// A single copy by receiver and sender at the same time, the receiver from the front and the sender from the back.
-///
-/// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
-pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side. Returns the number with which the sender is asked for help; `None` if too many copies are open.
-    ///
-    /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
-    fn offer(&self, len: usize) -> Option<u32>;
-
-    /// The receiver's part: fills `local` from the front with the bytes of `remote`.
-    fn fetch(
-        &self,
-        peer: Endpoint,
-        number: u32,
-        remote: &[Region],
-        local: Target<'_>,
-        share: Share,
-    ) -> Fetched;
-
-    /// Ends a copy on the receiver's side: takes all remaining pieces so that no process copies them, and returns their number of bytes.
-    fn close(&self, number: u32) -> usize;
-
-    /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
-    /// returns the number of bytes.
-    fn help(
-        &self,
-        peer: Endpoint,
-        number: u32,
-        data: &[&[u8]],
-        remote: &[Region],
-    ) -> Result<usize, GetError>;
-
-    /// Returns true if the sender may still be writing although all pieces are taken.
-    fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
-}
-
-/// How much the receiver copies in one call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Share {
-    /// The first half, so that both ends have the same amount.
-    Half,
-    /// Everything that is left.
-    Rest,
-}
-
-/// Progress of the receiver's part of a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fetched {
-    /// Bytes taken by this call, after those of the previous call.
-    pub bytes: usize,
-    /// True if pieces are left that are not taken; if false, all other bytes are the sender's.
-    pub open: bool,
-    /// Whether those bytes were read.
-    pub result: Result<(), GetError>,
-}
-
-/// Why a peer's memory could not be read or written; the caller falls back to fragments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GetError {
-    /// The system forbids the call (container, ptrace scope) or does not have it.
-    Forbidden,
-    /// The peer has ended.
-    PeerGone,
-    /// The range is not mapped in the peer.
-    BadAddress,
-}
-
-impl fmt::Display for GetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
-            GetError::PeerGone => "the peer has ended",
-            GetError::BadAddress => "the range is not mapped in the peer",
-        })
-    }
-}
-
-impl std::error::Error for GetError {}
-
-/// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
-pub trait Lending {
-    /// Sends one active message, marked [`OVERTAKES`], as [`Btl::send`] does,
-    /// except that [`SendError::WouldBlock`] may have taken a prefix of it:
-    /// then the sender must offer the same message again until it is taken, or call `leave_rest`.
-    fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
-
-    /// The sender will not offer a refused message again: if a prefix of it was taken, the rest is copied.
-    fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
-}
-
-/// One transport as seen by one process.
-pub trait Btl {
-    /// The component's name, as in `--mca btl self,sm`.
-    fn name(&self) -> &'static str;
-
-    /// Of several BTLs that reach a peer, only those of the highest exclusivity are used.
-    fn exclusivity(&self) -> u32;
-
-    /// Payload limits in bytes; constant, and the same for every peer.
-    fn limits(&self) -> Limits;
-
-    /// Returns the best fragment length for `bytes` bytes of a message, at most [`Limits::max_send`].
-    /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
-    /// `alone`: no other fragments for the same peer are waiting.
-    fn fragment(&self, _bytes: u64, _packed: bool, _alone: bool) -> usize {
-        self.limits().max_send
-    }
-
-    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes, at most [`Limits::max_send`];
-    /// `None`: use a rendezvous. `packed` as for [`Btl::fragment`].
-    fn follow(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
-        None
-    }
-
-    /// Returns whether this BTL reaches job rank `peer`.
-    fn reach(&self, peer: ProcId) -> Reach;
-
-    /// Returns true if messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
-    fn listens(&self) -> bool {
-        true
-    }
-
-    /// Returns true if a poll is a system call, so that it is rare while other transports deliver messages.
-    fn poll_is_syscall(&self) -> bool {
-        false
-    }
-
-    /// Sends one active message; see the guarantees above.
-    fn send(
-        &self,
-        to: Endpoint,
-        am: Am,
-        header: Header,
-        payload: Payload<'_>,
-    ) -> Result<(), SendError>;
-
-    /// Delivers what has arrived; returns how many messages were delivered.
-    fn progress(&self, sink: &dyn Sink) -> usize;
-
-    /// Returns true if `progress` would deliver a message, or a send that was refused may be accepted now.
-    ///
-    /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
-    fn pending(&self) -> bool;
-
-    /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
-    /// a transport whose peers ring the process's doorbell adds none.
-    fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
-
-    /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
-    fn bells(&self, _all: &mut Vec<Held<Inbox>>) {}
-
-    /// Returns the bandwidth to a peer in Mbit/s, as networks are sold; only the ratio between transports matters.
-    fn bandwidth(&self, _to: Endpoint) -> u32 {
-        1000
-    }
-
-    /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
-    ///
-    /// A connectionless transport does nothing.
-    fn cut(&self, _to: Endpoint) {}
-
-    /// Returns true if no accepted message waits for the connection to a peer; a connection is not made while this process does not call `progress`.
-    fn is_through(&self, _to: Endpoint) -> bool {
-        true
-    }
-
-    /// Waits, for a bounded time, until this process has handed over what was accepted, because it may not call `progress` for long.
-    fn settle(&self) {}
-
-    /// Shutdown: does the work of [`Btl::settle`], and lets the peers distinguish this end from a death.
-    ///
-    /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
-    /// The transport may be used again afterwards.
-    fn leave(&self) {}
-
-    /// Disconnects from a process of another job, until a communicator contains it again;
-    /// what was accepted for it still arrives, and what it sends is still delivered.
-    fn part_from(&self, _peer: ProcId) {}
-
-    /// Returns true if this BTL may ask for overtaking messages a second time ([`Sink::again`]),
-    /// so that a sender must keep the data until the receiver has confirmed them.
-    fn relies_on_senders(&self) -> bool {
-        false
-    }
-
-    /// Zero-copy sending to a peer whose queue is full, if the BTL supports it.
-    fn lending(&self) -> Option<&dyn Lending> {
-        None
-    }
-
-    /// Single copy from peers, if the BTL supports it.
-    fn single_copy(&self) -> Option<&dyn SingleCopy> {
-        None
-    }
 }

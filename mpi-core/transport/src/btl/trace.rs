@@ -5,10 +5,10 @@
 //! Times are microseconds of the machine's monotonic clock, so the files of one machine can be merged.
 //! The format does not require the closing bracket, so the file of a process that died is valid up to its last line.
 
-use super::decorate::{Decorator, like_the_inner};
+use super::decorate::Decorator;
 use super::{
-    Am, Btl, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach, SendError,
-    SingleCopy, Sink, Transport,
+    Am, Btl, Capabilities, Endpoint, Header, Info, OpenContext, OpenError, Payload, ProcId, Reach,
+    SendError, Sink, Transport,
 };
 use mpi_base::param::{Level, Param};
 use mpi_base::text;
@@ -16,7 +16,6 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 
 static FILE: Param<String> = Param::new(
     "btl",
@@ -66,7 +65,7 @@ impl Traced {
         let now = mpi_base::clock::now_ns();
         let (us, ns) = (now / 1000, now % 1000);
         let (me, number, [first, second]) = (self.me, self.number, header);
-        let layer = self.inner.name();
+        let layer = self.inner.info().name;
         if let Ok(mut out) = self.out.try_borrow_mut() {
             let _ = writeln!(
                 out,
@@ -77,10 +76,12 @@ impl Traced {
 }
 
 impl Btl for Traced {
-    like_the_inner!();
+    fn info(&self) -> &Info {
+        self.inner.info()
+    }
 
-    fn limits(&self) -> Limits {
-        self.inner.limits()
+    fn reach(&self, peer: ProcId) -> Reach {
+        self.inner.reach(peer)
     }
 
     fn send(
@@ -108,8 +109,12 @@ impl Btl for Traced {
         self.inner.pending()
     }
 
-    fn single_copy(&self) -> Option<&dyn SingleCopy> {
-        self.inner.single_copy()
+    /// A lent message would not be traced.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            lending: None,
+            ..self.inner.capabilities()
+        }
     }
 }
 

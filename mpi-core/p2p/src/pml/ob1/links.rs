@@ -107,7 +107,7 @@ impl Links {
     /// Cuts the connection to a peer after a protocol error.
     pub(super) fn cut(&self, proc: ProcId) {
         if let Ok(peer) = self.peer(proc) {
-            peer.btl().cut(peer.endpoint());
+            peer.btl().capabilities().cut(peer.endpoint());
         }
     }
 

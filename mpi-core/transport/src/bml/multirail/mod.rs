@@ -24,8 +24,8 @@ mod side;
 mod through;
 
 use crate::btl::{
-    Am, Btl, Endpoint, Family, Header, Limits, OVERTAKES, Payload, ProcId, Reach, SendError, Sink,
-    Transport,
+    Am, Btl, Capabilities, Connections, Endpoint, Family, Header, Info, Limits, OVERTAKES, Payload,
+    Pipeline, ProcId, Reach, SendError, Sink, Transport, Wakeup,
 };
 use side::{FREE, Kept, ORDERED, Side, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -58,6 +58,7 @@ const SPARE: usize = 128;
 /// The bonded links of one process.
 pub struct Multirail {
     me: ProcId,
+    info: Info,
     links: Vec<Transport>,
     sides: Vec<OnceCell<Box<Side>>>,
     spare: RefCell<Vec<Vec<u8>>>,
@@ -67,6 +68,7 @@ impl Multirail {
     pub fn new(me: ProcId, size: u32, links: Vec<Transport>) -> Multirail {
         Multirail {
             me,
+            info: bonded(&links),
             links,
             sides: (0..size).map(|_| OnceCell::new()).collect(),
             spare: RefCell::default(),
@@ -94,7 +96,7 @@ impl Multirail {
         };
         let weighed = (payload.len() as u64) << 20;
         self.links[way].send(endpoint, am, [number, 0], payload)?;
-        let bandwidth = u64::from(self.links[way].bandwidth(endpoint)).max(1);
+        let bandwidth = u64::from(self.links[way].capabilities().bandwidth(endpoint)).max(1);
         let load = &side.ways[way].load;
         load.set(load.get() + weighed / bandwidth);
         Ok(())
@@ -160,36 +162,41 @@ impl Multirail {
         ways.into_iter().take(count)
     }
 
+    fn connections(&self) -> impl Iterator<Item = &dyn Connections> {
+        let each = self.links.iter();
+        each.filter_map(|link| link.capabilities().connections)
+    }
+
     /// The peers with state.
     fn known(&self) -> impl Iterator<Item = &Side> {
         self.sides.iter().filter_map(|side| Some(&**side.get()?))
     }
 }
 
-impl Btl for Multirail {
-    fn name(&self) -> &'static str {
-        self.links.first().map_or("bond", |link| link.name())
-    }
-
-    fn exclusivity(&self) -> u32 {
-        self.links.first().map_or(0, |link| link.exclusivity())
-    }
-
-    fn limits(&self) -> Limits {
-        let least = |of: fn(Limits) -> usize| {
-            let all = self.links.iter().map(|link| of(link.limits()));
-            all.min().unwrap_or(0).saturating_sub(PREFIX)
-        };
-        Limits {
+/// Returns what is constant about a bond of these links.
+fn bonded(links: &[Transport]) -> Info {
+    let all = || links.iter().map(|link| link.info());
+    let least = |of: fn(&Limits) -> usize| {
+        let least = all().map(|info| of(&info.limits)).min();
+        least.unwrap_or(0).saturating_sub(PREFIX)
+    };
+    Info {
+        name: all().next().map_or("bond", |info| info.name),
+        exclusivity: all().next().map_or(0, |info| info.exclusivity),
+        limits: Limits {
             eager: least(|limits| limits.eager),
             max_send: least(|limits| limits.max_send),
-        }
+        },
+        listens: all().any(|info| info.listens),
+        poll_is_syscall: all().any(|info| info.poll_is_syscall),
+        connects: all().any(|info| info.connects),
+        relies_on_senders: true,
     }
+}
 
-    fn fragment(&self, bytes: u64, _packed: bool, _alone: bool) -> usize {
-        let most = self.limits().max_send;
-        let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
-        usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))
+impl Btl for Multirail {
+    fn info(&self) -> &Info {
+        &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -204,14 +211,6 @@ impl Btl for Multirail {
         Reach::No(reasons.join("; "))
     }
 
-    fn listens(&self) -> bool {
-        self.links.iter().any(|link| link.listens())
-    }
-
-    fn poll_is_syscall(&self) -> bool {
-        self.links.iter().any(|link| link.poll_is_syscall())
-    }
-
     fn send(
         &self,
         to: Endpoint,
@@ -219,7 +218,7 @@ impl Btl for Multirail {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let (len, max) = (payload.len(), self.limits().max_send);
+        let (len, max) = (payload.len(), self.info.limits.max_send);
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
@@ -289,32 +288,52 @@ impl Btl for Multirail {
             .fold(busy, |busy, link| busy | link.pending())
     }
 
-    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
-        self.links.iter().for_each(|link| link.descriptors(all));
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            pipeline: Some(self),
+            connections: Some(self),
+            wakeup: Some(self),
+            ..Capabilities::default()
+        }
     }
+}
 
-    fn is_through(&self, to: Endpoint) -> bool {
+impl Pipeline for Multirail {
+    fn fragment(&self, bytes: u64, _packed: bool, _alone: bool) -> usize {
+        let most = self.info.limits.max_send;
+        let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
+        usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))
+    }
+}
+
+impl Connections for Multirail {
+    fn is_connected(&self, to: Endpoint) -> bool {
         let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
         // A link that was never used counts as connected, so all links must be checked: one that is connected does not imply that another is.
         let mut each = self.links.iter().zip(ways);
-        each.all(|(link, way)| link.is_through(way.endpoint))
+        each.all(|(link, way)| link.capabilities().is_connected(way.endpoint))
     }
 
-    fn settle(&self) {
-        self.links.iter().for_each(|link| link.settle());
+    fn flush(&self) {
+        self.connections().for_each(|all| all.flush());
     }
 
-    fn leave(&self) {
-        self.links.iter().for_each(|link| link.leave());
-    }
-
-    fn relies_on_senders(&self) -> bool {
-        true
+    fn shutdown(&self) {
+        self.connections().for_each(|all| all.shutdown());
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {
         let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
         let each = self.links.iter().zip(ways);
-        each.map(|(link, way)| link.bandwidth(way.endpoint)).sum()
+        each.map(|(link, way)| link.capabilities().bandwidth(way.endpoint))
+            .sum()
+    }
+}
+
+impl Wakeup for Multirail {
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        let each = self.links.iter();
+        let each = each.filter_map(|link| link.capabilities().wakeup);
+        each.for_each(|wakeup| wakeup.descriptors(all));
     }
 }

@@ -61,7 +61,7 @@ impl Multirail {
         }
         *side.ways[way].dead.borrow_mut() = Some(why.into());
         let (me, peer) = (self.me, side.peer);
-        let name = self.links[way].name();
+        let name = self.links[way].info().name;
         if side.first_up().is_none() {
             let all = side.ways.iter().enumerate().map(|(at, way)| {
                 let dead = way.dead.borrow();

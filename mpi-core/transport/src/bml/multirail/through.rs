@@ -159,24 +159,19 @@ fn word(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::btl::suite::Keep;
-    use crate::btl::{Btl, Endpoint, Limits, Payload, Reach, SendError};
+    use crate::btl::{Btl, Endpoint, Info, Limits, Payload, Reach, SendError};
     use proptest::prelude::*;
 
     /// A link that accepts everything and delivers nothing.
     struct Quiet;
 
     impl Btl for Quiet {
-        fn name(&self) -> &'static str {
-            "quiet"
-        }
-        fn exclusivity(&self) -> u32 {
-            0
-        }
-        fn limits(&self) -> Limits {
-            Limits {
+        fn info(&self) -> &Info {
+            const LIMITS: Limits = Limits {
                 eager: 4096,
                 max_send: 4096,
-            }
+            };
+            &const { Info::of_memory("quiet", 0, LIMITS) }
         }
         fn reach(&self, peer: ProcId) -> Reach {
             Reach::Yes(Endpoint(peer))

@@ -10,8 +10,8 @@ use mpi_base::cma::{self, CmaError};
 use mpi_base::param::{Level, Param};
 
 use super::{
-    Am, Btl, Component, Endpoint, GetError, Header, Limits, OpenContext, OpenError, Payload,
-    ProcId, Reach, Region, SendError, SingleCopy, Sink, Target, Transport,
+    Am, Btl, Capabilities, Component, Endpoint, GetError, Header, Info, Limits, OpenContext,
+    OpenError, Payload, ProcId, Reach, Region, SendError, SingleCopy, Sink, Target, Transport,
 };
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -54,7 +54,7 @@ const DEPTH: usize = 256;
 
 struct Loop {
     me: ProcId,
-    limits: Limits,
+    info: Info,
     queue: RefCell<VecDeque<Message>>,
     /// Buffers of delivered messages, for reuse.
     spare: RefCell<Vec<Vec<u8>>>,
@@ -72,7 +72,10 @@ impl Loop {
     fn new(me: ProcId, limits: Limits) -> Loop {
         Loop {
             me,
-            limits,
+            info: Info {
+                listens: false,
+                ..Info::of_memory("self", 1 << 16, limits)
+            },
             queue: RefCell::default(),
             spare: RefCell::default(),
             busy: Cell::new(false),
@@ -81,16 +84,8 @@ impl Loop {
 }
 
 impl Btl for Loop {
-    fn name(&self) -> &'static str {
-        "self"
-    }
-
-    fn exclusivity(&self) -> u32 {
-        1 << 16
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
+    fn info(&self) -> &Info {
+        &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -101,10 +96,6 @@ impl Btl for Loop {
         }
     }
 
-    fn listens(&self) -> bool {
-        false
-    }
-
     fn send(
         &self,
         _to: Endpoint,
@@ -112,7 +103,7 @@ impl Btl for Loop {
         header: Header,
         mut payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let (len, max) = (payload.len(), self.limits.max_send);
+        let (len, max) = (payload.len(), self.info.limits.max_send);
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
@@ -158,8 +149,11 @@ impl Btl for Loop {
         !self.queue.borrow().is_empty()
     }
 
-    fn single_copy(&self) -> Option<&dyn SingleCopy> {
-        Some(self)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            single_copy: Some(self),
+            ..Capabilities::default()
+        }
     }
 }
 

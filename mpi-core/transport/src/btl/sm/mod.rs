@@ -26,8 +26,8 @@ use mpi_base::param::{Level, Param, ParamError, Params};
 use mpi_base::ring::Shape;
 
 use super::{
-    Am, Btl, Component, Endpoint, Header, Limits, OpenContext, OpenError, Payload, ProcId, Reach,
-    SendError, SingleCopy, Sink, Transport,
+    Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Limits, OpenContext,
+    OpenError, Payload, Pipeline, ProcId, Reach, SendError, Sink, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
@@ -119,7 +119,7 @@ struct Sm {
     node: Node,
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
-    limits: Limits,
+    info: Info,
     /// Maximum length of a message that goes by the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
@@ -132,6 +132,10 @@ struct Sm {
     looks: Cell<u32>,
     /// A local rank that has written an invalid position into a ring, and that has not been reported to the layer above.
     broken: Cell<Option<u32>>,
+}
+
+fn info(limits: Limits) -> Info {
+    Info::of_memory("sm", EXCLUSIVITY, limits)
 }
 
 /// Returns the payload limits for rings of this shape and fragments of this length.
@@ -212,7 +216,7 @@ impl Sm {
             broken: Cell::new(None),
             node,
             procs,
-            limits,
+            info: info(limits),
             follow_max: 0,
         })
     }
@@ -277,39 +281,8 @@ impl Sm {
 }
 
 impl Btl for Sm {
-    fn name(&self) -> &'static str {
-        "sm"
-    }
-
-    fn exclusivity(&self) -> u32 {
-        EXCLUSIVITY
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
-        fragment(self.limits, bytes, packed, alone)
-    }
-
-    /// A single message arrives sooner in four fragments than in two, since the ends overlap less (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
-    /// Streams use longer ones: with a buffer for each message, messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
-    fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
-        if bytes > self.follow_max as u64 {
-            return None;
-        }
-        let streams = |out: &RefCell<Outgoing>| {
-            let looks = self.looks.get();
-            out.try_borrow().is_ok_and(|out| out.goes_on(looks))
-        };
-        Some(
-            match self.outgoing.get(to.0 as usize).is_some_and(streams) {
-                _ if packed => part(self.limits, bytes, 4, PACKED_FRAGMENT),
-                false => part(self.limits, bytes, 4, FRAGMENT),
-                true => part(self.limits, bytes, 2, FRAGMENT),
-            },
-        )
+    fn info(&self) -> &Info {
+        &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -330,7 +303,7 @@ impl Btl for Sm {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
-        let (len, max) = (payload.len(), self.limits.max_send);
+        let (len, max) = (payload.len(), self.info.limits.max_send);
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
@@ -358,22 +331,6 @@ impl Btl for Sm {
             self.lose_broken(condemned, sink);
         }
         delivered
-    }
-
-    /// Neither receives from the peer nor sends to it again. The peer is not notified, since its shared memory cannot be trusted.
-    fn cut(&self, to: Endpoint) {
-        if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
-            incoming.condemn(to.0);
-        } else {
-            self.broken.set(Some(to.0));
-        }
-        if let Some(Ok(mut out)) = self
-            .outgoing
-            .get(to.0 as usize)
-            .map(RefCell::try_borrow_mut)
-        {
-            out.condemn();
-        }
     }
 
     fn pending(&self) -> bool {
@@ -406,7 +363,55 @@ impl Btl for Sm {
         room
     }
 
-    fn single_copy(&self) -> Option<&dyn SingleCopy> {
-        self.single_copy.as_ref().map(|cma| cma as &dyn SingleCopy)
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            single_copy: self.single_copy.as_ref().map(|cma| cma as _),
+            pipeline: Some(self),
+            connections: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Pipeline for Sm {
+    fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
+        fragment(self.info.limits, bytes, packed, alone)
+    }
+
+    /// A single message arrives sooner in four fragments than in two, since the ends overlap less (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
+    /// Streams use longer ones: with a buffer for each message, messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
+    fn eager_fragment(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
+        if bytes > self.follow_max as u64 {
+            return None;
+        }
+        let streams = |out: &RefCell<Outgoing>| {
+            let looks = self.looks.get();
+            out.try_borrow().is_ok_and(|out| out.goes_on(looks))
+        };
+        Some(
+            match self.outgoing.get(to.0 as usize).is_some_and(streams) {
+                _ if packed => part(self.info.limits, bytes, 4, PACKED_FRAGMENT),
+                false => part(self.info.limits, bytes, 4, FRAGMENT),
+                true => part(self.info.limits, bytes, 2, FRAGMENT),
+            },
+        )
+    }
+}
+
+impl Connections for Sm {
+    /// Neither receives from the peer nor sends to it again. The peer is not notified, since its shared memory cannot be trusted.
+    fn cut(&self, to: Endpoint) {
+        if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
+            incoming.condemn(to.0);
+        } else {
+            self.broken.set(Some(to.0));
+        }
+        if let Some(Ok(mut out)) = self
+            .outgoing
+            .get(to.0 as usize)
+            .map(RefCell::try_borrow_mut)
+        {
+            out.condemn();
+        }
     }
 }

@@ -70,7 +70,7 @@ mod with_shallow_rings_of_many_ranks {
 
 /// Every rank except rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when the ring is full.
 fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
-    let max = net.btls[0].limits().max_send;
+    let max = net.btls[0].info().limits.max_send;
     let len = mixed(max);
     let procs = net.procs;
     let mut btls = net.btls.into_iter();
@@ -200,7 +200,13 @@ fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
     let net = plain(2);
     let sender = &net.btls[0];
     let to = endpoint(&**sender, net.procs[1]);
-    let pieces = |packed| sender.follow(to, 64 << 10, packed).unwrap() >> 10;
+    let pieces = |packed| {
+        sender
+            .capabilities()
+            .eager_fragment(&sender.info().limits, to, 64 << 10, packed)
+            .unwrap()
+            >> 10
+    };
     // In a dialogue, a poll comes between two sends.
     sender.progress(&Nothing);
     assert_eq!((pieces(false), pieces(true)), (16, 16));
@@ -208,7 +214,12 @@ fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
     assert_eq!((pieces(false), pieces(true)), (32, 16));
     sender.progress(&Nothing);
     assert_eq!(pieces(false), 16);
-    assert_eq!(sender.follow(to, 1 << 20, false), None);
+    assert_eq!(
+        sender
+            .capabilities()
+            .eager_fragment(&sender.info().limits, to, 1 << 20, false),
+        None
+    );
 }
 
 #[test]
@@ -259,16 +270,19 @@ fn parameters_set_the_limits_but_not_beyond_what_a_ring_or_a_fragment_takes() {
     params.set("btl_sm_single_copy", "no", Source::Environment);
     for (ranks, longest) in [(2, 64 << 10), (40, 32 << 10)] {
         let net = net(ranks, Sizes::for_ranks(ranks), &params);
-        let limits = net.btls[0].limits();
+        let limits = net.btls[0].info().limits;
         assert_eq!((limits.eager, limits.max_send), (100, longest));
-        assert!(net.btls[0].single_copy().is_none());
+        assert!(net.btls[0].capabilities().single_copy.is_none());
     }
 }
 
 #[test]
 fn fragments_of_streams_and_of_long_messages_are_the_longest() {
     let net = plain(2);
-    let kib = |bytes: u64, packed, alone| net.btls[0].fragment(bytes << 10, packed, alone) >> 10;
+    let kib = |bytes: u64, packed, alone| {
+        let (limits, able) = (net.btls[0].info().limits, net.btls[0].capabilities());
+        able.fragment(&limits, bytes << 10, packed, alone) >> 10
+    };
     let lone = [32, 64, 512, 1 << 10, 4 << 10].map(|bytes| kib(bytes, false, true));
     assert_eq!(lone, [16, 32, 32, 64, 64]);
     let stream = [32, 64, 128, 4 << 10].map(|bytes| kib(bytes, false, false));
@@ -289,7 +303,7 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
     let net = plain(2);
     let (sender, receiver) = (&net.btls[1], &net.btls[0]);
     let to = endpoint(&**sender, net.procs[0]);
-    let data = vec![7; sender.limits().max_send];
+    let data = vec![7; sender.info().limits.max_send];
     let ring = Sizes::for_ranks(2).ring_bytes as usize;
     // The number of messages that fit before any is consumed.
     let fit = || {
@@ -315,7 +329,7 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
 fn the_selection_decides_and_says_why_the_rest_is_missing() {
     let names = |around: &OpenContext<'_>| {
         let opened = open_all(around).unwrap();
-        let names: Vec<_> = opened.btls.iter().map(|btl| btl.name()).collect();
+        let names: Vec<_> = opened.btls.iter().map(|btl| btl.info().name).collect();
         (names, opened.refused)
     };
     let mut params = Params::default();
@@ -415,7 +429,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
             assert!(Instant::now() < deadline, "the other process is silent");
         }
     };
-    let len = mixed(btl.limits().max_send);
+    let len = mixed(btl.info().limits.max_send);
     // One turn may deliver the last message of the stream together with the next one of the other process.
     let sink = ThenKeep {
         count: 3000,
@@ -443,7 +457,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     wait(&sink, &|| told.len() >= 1);
     let theirs = told.0.borrow()[0].0[0];
     let mut got = vec![0; 100_000];
-    let copy = btl.single_copy().unwrap();
+    let copy = btl.capabilities().single_copy.unwrap();
     let region = Region {
         address: theirs,
         len: got.len() as u64,

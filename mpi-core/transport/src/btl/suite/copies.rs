@@ -7,9 +7,13 @@ use super::super::{Btl, CooperativeCopy, GetError, Region, Share};
 use super::net::{Net, endpoint, pattern};
 
 fn together(btl: &dyn Btl) -> &dyn CooperativeCopy {
-    match btl.single_copy().and_then(|copy| copy.together()) {
+    match btl
+        .capabilities()
+        .single_copy
+        .and_then(|copy| copy.together())
+    {
         Some(together) => together,
-        None => panic!("{} does not copy together", btl.name()),
+        None => panic!("{} does not copy together", btl.info().name),
     }
 }
 
@@ -22,7 +26,7 @@ fn region(data: &[u8]) -> Region {
 
 /// Where the system forbids it, `Forbidden` is the only valid result.
 pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
-    let Some(copy) = net.from().single_copy() else {
+    let Some(copy) = net.from().capabilities().single_copy else {
         return;
     };
     for len in [0, 1, 4097, 1 << 20] {
@@ -45,7 +49,7 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
 
 /// The sender helps late, in time or not at all; where the system forbids the copy, the receiver gets an error.
 pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
-    let copy = net.from().single_copy();
+    let copy = net.from().capabilities().single_copy;
     if copy.is_none_or(|copy| copy.together().is_none()) {
         return;
     }

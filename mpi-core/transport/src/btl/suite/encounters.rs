@@ -80,7 +80,7 @@ impl Side {
         if let Some(proc) = self.other.take()
             && self.universe.release([proc].into_iter()) == [proc]
         {
-            self.btl.part_from(proc);
+            self.btl.capabilities().disconnect(proc);
         }
     }
 

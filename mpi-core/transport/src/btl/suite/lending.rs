@@ -5,10 +5,10 @@ use super::net::{Keep, Net, pattern, send_numbered};
 
 /// A full transport leaves lent data with the sender, which offers them again or leaves the rest; ordered messages pass independently.
 pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
-    let Some(lending) = net.from().lending() else {
+    let Some(lending) = net.from().capabilities().lending else {
         return;
     };
-    let (peer, len) = (net.endpoint(), net.from().limits().max_send);
+    let (peer, len) = (net.endpoint(), net.from().info().limits.max_send);
     let (sink, mut ordered, mut refused, mut left) = (Keep::default(), 0, 0, Vec::new());
     let lend = |n: u64, data: &[u8]| lending.lend(peer, 3 | OVERTAKES, [n, !n], data);
     for n in 1000..1100 {

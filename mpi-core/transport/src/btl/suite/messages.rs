@@ -31,22 +31,22 @@ fn exchange(net: &Net, count: u64, len: impl Fn(u64) -> usize + Copy) {
 }
 
 pub fn messages_of_all_sizes_arrive_once_each_in_order(net: Net) {
-    let max = net.from().limits().max_send;
+    let max = net.from().info().limits.max_send;
     exchange(&net, 5000, mixed(max));
 }
 
 pub fn every_length_up_to_the_eager_limit_arrives_whole(net: Net) {
-    let eager = net.from().limits().eager;
+    let eager = net.from().info().limits.eager;
     exchange(&net, eager as u64 + 1, |n| n as usize);
 }
 
 pub fn the_longest_messages_arrive_whole(net: Net) {
-    let max = net.from().limits().max_send;
+    let max = net.from().info().limits.max_send;
     exchange(&net, 300, |_| max);
 }
 
 pub fn a_longer_message_is_refused_and_nothing_sent(net: Net) {
-    let max = net.from().limits().max_send;
+    let max = net.from().info().limits.max_send;
     let bytes = vec![0; max + 1];
     let result = net
         .from()
@@ -56,7 +56,7 @@ pub fn a_longer_message_is_refused_and_nothing_sent(net: Net) {
 }
 
 pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
-    for len in [8, 300, net.from().limits().max_send] {
+    for len in [8, 300, net.from().info().limits.max_send] {
         let sink = Keep::default();
         let mut sent = 0;
         // A transport that never refuses would buffer without bound.
@@ -80,7 +80,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
 
 pub fn a_sent_payload_may_be_overwritten_at_once(net: Net) {
     let sink = Keep::default();
-    let max = net.from().limits().max_send;
+    let max = net.from().info().limits.max_send;
     for len in [1, 8, 40, 41, 1000, max] {
         let mut bytes = vec![1; len];
         let sent = net
@@ -149,7 +149,7 @@ pub fn a_sink_may_send_and_is_never_entered_twice(net: Net) {
 }
 
 pub fn limits_make_sense_and_strangers_are_not_reached(net: Net) {
-    let limits = net.from().limits();
+    let limits = net.from().info().limits;
     assert!(limits.eager <= limits.max_send);
     let Reach::No(why) = net.from().reach(ProcId::MAX) else {
         panic!("a rank that does not exist is reached");

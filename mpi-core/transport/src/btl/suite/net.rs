@@ -69,7 +69,7 @@ impl Net {
 pub fn endpoint(btl: &dyn Btl, peer: ProcId) -> Endpoint {
     match btl.reach(peer) {
         Reach::Yes(endpoint) => endpoint,
-        Reach::No(why) => panic!("{} does not reach {peer}: {why}", btl.name()),
+        Reach::No(why) => panic!("{} does not reach {peer}: {why}", btl.info().name),
     }
 }
 

@@ -35,7 +35,7 @@ pub fn two_ranks_exchange(net: Net, count: u64) {
     if net.btls.len() < 2 {
         return;
     }
-    let max = net.from().limits().max_send;
+    let max = net.from().info().limits.max_send;
     let procs = [net.procs[net.pair.0], net.procs[net.pair.1]];
     let failed = AtomicBool::new(false);
     std::thread::scope(|s| {

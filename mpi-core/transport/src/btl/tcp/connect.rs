@@ -120,7 +120,7 @@ impl Tcp {
         }
         *peer.socket.borrow_mut() = Some(met);
         peer.megabits.set(self.speed(peer));
-        *peer.incoming.borrow_mut() = Some(Incoming::new(self.limits.max_send));
+        *peer.incoming.borrow_mut() = Some(Incoming::new(self.info.limits.max_send));
         self.turn(peer, Fate::Up);
         peer.was_up.set(true);
         peer.is_second.set(self.is_still_read(peer.proc()));

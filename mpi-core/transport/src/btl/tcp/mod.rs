@@ -38,8 +38,9 @@ mod tests;
 use super::names::JobNames;
 use super::peers::Peers;
 use super::{
-    Am, Btl, Component, Endpoint, Header, Lending, Limits, Modex, Names, OpenContext, OpenError,
-    Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
+    Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Lending, Limits, Modex,
+    Names, OpenContext, OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
+    Wakeup,
 };
 use crate::rte;
 use crate::universe::Universe;
@@ -126,7 +127,7 @@ struct Tcp {
     names: Arc<dyn Names>,
     link: u32,
     settings: Settings,
-    limits: Limits,
+    info: Info,
     modex: Arc<dyn Modex>,
     ours: AddressRecord,
     epoll: OwnedFd,
@@ -212,7 +213,7 @@ impl Tcp {
             me: around.me,
             names,
             link,
-            limits: settings.limits,
+            info: info(settings.limits),
             settings: settings.clone(),
             modex,
             ours,
@@ -248,7 +249,7 @@ impl Tcp {
         frame: Frame,
         take: impl FnOnce(&mut Outgoing, Option<BorrowedFd<'_>>) -> Result<(), Refused>,
     ) -> Result<(), SendError> {
-        let (len, max) = (frame.len, self.limits.max_send);
+        let (len, max) = (frame.len, self.info.limits.max_send);
         if len > max {
             return Err(SendError::TooLong { len, max });
         }
@@ -284,17 +285,21 @@ fn modex_key(link: u32) -> String {
     format!("btl-tcp-{link}")
 }
 
+fn info(limits: Limits) -> Info {
+    Info {
+        name: "tcp",
+        exclusivity: 100,
+        limits,
+        listens: true,
+        poll_is_syscall: true,
+        connects: true,
+        relies_on_senders: false,
+    }
+}
+
 impl Btl for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn exclusivity(&self) -> u32 {
-        100
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
+    fn info(&self) -> &Info {
+        &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -316,10 +321,6 @@ impl Btl for Tcp {
         }
     }
 
-    fn poll_is_syscall(&self) -> bool {
-        true
-    }
-
     #[inline]
     fn send(
         &self,
@@ -332,10 +333,6 @@ impl Btl for Tcp {
         self.hand(to, frame, |outgoing, socket| {
             outgoing.send(socket, &frame.encode(), payload)
         })
-    }
-
-    fn lending(&self) -> Option<&dyn Lending> {
-        Some(self)
     }
 
     #[inline]
@@ -371,11 +368,18 @@ impl Btl for Tcp {
             .is_ok_and(|(events, _)| !events.is_empty())
     }
 
-    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
-        all.push(self.epoll.as_fd());
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            lending: Some(self),
+            connections: Some(self),
+            wakeup: Some(self),
+            ..Capabilities::default()
+        }
     }
+}
 
-    fn is_through(&self, to: Endpoint) -> bool {
+impl Connections for Tcp {
+    fn is_connected(&self, to: Endpoint) -> bool {
         let calling = |peer: &Peer| peer.fate.get() == Fate::Calling;
         !self.peer(to.0).is_some_and(calling)
     }
@@ -389,17 +393,17 @@ impl Btl for Tcp {
         }
     }
 
-    fn part_from(&self, peer: ProcId) {
+    fn disconnect(&self, peer: ProcId) {
         Tcp::part_from(self, peer);
     }
 
-    fn settle(&self) {
+    fn flush(&self) {
         self.wait_while(|| self.is_sending());
     }
 
     /// Waits for the peers' goodbyes after sending its own: a socket that is closed with unread data
     /// discards what the other end has not read yet (RFC 1122, 4.2.2.13).
-    fn leave(&self) {
+    fn shutdown(&self) {
         self.send_goodbye();
         self.wait_while(|| !self.parting.borrow().is_empty());
         self.up.take();
@@ -425,6 +429,12 @@ impl Btl for Tcp {
             (0, _) => self.ours.addresses[0].megabits,
             (set, _) => set,
         }
+    }
+}
+
+impl Wakeup for Tcp {
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        all.push(self.epoll.as_fd());
     }
 }
 

@@ -3,7 +3,7 @@
 use super::parting::Parting;
 use super::peer::Fate;
 use super::{SHUTDOWN, Tcp};
-use crate::btl::{Am, Btl, Header, ProcId, Sink};
+use crate::btl::{Am, Connections, Header, ProcId, Sink};
 use std::time::{Duration, Instant};
 
 impl Tcp {
@@ -30,7 +30,7 @@ impl Tcp {
 
     /// Flushes all queues, then starts the shutdown of every connection.
     pub(super) fn send_goodbye(&self) {
-        self.settle();
+        Connections::flush(self);
         for peer in self.peers.iter() {
             if peer.fate.get() == Fate::Up {
                 self.set_aside(peer);

@@ -419,10 +419,10 @@ fn a_peer_that_has_left_is_called_until_it_comes_back() {
     let (late, early) = (all.pop().unwrap(), all.pop().unwrap());
     let late = std::thread::scope(|s| {
         let leaves = s.spawn(move || {
-            late.leave();
+            late.shutdown();
             late
         });
-        early.leave();
+        early.shutdown();
         leaves.join().unwrap()
     });
     send_numbered(&early, endpoint(&early, 1), 0, 8).unwrap();
@@ -498,7 +498,7 @@ fn a_process_that_has_left_can_be_met_again() {
         let mut both = all.into_iter();
         let (one, other) = (both.next().unwrap(), both.next().unwrap());
         let leave = |btl: Tcp| {
-            btl.leave();
+            btl.shutdown();
             btl
         };
         let (one, other) = (s.spawn(move || leave(one)), s.spawn(move || leave(other)));

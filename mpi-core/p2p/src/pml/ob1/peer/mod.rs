@@ -16,7 +16,7 @@ pub use credit::LOOK;
 pub(super) use queue::Queued;
 
 use super::protocol_choice::ProtocolChooser;
-use crate::btl::{Am, Btl, Endpoint, Header, Limits, Payload, SendError};
+use crate::btl::{Am, Btl, Endpoint, Header, Info, Limits, Payload, SendError};
 use crate::request::id::ReqId;
 use copying::Copying;
 use credit::Credit;
@@ -31,9 +31,8 @@ use throttle::Throttle;
 pub struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
-    limits: Limits,
-    /// Whether fragments may be requested again, so that a send completes only when the receiver confirms that it has all of them.
-    fin_required: bool,
+    /// What is constant about the transport.
+    info: Info,
     credit: Credit,
     throttle: Throttle,
     copying: Copying,
@@ -66,18 +65,17 @@ impl Deref for PeerRef<'_> {
 impl Peer {
     /// Creates a peer with this transport, for `sharing` ranks per core.
     pub(super) fn new(btl: Rc<dyn Btl>, endpoint: Endpoint, sharing: u32) -> Peer {
-        let limits = btl.limits();
+        let info = *btl.info();
         Peer {
-            limits,
-            fin_required: btl.relies_on_senders(),
-            credit: Credit::new(limits.eager, btl.poll_is_syscall()),
+            credit: Credit::new(info.limits.eager, info.poll_is_syscall),
             throttle: Throttle::default(),
-            copying: Copying::new(btl.single_copy().is_some()),
+            copying: Copying::new(btl.capabilities().single_copy.is_some()),
             chooser: Rc::new(ProtocolChooser::where_cores_have(sharing)),
             pipeline: Pipeline::default(),
             queue: SendQueue::default(),
             line: Line::default(),
             direct_receive: Cell::new(None),
+            info,
             btl,
             endpoint,
         }
@@ -107,12 +105,30 @@ impl Peer {
     /// Returns the transport's limits.
     #[inline]
     pub(super) fn limits(&self) -> &Limits {
-        &self.limits
+        &self.info.limits
     }
 
-    /// Returns true if a send in fragments completes only with the receiver's FIN.
+    /// Returns true if fragments may be requested again, so that a send in fragments completes only with the receiver's FIN.
     pub(super) fn is_fin_required(&self) -> bool {
-        self.fin_required
+        self.info.relies_on_senders
+    }
+
+    /// Returns the fragment length for `bytes` bytes of a message; see [`Capabilities::fragment`](crate::btl::Capabilities::fragment).
+    pub(super) fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
+        let able = self.btl.capabilities();
+        able.fragment(self.limits(), bytes, packed, alone)
+    }
+
+    /// Returns the fragment length of the eager pipeline; see [`Capabilities::eager_fragment`](crate::btl::Capabilities::eager_fragment).
+    pub(super) fn eager_fragment(&self, bytes: u64, packed: bool) -> Option<usize> {
+        let able = self.btl.capabilities();
+        able.eager_fragment(self.limits(), self.endpoint, bytes, packed)
+    }
+
+    /// Returns true unless an accepted message waits for the connection to the peer.
+    #[inline]
+    pub(super) fn is_connected(&self) -> bool {
+        !self.info.connects || self.btl.capabilities().is_connected(self.endpoint)
     }
 
     /// Returns true if a new message of this size, below the eager limit, may be sent now; the caller then sends it.

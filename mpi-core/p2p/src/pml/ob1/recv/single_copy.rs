@@ -48,7 +48,7 @@ struct Open {
 }
 
 fn together(peer: &Peer) -> Option<&dyn CooperativeCopy> {
-    peer.btl().single_copy()?.together()
+    peer.btl().capabilities().single_copy?.together()
 }
 
 fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> bool {
@@ -87,7 +87,7 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
     if !may_copy(core, peer, rendezvous, wanted) {
         return Copied::Nothing;
     }
-    let Some(single_copy) = peer.btl().single_copy() else {
+    let Some(single_copy) = peer.btl().capabilities().single_copy else {
         return Copied::Nothing;
     };
     let mut body = req.body.borrow_mut();

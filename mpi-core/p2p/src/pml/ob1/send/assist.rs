@@ -14,7 +14,8 @@ pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> H
         // The send may have been abandoned; the receiver cannot know that, and copies everything itself.
         return core.late(header[0]);
     };
-    let together = peer.btl().single_copy().and_then(|copy| copy.together());
+    let together = peer.btl().capabilities().single_copy;
+    let together = together.and_then(|copy| copy.together());
     let put = match &*req.body.borrow() {
         Body::Send(send) if send.proc() == from && !req.is_complete() => {
             together.and_then(|together| {

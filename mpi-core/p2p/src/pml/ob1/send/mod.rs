@@ -123,7 +123,7 @@ impl Sender {
         if is_eager(core, peer, send.mode(), send.buf()) {
             send_eager(peer, send.envelope(), send.buf())?;
             drop(body);
-            match peer.btl().is_through(peer.endpoint()) {
+            match peer.is_connected() {
                 true => core.requests().complete_ok(req),
                 // A thread that waits for it makes the connection, so it is not delayed while the program computes.
                 false => self.streams.enqueue(peer, req.clone()),

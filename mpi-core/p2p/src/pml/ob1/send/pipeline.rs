@@ -21,7 +21,7 @@ pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
         return None;
     }
     let packed = !buf.is_in_runs();
-    let piece = peer.btl().follow(peer.endpoint(), bytes, packed)?;
+    let piece = peer.eager_fragment(bytes, packed)?;
     // If fragments are the only possible protocol there is nothing to measure: the receiver could not read the data in a single copy.
     let no_choice =
         !peer.copying().is_single_possible() || bytes < core.config().single_copy_min || packed;

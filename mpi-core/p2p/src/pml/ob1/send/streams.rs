@@ -71,7 +71,7 @@ impl Streams {
             };
             let packed = !send.buf().is_in_runs();
             let alone = peer.line().is_empty();
-            let fragment = peer.btl().fragment(wanted, packed, alone);
+            let fragment = peer.fragment(wanted, packed, alone);
             send.begin(Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment));
         }
         self.enqueue(&peer, req);
@@ -139,10 +139,11 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     let Some((stream, buf)) = send.stream_mut() else {
         return is_gone(core, peer, to);
     };
+    let lending = peer.btl().capabilities().lending;
     while !stream.is_over() {
         let (header, range) = stream.next();
         let (at, len) = (range.start, range.len());
-        match (peer.btl().lending(), buf.contiguous()) {
+        match (lending, buf.contiguous()) {
             (Some(lending), Some(data)) if stream.am() == wire::FRAG => {
                 lending.lend(peer.endpoint(), wire::FRAG, header, &data[range])?;
             }
@@ -158,7 +159,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
 
 /// Checks whether a short message that had to wait for its connection has been sent.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
-    match peer.btl().is_through(peer.endpoint()) {
+    match peer.is_connected() {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
         true => Ok(Pushed::All),
         false => Err(SendError::WouldBlock),
@@ -185,8 +186,9 @@ pub fn stop(core: &Core, req: &Req) {
     if !peer.line().remove(req) {
         return;
     }
+    let lending = peer.btl().capabilities().lending;
     if let (Some(stream), Some(lending), Some(data)) =
-        (send.stream(), peer.btl().lending(), send.buf().contiguous())
+        (send.stream(), lending, send.buf().contiguous())
     {
         let (header, range) = stream.next();
         lending.leave_rest(peer.endpoint(), wire::FRAG, header, &data[range]);

@@ -33,8 +33,8 @@ mod tests;
 use super::Shape;
 use crate::btl::peers::{Peers, Place};
 use crate::btl::{
-    Am, Btl, Endpoint, Header, Limits, Modex, Names, OpenError, Payload, ProcId, Reach, SendError,
-    Sink, Transport,
+    Am, Btl, Capabilities, Connections, Endpoint, Header, Info, Modex, Names, OpenError, Payload,
+    Pipeline, ProcId, Reach, SendError, Sink, Transport, Wakeup,
 };
 use crate::universe::Universe;
 use link::Link;
@@ -68,7 +68,7 @@ struct OtherJobs {
     me: ProcId,
     universe: Arc<Universe>,
     params: Params,
-    limits: Limits,
+    info: Info,
     epoll: OwnedFd,
     meeting: RefCell<Meeting>,
     machine: u64,
@@ -100,7 +100,7 @@ impl OtherJobs {
             me: universe.me(),
             universe: universe.clone(),
             params: params.clone(),
-            limits: limits.map_err(OpenError::Param)?,
+            info: super::info(limits.map_err(OpenError::Param)?),
             epoll,
             meeting: RefCell::new(meeting),
             machine: entry.machine,
@@ -216,25 +216,8 @@ impl OtherJobs {
 }
 
 impl Btl for OtherJobs {
-    fn name(&self) -> &'static str {
-        "sm"
-    }
-
-    fn exclusivity(&self) -> u32 {
-        super::EXCLUSIVITY
-    }
-
-    fn limits(&self) -> Limits {
-        self.limits
-    }
-
-    fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
-        super::fragment(self.limits, bytes, packed, alone)
-    }
-
-    fn follow(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
-        let peer = self.peers.known(to.0)?;
-        peer.with_outlet(|link| link.sm.follow(link.to, bytes, packed))?
+    fn info(&self) -> &Info {
+        &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
@@ -305,28 +288,42 @@ impl Btl for OtherJobs {
         calls
     }
 
-    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
-        all.push(self.epoll.as_fd());
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            pipeline: Some(self),
+            connections: Some(self),
+            wakeup: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl Pipeline for OtherJobs {
+    fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
+        super::fragment(self.info.limits, bytes, packed, alone)
     }
 
-    fn bells(&self, all: &mut Vec<Held<Inbox>>) {
-        self.peers.iter().for_each(|peer| peer.bells(all));
+    fn eager_fragment(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
+        let peer = self.peers.known(to.0)?;
+        peer.with_outlet(|link| link.sm.eager_fragment(link.to, bytes, packed))?
     }
+}
 
+impl Connections for OtherJobs {
     fn cut(&self, to: Endpoint) {
         if let Some(peer) = self.peers.known(to.0) {
             peer.cut();
         }
     }
 
-    fn part_from(&self, peer: ProcId) {
+    fn disconnect(&self, peer: ProcId) {
         if let Some(known) = self.peers.known(peer) {
             self.give_up(peer, known.part());
         }
     }
 
     /// Accepted messages are already in memory that the peers have mapped, so there is nothing to wait for.
-    fn leave(&self) {
+    fn shutdown(&self) {
         for peer in self.peers.iter() {
             let proc = peer.proc();
             let count = peer.leave();
@@ -335,5 +332,15 @@ impl Btl for OtherJobs {
         }
         self.meeting.borrow_mut().close();
         self.away.set(true);
+    }
+}
+
+impl Wakeup for OtherJobs {
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        all.push(self.epoll.as_fd());
+    }
+
+    fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
+        self.peers.iter().for_each(|peer| peer.bells(all));
     }
 }

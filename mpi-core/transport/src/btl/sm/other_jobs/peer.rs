@@ -5,7 +5,7 @@
 use super::link::Link;
 use super::meeting::End;
 use crate::btl::peers::Place;
-use crate::btl::{Btl, ProcId, Sink};
+use crate::btl::{Btl, Connections, ProcId, Sink};
 use elsa::FrozenVec;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;

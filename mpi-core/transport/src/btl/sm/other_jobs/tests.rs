@@ -126,7 +126,7 @@ fn a_process_that_parts_is_not_lost_and_may_come_again() {
         come(&b, &a, OTHER, 3);
         // One side disconnects; the other one still uses the connection, and may still send.
         assert_eq!(of_a.release([proc].into_iter()), [proc]);
-        a.part_from(proc);
+        a.disconnect(proc);
         let sink = Watch::default();
         until(&b, &sink, || links(&b, OTHER) == 1);
         assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
@@ -141,12 +141,12 @@ fn a_goodbye_of_the_slower_side_does_not_end_what_the_faster_one_has_begun_anew(
     come(&a, &b, OTHER, 3);
     come(&b, &a, OTHER, 3);
     of_a.release([OTHER].into_iter());
-    a.part_from(OTHER);
+    a.disconnect(OTHER);
     let again = introduce(&of_a, &of_b);
     // The new connection arrives while the other process still uses the first one, which ends only then.
     come(&a, &b, again, 3);
     of_b.release([OTHER].into_iter());
-    b.part_from(OTHER);
+    b.disconnect(OTHER);
     let slower = introduce(&of_b, &of_a);
     for _ in 0..3 {
         come(&b, &a, slower, 3);
@@ -161,11 +161,11 @@ fn nothing_is_begun_with_a_process_that_no_communicator_names() {
     let [(a, of_a), (b, of_b)] = pair();
     come(&a, &b, OTHER, 1);
     of_b.release([OTHER].into_iter());
-    b.part_from(OTHER);
+    b.disconnect(OTHER);
     assert_eq!(of_b.foreign(), 1, "its memory is still open");
     assert!(matches!(b.reach(OTHER), Reach::No(why) if why.contains("no communicator")));
     of_a.release([OTHER].into_iter());
-    a.part_from(OTHER);
+    a.disconnect(OTHER);
     until(&b, &Nothing, || of_b.foreign() == 0);
     until(&a, &Nothing, || of_a.foreign() == 0);
 }
@@ -189,7 +189,7 @@ fn what_was_written_before_parting_comes_though_the_next_memory_is_there_already
         send_numbered(&a, endpoint(&a, OTHER), n, 100).unwrap();
     }
     of_a.release([OTHER].into_iter());
-    a.part_from(OTHER);
+    a.disconnect(OTHER);
     let again = introduce(&of_a, &of_b);
     for n in 3..5 {
         send_numbered(&a, endpoint(&a, again), n, 100).unwrap();
@@ -212,7 +212,7 @@ fn a_caller_that_no_communicator_names_is_forgotten_when_it_has_gone() {
     let to = introduce(&of_c, &of_a);
     come(&c, &a, to, 3);
     assert_eq!(of_a.foreign(), known + 1);
-    c.leave();
+    c.shutdown();
     until(&a, &Nothing, || of_a.foreign() == known);
 }
 
@@ -256,7 +256,7 @@ fn a_process_of_another_node_is_not_reached() {
 fn a_process_that_has_left_is_not_reached_until_it_comes_back() {
     let [(a, _), (b, _)] = pair();
     come(&a, &b, OTHER, 1);
-    b.leave();
+    b.shutdown();
     let sink = Watch::default();
     until(&a, &sink, || {
         a.peers.known(OTHER).is_some_and(|p| p.links() == 0)
@@ -287,7 +287,7 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
                 if btl.progress(&sink) == 0 {
                     let (mut descriptors, mut inboxes) = (Vec::new(), Vec::new());
                     btl.descriptors(&mut descriptors);
-                    btl.bells(&mut inboxes);
+                    btl.doorbells(&mut inboxes);
                     assert!(!inboxes.is_empty(), "no bell would ring");
                     let mut bells = vec![&own];
                     bells.extend(inboxes.iter().map(|inbox| inbox.bell()));

@@ -1,0 +1,312 @@
+//! What a transport implements: the trait [`Btl`], its constants ([`Info`]), and an optional object for each further task ([`Capabilities`]).
+//!
+//! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
+//! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
+
+use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
+use mpi_base::cma::Region;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
+use std::cell::Cell;
+use std::fmt;
+use std::os::fd::BorrowedFd;
+
+/// One transport as seen by one process.
+pub trait Btl {
+    /// Returns what is constant about it.
+    fn info(&self) -> &Info;
+
+    /// Returns whether this BTL reaches job rank `peer`.
+    fn reach(&self, peer: ProcId) -> Reach;
+
+    /// Sends one active message; see the guarantees in the head of [`super`].
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        payload: Payload<'_>,
+    ) -> Result<(), SendError>;
+
+    /// Delivers what has arrived; returns how many messages were delivered.
+    fn progress(&self, sink: &dyn Sink) -> usize;
+
+    /// Returns true if `progress` would deliver a message, or a send that was refused may be accepted now.
+    ///
+    /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
+    fn pending(&self) -> bool;
+
+    /// Returns what it can do besides sending messages.
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities::default()
+    }
+}
+
+/// Recommended and maximum payload sizes of a BTL, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum length of an eager message.
+    pub eager: usize,
+    /// The longest payload that one `send` takes; larger messages are cut into fragments of this size.
+    pub max_send: usize,
+}
+
+/// What is constant about a transport.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info {
+    /// The component's name, as in `--mca btl self,sm`.
+    pub name: &'static str,
+    /// Of several BTLs that reach a peer, only those of the highest exclusivity are used.
+    pub exclusivity: u32,
+    /// Payload limits in bytes, the same for every peer.
+    pub limits: Limits,
+    /// Whether messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
+    pub listens: bool,
+    /// Whether a poll is a system call, so that it is rare while other transports deliver messages.
+    pub poll_is_syscall: bool,
+    /// Whether a message may be accepted before the connection to its peer is made ([`Connections::is_connected`]).
+    pub connects: bool,
+    /// Whether this BTL may ask for overtaking messages a second time ([`Sink::again`]),
+    /// so that a sender must keep the data until the receiver has confirmed them.
+    pub relies_on_senders: bool,
+}
+
+impl Info {
+    /// A transport that listens in memory: a poll is no system call, and every peer is connected from the start.
+    pub const fn of_memory(name: &'static str, exclusivity: u32, limits: Limits) -> Info {
+        Info {
+            name,
+            exclusivity,
+            limits,
+            listens: true,
+            poll_is_syscall: false,
+            connects: false,
+            relies_on_senders: false,
+        }
+    }
+}
+
+/// The capabilities of a transport; `None` for those that it lacks.
+#[derive(Clone, Copy, Default)]
+pub struct Capabilities<'a> {
+    /// Single copy from peers.
+    pub single_copy: Option<&'a dyn SingleCopy>,
+    /// Zero-copy sending to a peer whose queue is full.
+    pub lending: Option<&'a dyn Lending>,
+    /// Fragment lengths other than [`Limits::max_send`].
+    pub pipeline: Option<&'a dyn Pipeline>,
+    /// Connections that are made, measured, cut and closed.
+    pub connections: Option<&'a dyn Connections>,
+    /// Ways to be woken other than by the process's own doorbell.
+    pub wakeup: Option<&'a dyn Wakeup>,
+}
+
+/// The bandwidth of a transport without [`Connections`], in Mbit/s.
+const BANDWIDTH: u32 = 1000;
+
+impl Capabilities<'_> {
+    /// Returns the fragment length for `bytes` bytes of a message, within the limits; see [`Pipeline::fragment`].
+    pub fn fragment(&self, limits: &Limits, bytes: u64, packed: bool, alone: bool) -> usize {
+        let most = limits.max_send;
+        let asked = self.pipeline.map(|all| all.fragment(bytes, packed, alone));
+        asked.map_or(most, |len| len.min(most))
+    }
+
+    /// Returns the fragment length of the eager pipeline, within the limits; see [`Pipeline::eager_fragment`].
+    pub fn eager_fragment(
+        &self,
+        limits: &Limits,
+        to: Endpoint,
+        bytes: u64,
+        packed: bool,
+    ) -> Option<usize> {
+        let len = self.pipeline?.eager_fragment(to, bytes, packed)?;
+        Some(len.min(limits.max_send))
+    }
+
+    /// Returns true unless an accepted message waits for the connection to a peer; see [`Connections::is_connected`].
+    pub fn is_connected(&self, to: Endpoint) -> bool {
+        self.connections.is_none_or(|all| all.is_connected(to))
+    }
+
+    /// Returns the bandwidth to a peer; see [`Connections::bandwidth`].
+    pub fn bandwidth(&self, to: Endpoint) -> u32 {
+        (self.connections).map_or(BANDWIDTH, |all| all.bandwidth(to))
+    }
+
+    /// Breaks the connection to a peer, if there is one; see [`Connections::cut`].
+    pub fn cut(&self, to: Endpoint) {
+        if let Some(all) = self.connections {
+            all.cut(to);
+        }
+    }
+
+    /// Disconnects from a process of another job; see [`Connections::disconnect`].
+    pub fn disconnect(&self, peer: ProcId) {
+        if let Some(all) = self.connections {
+            all.disconnect(peer);
+        }
+    }
+}
+
+/// Fragment lengths that serve a transport better than its longest payload.
+pub trait Pipeline {
+    /// Returns the best fragment length for `bytes` bytes of a message.
+    /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
+    /// `alone`: no other fragments for the same peer are waiting.
+    fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize;
+
+    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes; `None`: use a rendezvous.
+    /// `packed` as for [`Pipeline::fragment`].
+    fn eager_fragment(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
+        None
+    }
+}
+
+/// Connections to peers: their state, and the transport's end.
+pub trait Connections {
+    /// Returns the bandwidth to a peer in Mbit/s, as networks are sold; only the ratio between transports matters.
+    fn bandwidth(&self, _to: Endpoint) -> u32 {
+        BANDWIDTH
+    }
+
+    /// Returns true if no accepted message waits for the connection to a peer; a connection is not made while this process does not call `progress`.
+    /// A transport for which this may be false sets [`Info::connects`].
+    fn is_connected(&self, _to: Endpoint) -> bool {
+        true
+    }
+
+    /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
+    ///
+    /// A connectionless transport does nothing.
+    fn cut(&self, _to: Endpoint) {}
+
+    /// Waits, for a bounded time, until this process has handed over what was accepted, because it may not call `progress` for long.
+    fn flush(&self) {}
+
+    /// Does the work of [`Connections::flush`], and lets the peers distinguish this end from a death.
+    ///
+    /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
+    /// The transport may be used again afterwards.
+    fn shutdown(&self) {}
+
+    /// Disconnects from a process of another job, until a communicator contains it again;
+    /// what was accepted for it still arrives, and what it sends is still delivered.
+    fn disconnect(&self, _peer: ProcId) {}
+}
+
+/// Wake-ups of a sleeping process by other means than its own doorbell.
+pub trait Wakeup {
+    /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
+    /// a transport whose peers ring the process's doorbell adds none.
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>);
+
+    /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
+    fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}
+}
+
+/// Runs of this process's memory, to be filled in order.
+pub type Target<'a> = &'a [&'a [Cell<u8>]];
+
+/// Single copy: reads a peer's memory without its help.
+pub trait SingleCopy {
+    /// Fills `local`, run by run, with the bytes of `remote` in the peer's address space.
+    ///
+    /// The remote regions carry no safety requirement: one that the peer does not own is an error, not undefined behaviour.
+    fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
+
+    /// The cooperative copy, if the transport supports it.
+    fn together(&self) -> Option<&dyn CooperativeCopy> {
+        None
+    }
+}
+
+/// A single copy by receiver and sender at the same time, the receiver from the front and the sender from the back.
+///
+/// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
+pub trait CooperativeCopy {
+    /// Opens a copy of `len` bytes on the receiver's side. Returns the number with which the sender is asked for help; `None` if too many copies are open.
+    ///
+    /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
+    fn offer(&self, len: usize) -> Option<u32>;
+
+    /// The receiver's part: fills `local` from the front with the bytes of `remote`.
+    fn fetch(
+        &self,
+        peer: Endpoint,
+        number: u32,
+        remote: &[Region],
+        local: Target<'_>,
+        share: Share,
+    ) -> Fetched;
+
+    /// Ends a copy on the receiver's side: takes all remaining pieces so that no process copies them, and returns their number of bytes.
+    fn close(&self, number: u32) -> usize;
+
+    /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
+    /// returns the number of bytes.
+    fn help(
+        &self,
+        peer: Endpoint,
+        number: u32,
+        data: &[&[u8]],
+        remote: &[Region],
+    ) -> Result<usize, GetError>;
+
+    /// Returns true if the sender may still be writing although all pieces are taken.
+    fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
+}
+
+/// How much the receiver copies in one call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Share {
+    /// The first half, so that both ends have the same amount.
+    Half,
+    /// Everything that is left.
+    Rest,
+}
+
+/// Progress of the receiver's part of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// Bytes taken by this call, after those of the previous call.
+    pub bytes: usize,
+    /// True if pieces are left that are not taken; if false, all other bytes are the sender's.
+    pub open: bool,
+    /// Whether those bytes were read.
+    pub result: Result<(), GetError>,
+}
+
+/// Why a peer's memory could not be read or written; the caller falls back to fragments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GetError {
+    /// The system forbids the call (container, ptrace scope) or does not have it.
+    Forbidden,
+    /// The peer has ended.
+    PeerGone,
+    /// The range is not mapped in the peer.
+    BadAddress,
+}
+
+impl fmt::Display for GetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
+            GetError::PeerGone => "the peer has ended",
+            GetError::BadAddress => "the range is not mapped in the peer",
+        })
+    }
+}
+
+impl std::error::Error for GetError {}
+
+/// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
+pub trait Lending {
+    /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES), as [`Btl::send`] does,
+    /// except that [`SendError::WouldBlock`] may have taken a prefix of it:
+    /// then the sender must offer the same message again until it is taken, or call `leave_rest`.
+    fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
+
+    /// The sender will not offer a refused message again: if a prefix of it was taken, the rest is copied.
+    fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
+}
