@@ -58,10 +58,7 @@ pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
         language.name(),
         wrapper.prefix.display(),
     );
-    let shown = QUESTIONS
-        .iter()
-        .filter(|(_, question)| *question != Question::Manual);
-    for (names, question) in shown {
+    for (names, question) in QUESTIONS {
         line(&mut text, &options(names, *question), question.what());
     }
     let (variable, choice) = language.choices();
