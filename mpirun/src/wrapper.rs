@@ -1,13 +1,17 @@
-//! `mpicc` and `mpicxx`: the C or C++ compiler with the flags of an MPI program, for the installation that contains the wrapper.
+//! `mpicc`, `mpicxx` and `mpifort`: the C, C++ or Fortran compiler with the flags of an MPI program, for the installation that contains the wrapper.
 //!
-//! Both are one program, which acts by the name that it is called by.
+//! They are one program, which acts by the name that it is called by.
 //! It answers the queries of both families, as CMake's FindMPI, autoconf macros and users ask them:
 //! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`,
 //! `-compile_info`, `-link_info`; each with one dash or two.
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's.
-//! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`.
+//! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`;
+//! for `mpifort`, `MPIFORT_FC` and `-fc=NAME`. Without them `mpifort` takes the first Fortran compiler in PATH ([`fortran`]),
+//! and it compiles the modules `mpi` and `mpi_f08` for a compiler that it meets for the first time ([`modules`]).
 
+mod fortran;
 mod help;
+mod modules;
 
 use mpi_base::{environment, text};
 use std::ffi::{OsStr, OsString};
@@ -21,6 +25,8 @@ pub enum Language {
     C,
     /// C++, as `mpicxx`.
     Cxx,
+    /// Fortran, as `mpifort`.
+    Fortran,
 }
 
 impl Language {
@@ -30,6 +36,7 @@ impl Language {
         // Debian also installs each wrapper under a name with the implementation's suffix.
         match name.map(|name| name.trim_end_matches(".portcullis")) {
             Some("mpicxx" | "mpic++" | "mpiCC") => Language::Cxx,
+            Some("mpifort" | "mpif77" | "mpif90") => Language::Fortran,
             _ => Language::C,
         }
     }
@@ -39,6 +46,7 @@ impl Language {
         match self {
             Language::C => "mpicc",
             Language::Cxx => "mpicxx",
+            Language::Fortran => "mpifort",
         }
     }
 
@@ -46,14 +54,25 @@ impl Language {
         match self {
             Language::C => "C",
             Language::Cxx => "C++",
+            Language::Fortran => "Fortran",
         }
     }
 
-    /// Returns the compiler that every system has under this name.
-    fn compiler(self) -> &'static str {
+    /// Returns the compiler that is used unless another one is selected.
+    fn usual_compiler(self) -> Result<OsString, String> {
+        match self {
+            Language::C => Ok("cc".into()),
+            Language::Cxx => Ok("c++".into()),
+            Language::Fortran => fortran::compiler_in_path(),
+        }
+    }
+
+    /// Returns the same for help texts.
+    fn names_usual_compiler(self) -> &'static str {
         match self {
             Language::C => "cc",
             Language::Cxx => "c++",
+            Language::Fortran => "the first in PATH of gfortran, flang, ifx, nvfortran and others",
         }
     }
 
@@ -62,6 +81,7 @@ impl Language {
         match self {
             Language::C => ("MPICC_CC", "-cc="),
             Language::Cxx => ("MPICXX_CXX", "-cxx="),
+            Language::Fortran => ("MPIFORT_FC", "-fc="),
         }
     }
 }
@@ -84,6 +104,8 @@ pub struct Wrapper {
     pub compiler: OsString,
     /// The installation, which contains `include` and `lib`.
     pub prefix: PathBuf,
+    /// The folder with the modules that were compiled for a Fortran compiler.
+    pub modules: Option<PathBuf>,
 }
 
 /// A query that is answered instead of compiling.
@@ -124,38 +146,76 @@ const HELP: &str = "-help";
 const NO_LINK: &[&str] = &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"];
 
 impl Wrapper {
-    /// Finds the installation that this program belongs to, and the compiler that the environment selects.
-    pub fn of_this_process(language: Language) -> Result<Wrapper, String> {
-        let (variable, _) = language.choices();
-        let compiler = environment::var(variable)
-            .filter(|name| !name.is_empty())
-            .unwrap_or_else(|| language.compiler().into());
+    /// Finds the installation that this program belongs to, and the compiler that the arguments or the environment select.
+    ///
+    /// For Fortran it prepares the modules if these arguments may need them; `say` reports what was done or could not be done.
+    pub fn of_this_process(
+        language: Language,
+        args: &[OsString],
+        say: impl Fn(&str),
+    ) -> Result<Wrapper, String> {
+        let (variable, choice) = language.choices();
+        let by_option = args.iter().rev().find_map(|arg| chosen(arg, choice));
+        let by_variable = || environment::var(variable).filter(|name| !name.is_empty());
+        let compiler = match by_option.or_else(by_variable) {
+            Some(compiler) => compiler,
+            None => language.usual_compiler()?,
+        };
         let prefix = crate::prefix::prefix().ok_or_else(|| {
             format!(
-                "{} does not lie in the bin folder of an installation, so it cannot say where mpi.h and the library are",
+                "{} is not in the bin folder of an installation, so it cannot find the installation's headers and library",
                 language.wrapper()
             )
         })?;
-        Ok(Wrapper {
+        let mut wrapper = Wrapper {
             language,
             compiler,
             prefix,
-        })
+            modules: None,
+        };
+        if language == Language::Fortran {
+            wrapper.prepare_modules(args, say)?;
+        }
+        Ok(wrapper)
+    }
+
+    /// Compiles the Fortran modules, if these arguments may need them. Without the modules, programs that include `mpif.h` can be compiled.
+    fn prepare_modules(&mut self, args: &[OsString], say: impl Fn(&str)) -> Result<(), String> {
+        let asked = args
+            .iter()
+            .filter_map(|arg| arg.to_str().and_then(question_in))
+            .next_back();
+        let needed = match asked {
+            Some(question) => question.shows_flags(),
+            None => fortran::has_source(args) || links_objects(args),
+        };
+        if !needed {
+            return Ok(());
+        }
+        if let Some(flag) = fortran::long_integers(args) {
+            return Err(format!(
+                "{flag} makes default INTEGER 8 bytes long, but the integers of the MPI interface have 4 bytes; \
+                 compile without it, and declare the integers that need 8 bytes as INTEGER(8)"
+            ));
+        }
+        let flags = fortran::kind_flags(args);
+        match modules::folder(&self.prefix, &self.compiler, &flags, &say) {
+            Ok(folder) => self.modules = Some(folder),
+            Err(reason) => say(&reason),
+        }
+        Ok(())
     }
 
     /// Returns the action for these arguments, without the program's own name.
     pub fn answer(&self, args: impl IntoIterator<Item = OsString>) -> Action {
-        let mut compiler = self.compiler.clone();
+        let compiler = self.compiler.clone();
         let mut question = None;
         let mut rest = Vec::new();
         let (_, choice) = self.language.choices();
         for arg in args {
-            let bytes = arg.as_bytes();
-            if let Some(name) = bytes.strip_prefix(choice.as_bytes()) {
-                compiler = OsStr::from_bytes(name).to_owned();
-            } else if let Some(asked) = arg.to_str().and_then(question_in) {
+            if let Some(asked) = arg.to_str().and_then(question_in) {
                 question = Some(asked);
-            } else {
+            } else if chosen(&arg, choice).is_none() {
                 rest.push(arg);
             }
         }
@@ -172,9 +232,9 @@ impl Wrapper {
                 line([vec![compiler], self.compile_flags(), self.link_flags()].concat())
             }
             Question::Compiler => line(vec![compiler]),
-            Question::IncDirs => self.include().into_os_string(),
+            Question::IncDirs => self.include_folders(),
             Question::LibDirs => self.lib().into_os_string(),
-            Question::Libs => "mpi_abi".into(),
+            Question::Libs => self.libraries().join(" ").into(),
             Question::Version => format!(
                 "{}: Portcullis {} (Language: {})",
                 self.language.wrapper(),
@@ -193,16 +253,40 @@ impl Wrapper {
         self.prefix.join("lib")
     }
 
+    /// Returns the libraries in the order of the link.
+    fn libraries(&self) -> &'static [&'static str] {
+        match self.language {
+            Language::C | Language::Cxx => &["mpi_abi"],
+            Language::Fortran => &["mpifort_abi", "mpi_abi"],
+        }
+    }
+
+    /// Returns the folders of headers and modules, separated by spaces.
+    fn include_folders(&self) -> OsString {
+        let mut folders = self.include().into_os_string();
+        if let Some(modules) = &self.modules {
+            folders.push(" ");
+            folders.push(modules);
+        }
+        folders
+    }
+
     fn compile_flags(&self) -> Vec<OsString> {
-        vec![joined("-I", &self.include())]
+        let folders = [Some(self.include()), self.modules.clone()];
+        let folders = folders.iter().flatten();
+        folders.map(|folder| joined("-I", folder)).collect()
     }
 
     fn link_flags(&self) -> Vec<OsString> {
-        vec![
-            joined("-L", &self.lib()),
-            joined("-Wl,-rpath,", &self.lib()),
-            "-lmpi_abi".into(),
-        ]
+        let mut flags = match &self.modules {
+            Some(modules) => modules::link_flags(modules),
+            None => Vec::new(),
+        };
+        flags.push(joined("-L", &self.lib()));
+        flags.push(joined("-Wl,-rpath,", &self.lib()));
+        let libraries = self.libraries().iter();
+        flags.extend(libraries.map(|name| format!("-l{name}").into()));
+        flags
     }
 
     fn command(&self, compiler: OsString, rest: Vec<OsString>) -> Vec<OsString> {
@@ -219,6 +303,20 @@ impl Wrapper {
         }
         command
     }
+}
+
+/// Returns the compiler that an argument such as `-fc=NAME` selects.
+fn chosen(arg: &OsStr, choice: &str) -> Option<OsString> {
+    let name = arg.as_bytes().strip_prefix(choice.as_bytes())?;
+    Some(OsStr::from_bytes(name).to_owned())
+}
+
+/// Returns true if one of the arguments is an object file or a library.
+fn links_objects(args: &[OsString]) -> bool {
+    let ending = |arg: &OsString| Path::new(arg).extension().map(OsStr::to_owned);
+    args.iter()
+        .filter_map(ending)
+        .any(|ending| ending == "o" || ending == "a" || ending == "so")
 }
 
 fn question_in(arg: &str) -> Option<Question> {
@@ -263,10 +361,23 @@ mod tests {
     fn answer_of(language: Language, args: &str) -> Action {
         let wrapper = Wrapper {
             language,
-            compiler: language.compiler().into(),
+            compiler: match language {
+                Language::C => "cc",
+                Language::Cxx => "c++",
+                Language::Fortran => "gfortran",
+            }
+            .into(),
             prefix: "/opt/p".into(),
+            modules: (language == Language::Fortran).then(|| "/opt/p/m".into()),
         };
-        wrapper.answer(args.split_whitespace().map(OsString::from))
+        let args: Vec<OsString> = args.split_whitespace().map(OsString::from).collect();
+        let (_, choice) = language.choices();
+        let compiler = args.iter().rev().find_map(|arg| chosen(arg, choice));
+        let wrapper = Wrapper {
+            compiler: compiler.unwrap_or(wrapper.compiler.clone()),
+            ..wrapper
+        };
+        wrapper.answer(args)
     }
 
     fn answer(args: &str) -> Action {
@@ -328,6 +439,9 @@ mod tests {
             ("./mpic++", Language::Cxx),
             ("/usr/bin/mpicxx.portcullis", Language::Cxx),
             ("/usr/bin/mpicc.portcullis", Language::C),
+            ("mpifort", Language::Fortran),
+            ("/usr/bin/mpif90.portcullis", Language::Fortran),
+            ("mpif77", Language::Fortran),
             ("", Language::C),
         ] {
             assert_eq!(Language::of_wrapper(called.as_ref()), language, "{called}");
@@ -364,12 +478,31 @@ mod tests {
     }
 
     #[test]
+    fn fortran_has_the_folder_of_its_modules_and_a_library_of_its_own() {
+        let printed = |args| match answer_of(Language::Fortran, args) {
+            Action::Print(text) => text.into_string().unwrap(),
+            Action::Run(command) => panic!("{command:?}"),
+        };
+        let link = "-L/opt/p/lib -Wl,-rpath,/opt/p/lib -lmpifort_abi -lmpi_abi";
+        let all = format!("gfortran -I/opt/p/include -I/opt/p/m {link}");
+        assert_eq!(printed("-show"), all);
+        assert_eq!(printed("--showme:link"), link);
+        assert_eq!(printed("-showme:libs"), "mpifort_abi mpi_abi");
+        assert_eq!(printed("-showme:incdirs"), "/opt/p/include /opt/p/m");
+        assert!(printed("-show -fc=ifx -c a.f90").starts_with("ifx -I"));
+    }
+
+    #[test]
     fn help_is_that_of_the_language() {
         insta::assert_snapshot!("help_of_mpicc", printed("-help"));
         let Action::Print(help) = answer_of(Language::Cxx, "-help -cxx=clang++") else {
             panic!("help was asked for");
         };
         insta::assert_snapshot!("help_of_mpicxx", help.into_string().unwrap());
+        let Action::Print(help) = answer_of(Language::Fortran, "-help") else {
+            panic!("help was asked for");
+        };
+        insta::assert_snapshot!("help_of_mpifort", help.into_string().unwrap());
     }
 
     #[test]

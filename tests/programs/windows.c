@@ -367,14 +367,29 @@ static void attached_regions(void)
     MPI_Win win;
     MPI_Aint mine, *bases = malloc(size * sizeof *bases);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     for (int i = 0; i < REGIONS; i++)
         OK(MPI_Win_attach(win, &memory[i], sizeof(int)));
     for (int i = 0; i < REGIONS; i += 2)
         OK(MPI_Win_detach(win, &memory[i]));
-    for (int i = 0; i < REGIONS; i += 2)
-        OK(MPI_Win_attach(win, &memory[i], sizeof(int)));
     OK(MPI_Get_address(memory, &mine));
     OK(MPI_Allgather(&mine, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD));
+    OK(MPI_Win_lock_all(0, win));
+    /* Each other region is still attached, and no other one is. */
+    for (int i = 0; i < REGIONS; i += 97) {
+        int none = 0, to = (rank + 1) % size;
+        MPI_Aint at = MPI_Aint_add(bases[to], i * sizeof(int));
+        int code = MPI_Accumulate(&none, 1, MPI_INT, to, at, 1, MPI_INT, MPI_SUM, win);
+        if (code == MPI_SUCCESS)
+            code = MPI_Win_flush(to, win);
+        int expected = i % 2 ? MPI_SUCCESS : MPI_ERR_RMA_ATTACH;
+        CHECK(class_of(code) == expected, "region %d: class %d", i, class_of(code));
+    }
+    OK(MPI_Win_unlock_all(win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int i = 0; i < REGIONS; i += 2)
+        OK(MPI_Win_attach(win, &memory[i], sizeof(int)));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
     for (int i = 0; i < REGIONS; i++) {
         int to = i % size, one = 1;

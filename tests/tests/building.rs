@@ -1,4 +1,4 @@
-//! Building programs: `mpicc`, `mpicxx`, pkg-config and CMake's FindMPI.
+//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn runs(program: &Path) {
 
 #[test]
 fn cmakes_find_mpi_works_with_our_mpicc() {
-    if !needs(on_path("cmake"), "cmake") {
+    if !needs(on_path("cmake"), "cmake") || !needs(on_path("gfortran"), "gfortran") {
         return;
     }
     let build = tempfile::tempdir().unwrap();
@@ -30,7 +30,11 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
     // Only MPI's compiler wrappers are given; FindMPI must derive everything else from them.
-    for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx")] {
+    for (language, wrapper) in [
+        ("C", "mpicc"),
+        ("CXX", "mpicxx"),
+        ("Fortran", "mpifort"),
+    ] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
     }
@@ -39,6 +43,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     output(Command::new("cmake").arg("--build").arg(build.path()));
     runs(&build.path().join("hello"));
     runs(&build.path().join("objects"));
+    runs(&build.path().join("greeting"));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 //! `lib/portcullis/abi/` a link to the library, which mpirun adds to the search path of programs,
 //! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
+//! `lib/libmpifort_abi.so.1` the Fortran interface, `share/portcullis/fortran/` the source of its modules, which `mpifort` compiles for each compiler,
 //! `share/` the manual page and the shell completions, which `mpirun` generates from the definition of its options.
 //! Every file is written under a temporary name and renamed, so a running program keeps the file that it has mapped.
 
@@ -74,6 +75,9 @@ const BARE: (&str, &str) = ("mpi-abi-bare", "libmpi_abi_bare.so");
 /// The file that cargo makes, and its name in `lib`: the soname of the standard ABI.
 const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
 
+/// The package of the Fortran interface, the file that cargo makes of it, and its name in `lib`.
+const FORTRAN: (&str, &str, &str) = ("mpi-fortran", "libmpi_fortran.so", "libmpifort_abi.so.1");
+
 /// The components that are also plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
 /// The file that cargo makes of it.
@@ -141,6 +145,10 @@ const LINKS: &[(&str, &str)] = &[
     ("bin/mpiexec", "mpirun"),
     ("bin/mpicxx", "mpicc"),
     ("bin/mpic++", "mpicc"),
+    ("bin/mpifort", "mpicc"),
+    ("bin/mpif90", "mpicc"),
+    ("bin/mpif77", "mpicc"),
+    ("lib/libmpifort_abi.so", "libmpifort_abi.so.1"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
 ];
 
@@ -151,7 +159,7 @@ const COMPAT_LINKS: &[(&str, &str)] = &[
     ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
 ];
 
-/// Headers: (path in the repository, path in the installation).
+/// Headers and module sources: (path in the repository, path in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
@@ -159,10 +167,21 @@ const HEADERS: &[(&str, &str)] = &[
         "mpi-core/include/portcullis/plugin.h",
         "include/portcullis/plugin.h",
     ),
+    ("fortran/include/mpif.h", "include/mpif.h"),
+    (
+        "fortran/modules/mpi.f90",
+        "share/portcullis/fortran/mpi.f90",
+    ),
+    (
+        "fortran/modules/mpi_f08.f90",
+        "share/portcullis/fortran/mpi_f08.f90",
+    ),
 ];
 
 /// pkg-config files, under the names that programs request: those of MPICH, of Debian and of CMake's FindMPI.
-const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc"];
+const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc", FORTRAN_PKG_CONFIG];
+/// The one of Fortran programs.
+const FORTRAN_PKG_CONFIG: &str = "mpi-fort.pc";
 
 /// A linker script for build systems that link with `-lmpi`: (its path, its text).
 ///
@@ -251,8 +270,8 @@ struct Made {
     usual: Artifacts,
     /// The names of these programs.
     beside: Vec<&'static str>,
-    /// The programs that are built separately, each with its name.
-    apart: Vec<(&'static str, Artifacts)>,
+    /// The programs that are built separately.
+    apart: Separate,
     /// The library without optional components.
     bare: Option<Artifacts>,
 }
@@ -309,8 +328,8 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> I
 }
 
 /// The command: builds, installs and prints the layout.
-pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
-    let mut steps = Steps::new(2);
+pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), InstallError> {
+    let mut steps = Steps::new(2 + fortran.len());
     let contents = Contents {
         profile,
         bare: false,
@@ -325,10 +344,24 @@ pub fn run(prefix: &Path, profile: Profile) -> Result<(), InstallError> {
     steps.step(format!("installing into {}", prefix.display()), || {
         place(&made, &contents, &prefix)
     })?;
+    for compiler in fortran {
+        steps.step(format!("compiling the Fortran modules for {compiler}"), || {
+            compile_modules(&prefix, compiler)
+        })?;
+    }
     println!("installed into {}", prefix.display());
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
     println!("  run:     {}/bin/mpirun -n 4 ./hello", prefix.display());
     Ok(())
+}
+
+/// Has `mpifort` compile the Fortran modules, which it would otherwise do when a program is compiled for the first time.
+fn compile_modules(prefix: &Path, compiler: &str) -> Result<(), InstallError> {
+    let mut command = Command::new(prefix.join("bin/mpifort"));
+    command.arg(format!("-fc={compiler}")).arg("-show");
+    process::output(&mut command, GENERATION)
+        .map(drop)
+        .map_err(InstallError::Generate)
 }
 
 /// Builds and installs without output of its own; used by the tests.
@@ -338,7 +371,7 @@ pub fn install(prefix: &Path, contents: &Contents) -> Result<(), InstallError> {
 }
 
 fn build(contents: &Contents) -> Result<Made, InstallError> {
-    let mut libraries = vec![LIBRARY_PACKAGE];
+    let mut libraries = vec![LIBRARY_PACKAGE, FORTRAN.0];
     let mut tools = TOOL_PACKAGES.to_vec();
     if contents.others {
         libraries.extend(COMPAT_PACKAGES);
@@ -375,19 +408,26 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         packages: &[BARE.0],
         ..libraries.clone()
     };
-    let usual = match libraries.profile == tools.profile {
-        true => together(&libraries, &tools)?,
-        false => beside_each_other(&libraries, &tools)?,
+    let (usual, apart) = match libraries.profile == tools.profile {
+        true => (together(&libraries, &tools)?, each(apart, &tools)?),
+        false => beside_each_other(&libraries, &tools, apart)?,
     };
     Ok(Made {
         usual,
         beside: programs.clone(),
-        apart: apart
-            .iter()
-            .map(|program| program.build(&tools))
-            .collect::<Result<_, _>>()?,
+        apart,
         bare: contents.bare.then(|| bare.run()).transpose()?,
     })
+}
+
+/// The programs that are built separately, each with its name.
+type Separate = Vec<(&'static str, Artifacts)>;
+
+fn each(programs: &[Apart], usual: &Build) -> Result<Separate, BuildError> {
+    programs
+        .iter()
+        .map(|program| program.build(usual))
+        .collect()
 }
 
 /// One call, since what both are made of is then compiled once.
@@ -399,13 +439,18 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     all.run()
 }
 
-/// Two calls at once, since a library that is optimised as a whole is linked by one thread for a minute.
-fn beside_each_other(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
+/// Libraries and programs at once, since a library that is optimised as a whole is linked by one thread for a minute.
+fn beside_each_other(
+    libraries: &Build,
+    tools: &Build,
+    apart: &[Apart],
+) -> Result<(Artifacts, Separate), BuildError> {
     thread::scope(|scope| {
-        let tools = scope.spawn(|| tools.run());
+        let programs = scope.spawn(|| Ok::<_, BuildError>((tools.run()?, each(apart, tools)?)));
         let libraries = libraries.run();
-        let tools = tools.join().unwrap_or_else(|panic| resume_unwind(panic));
-        Ok(libraries?.and(tools?))
+        let programs = programs.join().unwrap_or_else(|panic| resume_unwind(panic));
+        let (tools, apart) = programs?;
+        Ok((libraries?.and(tools), apart))
     })
 }
 
@@ -420,6 +465,8 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
         None => made.usual.file(LIBRARY.0)?,
     };
     copy(library, &prefix.join("lib").join(LIBRARY.1))?;
+    let fortran = made.usual.file(FORTRAN.1)?;
+    copy(fortran, &prefix.join("lib").join(FORTRAN.2))?;
     for (made_as, to) in COMPAT.iter().chain(FOREIGN) {
         match contents.others {
             true => copy(made.usual.file(made_as)?, &prefix.join(to))?,
@@ -516,6 +563,10 @@ fn remove(file: &Path) -> Result<(), InstallError> {
 fn pkg_config(file: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let name = file.trim_end_matches(".pc");
+    let libraries = match file {
+        FORTRAN_PKG_CONFIG => "-lmpifort_abi -lmpi_abi",
+        _ => "-lmpi_abi",
+    };
     format!(
         "prefix=${{pcfiledir}}/../..\n\
          libdir=${{prefix}}/lib\n\
@@ -525,7 +576,7 @@ fn pkg_config(file: &str) -> String {
          Description: Portcullis, an MPI library with the MPI 5.0 standard ABI\n\
          Version: {version}\n\
          Cflags: -I${{includedir}}\n\
-         Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} -lmpi_abi\n"
+         Libs: -L${{libdir}} -Wl,-rpath,${{libdir}} {libraries}\n"
     )
 }
 

@@ -43,6 +43,9 @@ enum Task {
         /// Build without optimisation, quickly
         #[arg(long)]
         dev: bool,
+        /// Compile the Fortran modules for these compilers now, as in gfortran,flang; mpifort compiles them for others on first use
+        #[arg(long, value_name = "COMPILERS", value_delimiter = ',')]
+        fortran: Vec<String>,
     },
     /// Pack an installation: a Python wheel, Debian packages, an archive
     Package(package::Options),
@@ -66,9 +69,13 @@ fn main() -> ExitCode {
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
-        Task::Install { prefix, dev } => {
+        Task::Install {
+            prefix,
+            dev,
+            fortran,
+        } => {
             let profile = if dev { Profile::Dev } else { Profile::Release };
-            install::run(&prefix, profile).map_err(|e| e.to_string())
+            install::run(&prefix, profile, &fortran).map_err(|e| e.to_string())
         }
         Task::Package(options) => package::run(&options).map_err(|e| e.to_string()),
         Task::Firmware => firmware::run().map_err(|e| e.to_string()),

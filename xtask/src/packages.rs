@@ -24,6 +24,11 @@ enum Sign {
 const NEEDED: &[(Sign, &str, &str)] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (Sign::Program("g++"), "g++", "compiling the header as C++"),
+    (
+        Sign::Program("gfortran"),
+        "gfortran",
+        "compiling the Fortran test programs",
+    ),
     (Sign::Program("pkg-config"), "pkg-config", "checking mpi.pc"),
     (Sign::Program("cmake"), "cmake", "checking CMake's FindMPI"),
     (

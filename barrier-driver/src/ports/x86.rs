@@ -11,6 +11,8 @@
 //!
 //! Nothing in the machine prevents two processes from driving one port, so the claim is an abstract socket with the port's name:
 //! it has no file and disappears with its process. It is visible only inside one network namespace.
+//! A process that this one starts inherits the socket until it executes its program, so a port that has just been given back
+//! may be claimed a moment longer; a claim of the same process waits for that.
 //!
 //! # Order
 //!
@@ -57,9 +59,12 @@ mod instructions {
     use super::super::spec::Spec;
     use core::cell::Cell;
     use rustix::io::Errno;
+    use std::collections::BTreeSet;
+    use std::io::ErrorKind;
     use std::os::linux::net::SocketAddrExt;
-    use std::os::unix::net::{SocketAddr, UnixListener};
-    use std::sync::Arc;
+    use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+    use std::sync::{Arc, Mutex, PoisonError};
+    use std::time::{Duration, Instant};
 
     const DATA: u16 = 0;
     const STATUS: u16 = 1;
@@ -77,10 +82,28 @@ mod instructions {
         static PERMITTED: Cell<u16> = const { Cell::new(0) };
     }
 
+    /// How long a claim waits for a process that was started while this process had the port.
+    const INHERITED_FOR: Duration = Duration::from_secs(5);
+
+    /// The ports that this process has claimed.
+    static CLAIMED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
     struct Ports {
         base: u16,
-        /// The claim: the socket's name is taken until it is dropped.
-        _claim: UnixListener,
+        _claim: Claim,
+    }
+
+    /// The port's name is taken until this is dropped.
+    struct Claim {
+        base: u16,
+        _socket: UnixListener,
+    }
+
+    impl Drop for Claim {
+        fn drop(&mut self) {
+            let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+            claimed.remove(&self.base);
+        }
     }
 
     pub(super) fn open(
@@ -121,21 +144,54 @@ mod instructions {
             .filter(|base| (1..=u16::MAX - COUNT + 1).contains(base))
     }
 
-    fn claim(base: u16, name: &str) -> Result<UnixListener, PortError> {
-        let address = SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"));
-        address
-            .and_then(|address| UnixListener::bind_addr(&address))
-            .map_err(|e| match e.kind() {
-                std::io::ErrorKind::AddrInUse => PortError::Busy {
-                    port: name.into(),
-                    holder: "another process that makes barriers",
-                },
-                _ => PortError::Refused {
-                    port: name.into(),
-                    step: "be claimed",
-                    cause: e.to_string(),
-                },
-            })
+    fn claim(base: u16, name: &str) -> Result<Claim, PortError> {
+        let bind = || {
+            SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"))
+                .and_then(|address| UnixListener::bind_addr(&address))
+        };
+        // Locked until the end, so that of two threads one sees the other's claim.
+        let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut socket = bind();
+        if is_in_use(&socket) && !claimed.contains(&base) && was_made_here(base) {
+            let end = Instant::now() + INHERITED_FOR;
+            while is_in_use(&socket) && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(1));
+                socket = bind();
+            }
+        }
+        match socket {
+            Ok(socket) => {
+                claimed.insert(base);
+                Ok(Claim {
+                    base,
+                    _socket: socket,
+                })
+            }
+            Err(e) if e.kind() == ErrorKind::AddrInUse => Err(PortError::Busy {
+                port: name.into(),
+                holder: "another process that makes barriers",
+            }),
+            Err(e) => Err(PortError::Refused {
+                port: name.into(),
+                step: "be claimed",
+                cause: e.to_string(),
+            }),
+        }
+    }
+
+    fn is_in_use<T>(socket: &std::io::Result<T>) -> bool {
+        matches!(socket, Err(e) if e.kind() == ErrorKind::AddrInUse)
+    }
+
+    /// Returns true if the socket that holds a port's name was made by this process.
+    fn was_made_here(base: u16) -> bool {
+        let connected = SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"))
+            .and_then(|address| UnixStream::connect_addr(&address));
+        let maker = connected.ok().and_then(|socket| {
+            let credentials = rustix::net::sockopt::socket_peercred(&socket);
+            credentials.ok().map(|credentials| credentials.pid)
+        });
+        maker == Some(rustix::process::getpid())
     }
 
     fn refusal(port: String, errno: Errno) -> PortError {

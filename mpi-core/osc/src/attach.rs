@@ -1,24 +1,29 @@
 //! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
 //!
-//! Each member keeps its regions in a table of its own and publishes a copy in its arena for the other members on the node:
-//! four words for each region, sorted by address. The head in its control words holds the offset of the copy and a version,
-//! which is odd while the owner changes it. A reader copies the table and reads the version again (a seqlock),
+//! Each member keeps its regions by address and publishes them in a table in its arena for the other members on the node:
+//! four words for each region, in any order. The head in its control words holds the table's offset and a version,
+//! which is odd while the owner changes it. A reader copies the table, reads the version again (a seqlock), and sorts its copy by address,
 //! so attaching and detaching are local, and readers take no lock.
+//! Attaching writes one entry after the last one, and detaching moves the last entry into the gap.
+//! Only a full table is replaced, by one of twice its size, so n attachments write at most 3n entries.
 //! Values that were read are checked before use, since another process wrote them.
 #![allow(unsafe_code)]
 
 use super::access::Spot;
 use super::apply::{Memory, Reach};
-use super::attached::{Region, joined};
+use super::attached::{Entry, Region, joined};
 use super::control::Head;
 use super::target::{Route, Target};
 use super::win::Win;
 use super::{Flavor, OscClass, OscError};
 use crate::Error;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
-use mpi_base::node::{ShmBlock, ShmOffset};
+use mpi_base::node::ShmOffset;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// The capacity of the first table, in regions.
+const FIRST_CAPACITY: usize = 16;
 
 /// Words for each region: address, length, its offset in the node's memory or 0, and whether other members can map it.
 const EACH: usize = 4;
@@ -63,13 +68,16 @@ impl Win {
             place: place.map_or(0, |place| place.0),
             is_mappable: place.is_none() && self.0.mapped.may_offer(address, size),
         });
-        if let Err(other) = inserted {
-            let (len, at) = (other.len, other.address);
-            return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
-        }
-        if !self.publish() {
+        let entry = match inserted {
+            Ok(entry) => entry,
+            Err(other) => {
+                let (len, at) = (other.len, other.address);
+                return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
+            }
+        };
+        if !self.publish(entry) {
+            // It is the last entry, so no other entry moves, and the published count never included it.
             self.0.attached.remove(address);
-            self.publish();
             return Err(bad("this rank's part of the node's memory is full".into()));
         }
         Ok(())
@@ -79,49 +87,63 @@ impl Win {
     pub fn detach(&self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;
-        if !self.0.attached.remove(address) {
+        let Some(entry) = self.0.attached.remove(address) else {
             let sentence = format!(
                 "rank {} detaches {address:#x} from {}, where no attached memory begins",
                 self.rank(),
                 self.label()
             );
             return Err(OscError::new(OscClass::Attach, sentence).into());
-        }
-        self.publish();
+        };
+        // The table never grows by a removal.
+        self.publish(entry);
         Ok(())
     }
 
-    /// Publishes the table for the other members on the node. Returns false if there is no memory for it.
-    fn publish(&self) -> bool {
-        let own = self.0.attached.all_own();
-        let head = &self.0.control.mine().head;
+    /// Publishes a changed entry and the number of regions for the other members on the node. Returns false if there is no memory for it.
+    fn publish(&self, entry: Entry) -> bool {
+        let count = self.0.attached.count_own();
+        let (mut place, mut capacity) = self.0.attached.table();
+        let full = count > capacity;
         let node = self.0.engine.node();
-        let len = own.len() * EACH;
-        let block = match len {
-            0 => None,
-            _ => match node.alloc_large(len * size_of::<u64>(), 64) {
-                None => return false,
-                some => some,
-            },
-        };
-        let place = block.as_ref().map_or(ShmOffset(0), ShmBlock::place);
-        if let Some(words) = node.shared::<AtomicU64>(place, len).filter(|_| len > 0) {
-            for (words, region) in words.chunks_exact(EACH).zip(&own) {
-                words[0].store(region.address, Ordering::Relaxed);
-                words[1].store(region.len, Ordering::Relaxed);
-                words[2].store(region.place, Ordering::Relaxed);
-                words[3].store(region.is_mappable.into(), Ordering::Relaxed);
+        let larger = match full {
+            false => None,
+            true => {
+                capacity = count.next_power_of_two().max(FIRST_CAPACITY);
+                let block = node.alloc_large(capacity * EACH * size_of::<u64>(), 64);
+                let Some(block) = block else { return false };
+                place = block.place();
+                Some(block)
             }
-        }
+        };
+        let Some(words) = node.shared::<AtomicU64>(place, capacity * EACH) else {
+            return false;
+        };
+        let write = |index: usize, region: &Region| {
+            let words = &words[index * EACH..][..EACH];
+            words[0].store(region.address, Ordering::Relaxed);
+            words[1].store(region.len, Ordering::Relaxed);
+            words[2].store(region.place, Ordering::Relaxed);
+            words[3].store(region.is_mappable.into(), Ordering::Relaxed);
+        };
+        let head = &self.0.control.mine().head;
         let version = head.version.load(Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::SeqCst);
+        if full {
+            let all = self.0.attached.all_own();
+            all.iter().enumerate().for_each(|(i, r)| write(i, r));
+        } else if let Some(region) = &entry.region {
+            write(entry.index, region);
+        }
         head.place.store(place.0, Ordering::Relaxed);
-        head.count.store(own.len() as u64, Ordering::Relaxed);
+        head.count.store(count as u64, Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(2), Ordering::Release);
-        self.0.attached.set_table(block);
+        if let Some(block) = larger {
+            self.0.attached.set_table(block, capacity);
+        }
         true
     }
 
@@ -158,13 +180,15 @@ impl Win {
                 };
                 Some(words.chunks_exact(EACH).map(region).collect())
             };
-            let regions: Option<Rc<[Region]>> = match count {
-                0 => Some(Rc::from([])),
+            let regions: Option<Vec<Region>> = match count {
+                0 => Some(Vec::new()),
                 _ => read(),
             };
             fence(Ordering::SeqCst);
             if head.version.load(Ordering::Relaxed) == version {
-                let regions = regions?;
+                let mut regions = regions?;
+                regions.sort_unstable_by_key(|region| region.address);
+                let regions: Rc<[Region]> = regions.into();
                 if let Some(index) = target.here {
                     let begins = |address| {
                         let found = regions.binary_search_by_key(&address, |r| r.address);

@@ -1,6 +1,7 @@
-//! `mpicc`, or `mpicxx` under that name: compiles programs against this installation.
+//! `mpicc`, or `mpicxx` and `mpifort` under those names: compiles programs against this installation.
 
 use mpirun::wrapper::{Action, Language, Wrapper};
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::CommandExt;
@@ -11,7 +12,9 @@ fn main() -> ExitCode {
     let called = args.next().unwrap_or_default();
     let language = Language::of_wrapper(&called);
     let name = language.wrapper();
-    let wrapper = match Wrapper::of_this_process(language) {
+    let args: Vec<OsString> = args.collect();
+    let say = |sentence: &str| printable::eprintln!("{name}: {sentence}");
+    let wrapper = match Wrapper::of_this_process(language, &args, say) {
         Ok(wrapper) => wrapper,
         Err(reason) => {
             printable::eprintln!("{name}: {reason}");

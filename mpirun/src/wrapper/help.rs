@@ -5,6 +5,23 @@ use std::ffi::OsStr;
 use std::fmt::Write as _;
 
 impl Question {
+    /// Returns true if the answer contains flags of the compilation.
+    pub(super) fn shows_flags(self) -> bool {
+        match self {
+            Question::Command
+            | Question::Compile
+            | Question::Link
+            | Question::CompileInfo
+            | Question::LinkInfo
+            | Question::IncDirs => true,
+            Question::Compiler
+            | Question::LibDirs
+            | Question::Libs
+            | Question::Version
+            | Question::Help => false,
+        }
+    }
+
     /// Describes the output of the query.
     fn what(self) -> &'static str {
         match self {
@@ -51,7 +68,7 @@ pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
     text += "\nRead from the environment:\n";
     let usual = format!(
         "the compiler, also with arguments of its own; by default {}",
-        language.compiler()
+        language.names_usual_compiler()
     );
     line(&mut text, variable, &usual);
     let _ = write!(text, "\nEverything else goes to the compiler, --help too.");

@@ -65,6 +65,33 @@ fn a_port_by_instructions_has_one_user_and_is_free_again_after_it() {
     ports::open(&parport(base)).expect("it has been given back");
 }
 
+/// A process that is being started has all open files of its parent until it executes its program.
+#[test]
+fn a_port_by_instructions_is_free_again_although_a_process_was_started_while_it_was_in_use() {
+    trap::install(Rights::Granted).expect("seccomp filters are allowed");
+    let base = free_base();
+    let _plugged = trap::plug(base, port(&board(1), 0, usual()));
+    let first = ports::open(&parport(base)).expect("an emulated port");
+    // SAFETY: the child only sleeps and exits, by two functions that are async-signal-safe.
+    let child = unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            let half_a_second = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: 500_000_000,
+            };
+            libc::nanosleep(&half_a_second, std::ptr::null_mut());
+            libc::_exit(0);
+        }
+        child
+    };
+    assert!(child > 0, "a child");
+    drop(first);
+    ports::open(&parport(base)).expect("it has been given back");
+    // SAFETY: the child was made above; its status is not asked for.
+    unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+}
+
 /// Without the driver's per-thread record this would end the process by SIGSEGV.
 #[test]
 fn pins_work_on_a_thread_that_never_asked_for_the_right() {

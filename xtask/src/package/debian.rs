@@ -50,20 +50,26 @@ const DEVELOPMENT: Package = Package {
         "), gcc | c-compiler, libc6-dev | libc-dev"
     )),
     description: "MPI library of the MPI 5.0 standard ABI: header and compiler wrapper\n \
-                  mpicc, mpicxx, mpi.h and what pkg-config and CMake ask for.",
+                  mpicc, mpicxx, mpifort, mpi.h, mpif.h, the source of the modules mpi and\n \
+                  mpi_f08, and what pkg-config and CMake ask for.",
     alternatives: &[&[
         ("/usr/bin/mpicc", "mpi", "/usr/bin/mpicc.portcullis"),
         ("/usr/bin/mpicxx", "mpicxx", "/usr/bin/mpicxx.portcullis"),
         ("/usr/bin/mpic++", "mpic++", "/usr/bin/mpic++.portcullis"),
+        ("/usr/bin/mpifort", "mpifort", "/usr/bin/mpifort.portcullis"),
+        ("/usr/bin/mpif90", "mpif90", "/usr/bin/mpif90.portcullis"),
+        ("/usr/bin/mpif77", "mpif77", "/usr/bin/mpif77.portcullis"),
     ]],
 };
 
 /// Returns true for files that are only needed to build programs.
 fn is_development(inside: &Path) -> bool {
-    const PROGRAMS: [&str; 3] = ["mpicc", "mpicxx", "mpic++"];
+    const PROGRAMS: [&str; 6] = ["mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"];
     inside.starts_with("include")
         || inside.starts_with("lib/pkgconfig")
+        || inside.starts_with("share/portcullis/fortran")
         || inside == Path::new("lib/libmpi_abi.so")
+        || inside == Path::new("lib/libmpifort_abi.so")
         || inside == Path::new("lib/libmpi.so")
         || PROGRAMS
             .iter()

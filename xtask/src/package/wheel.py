@@ -56,9 +56,9 @@ with zipfile.ZipFile(file, "w") as archive:
                 continue
             with open(path, "rb") as source:
                 data = source.read()
-            if inside == "lib/libmpi_abi.so":
+            if inside in ("lib/libmpi_abi.so", "lib/libmpifort_abi.so"):
                 # A link in other packages; the linker reads this script instead of a copy.
-                data = b"INPUT(libmpi_abi.so.1)\n"
+                data = f"INPUT({os.path.basename(inside)}.1)\n".encode()
             mode = 0o755 if os.stat(path).st_mode & 0o100 else 0o644
             add(archive, f"{name}.data/data/{inside}", data, mode)
             if inside == "lib/portcullis/compat/mpich/libmpi.so.12":

@@ -1,0 +1,104 @@
+//! Fortran: the wrapper `mpifort`, and what programs of `mpif.h`, `use mpi` and `use mpi_f08` get.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use tests::{Job, installation, needs};
+use xtask::packages::on_path;
+use xtask::{process, workspace};
+
+/// The compilers of this machine among those that the tests can be run with.
+fn compilers() -> Vec<&'static str> {
+    let known = ["gfortran", "flang-new-19", "flang-new-16", "flang-new", "flang"];
+    let mut found = known.into_iter().filter(|name| on_path(name));
+    let gfortran = found.next().filter(|name| *name == "gfortran");
+    if !needs(gfortran.is_some(), "gfortran") {
+        return Vec::new();
+    }
+    gfortran.into_iter().chain(found.next()).collect()
+}
+
+fn wrapper() -> PathBuf {
+    installation().join("bin/mpifort")
+}
+
+/// Compiles `programs/SOURCE` to a program of this name.
+fn compile(compiler: &str, source: &str, folder: &Path, name: &str) -> PathBuf {
+    let program = folder.join(name);
+    let mut command = Command::new(wrapper());
+    command
+        .arg(format!("-fc={compiler}"))
+        .args(["-O1", "-o"])
+        .arg(&program)
+        .arg(workspace::programs().join(source))
+        // Compilers write module files of the program to the current folder.
+        .current_dir(folder);
+    process::output(&mut command, Duration::from_secs(120)).unwrap_or_else(|e| panic!("{e}"));
+    program
+}
+
+fn holds(compiler: &str, source: &str, name: &str, ranks: &[u32]) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(compiler, source, folder.path(), name);
+    for &ranks in ranks {
+        Job::command(&program)
+            .under(&installation().join("bin/mpirun"))
+            .ranks(ranks)
+            .holds();
+    }
+}
+
+#[test]
+fn every_interface_greets_in_every_compiler() {
+    for compiler in compilers() {
+        for source in ["greeting_mpif.f", "greeting_mpi.f90", "greeting_f08.f90"] {
+            holds(compiler, source, "greeting", &[1, 3]);
+        }
+    }
+}
+
+#[test]
+fn module_mpi_f08_is_what_chapter_19_says() {
+    for compiler in compilers() {
+        holds(compiler, "claims_f08.f90", "claims_f08", &[1, 2, 3]);
+    }
+}
+
+/// What `mpifort` prints on standard error when it fails.
+fn refusal(args: &[&str]) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(wrapper())
+        .args(args)
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn eight_byte_integers_and_missing_compilers_are_refused_in_a_sentence() {
+    let said = refusal(&["-fdefault-integer-8", "-c", "a.f90"]);
+    assert!(
+        said.starts_with("mpifort: -fdefault-integer-8 makes default INTEGER 8 bytes long")
+            && said.lines().count() == 1,
+        "{said}"
+    );
+    let said = refusal(&["-fc=no-such-compiler", "-c", "a.f90"]);
+    assert!(
+        said.contains("the compiler no-such-compiler cannot be run"),
+        "{said}"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(wrapper())
+        .args(["-c", "a.f90"])
+        .env("PATH", folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("mpifort: no Fortran compiler is in PATH (gfortran, flang"),
+        "{said}"
+    );
+}
