@@ -9,6 +9,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod fortran;
 pub mod hosts;
 pub mod job;
 pub mod leftovers;
