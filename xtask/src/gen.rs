@@ -34,5 +34,18 @@ pub fn run() -> Result<(), String> {
     std::fs::write(&path, header::extension_header(&extensions))
         .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
     println!("wrote {}", path.display());
+    fortran()
+}
+
+/// Regenerates `mpif.h` and the source of the Fortran modules.
+fn fortran() -> Result<(), String> {
+    let fortran = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fortran");
+    let tables = mpi_fortran_generate::table::read(&fortran.join("api"))?;
+    for (name, text) in mpi_fortran_generate::files(&tables) {
+        let path = fortran.join(name);
+        std::fs::write(&path, text)
+            .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
     Ok(())
 }

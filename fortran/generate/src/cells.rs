@@ -1,0 +1,81 @@
+//! The sentinels: constants that the library recognises by their addresses.
+//!
+//! `mpif.h` has them in one COMMON block, since an include file can name an external variable in no other way.
+//! The modules have a variable for each, bound to a symbol of the library: unlike a COMMON block, such a variable is not defined again in each
+//! shared library that uses the module.
+
+/// A sentinel.
+#[derive(Debug)]
+pub struct Cell {
+    /// Its name in Fortran.
+    pub name: &'static str,
+    /// Its type.
+    pub of: Of,
+    /// Its shape.
+    pub shape: &'static str,
+    /// Its size in bytes.
+    pub size: usize,
+    /// The value of the constant in C, an address.
+    pub value: usize,
+}
+
+/// The type of a sentinel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    Integer,
+    Character,
+}
+
+const fn cell(name: &'static str, of: Of, shape: &'static str, size: usize, value: usize) -> Cell {
+    Cell {
+        name,
+        of,
+        shape,
+        size,
+        value,
+    }
+}
+
+/// The sentinels of `mpif.h` and module `mpi`, in the order of the COMMON block.
+pub const CELLS: &[Cell] = &[
+    cell("MPI_BOTTOM", Of::Integer, "", 4, 0),
+    cell("MPI_IN_PLACE", Of::Integer, "", 4, 1),
+    cell("MPI_BUFFER_AUTOMATIC", Of::Integer, "", 4, 2),
+    cell("MPI_ERRCODES_IGNORE", Of::Integer, "(1)", 4, 0),
+    cell("MPI_UNWEIGHTED", Of::Integer, "(1)", 4, 10),
+    cell("MPI_WEIGHTS_EMPTY", Of::Integer, "(1)", 4, 11),
+    cell("MPI_STATUS_IGNORE", Of::Integer, "(MPI_STATUS_SIZE)", 32, 0),
+    cell(
+        "MPI_STATUSES_IGNORE",
+        Of::Integer,
+        "(MPI_STATUS_SIZE,1)",
+        32,
+        0,
+    ),
+    cell("MPI_ARGV_NULL", Of::Character, "(1)", 1, 0),
+    cell("MPI_ARGVS_NULL", Of::Character, "(1,1)", 1, 0),
+];
+
+/// The bytes that fill the COMMON block up to 128: the linker wants the size and the alignment that the symbol has in the library.
+pub const FILLING: usize = 38;
+
+/// The symbol of the COMMON block.
+pub const BLOCK: &str = "mpi_fortran_cells";
+
+impl Cell {
+    /// It is a status or an array of statuses, whose type module `mpi_f08` replaces.
+    pub fn is_status(&self) -> bool {
+        self.name.contains("STATUS")
+    }
+
+    /// The symbol of the modules' variable.
+    pub fn symbol(&self) -> String {
+        let name = self.name.to_lowercase();
+        format!("mpi_fortran_{}", name.trim_start_matches("mpi_"))
+    }
+
+    /// The symbol of the variable in module `mpi_f08`, which differs for statuses.
+    pub fn symbol_f08(&self) -> String {
+        self.symbol().replace("mpi_fortran_", "mpi_fortran_f08_")
+    }
+}

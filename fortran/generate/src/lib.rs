@@ -1,0 +1,22 @@
+//! Generator of the Fortran binding, from the standard's tables in `fortran/api`.
+#![forbid(unsafe_code)]
+
+pub mod bodies;
+pub mod cells;
+pub mod kinds;
+mod lines;
+pub mod module_f08;
+pub mod module_mpi;
+pub mod mpif;
+pub mod removed;
+pub mod table;
+pub mod values;
+
+/// The generated files that are checked in: (path in `fortran/`, text).
+pub fn files(tables: &table::Tables) -> Vec<(&'static str, String)> {
+    vec![
+        ("include/mpif.h", mpif::text(tables)),
+        ("modules/mpi.f90", module_mpi::text(tables)),
+        ("modules/mpi_f08.f90", module_f08::text(tables)),
+    ]
+}

@@ -1,0 +1,168 @@
+//! The sentinels: constants that are recognised by their addresses.
+//!
+//! The dynamic linker makes the address equal in the program and here, whichever of the two defines the symbol.
+//! `mpif.h` has a COMMON block of all sentinels; the modules have a symbol for each.
+
+use crate::bodies::Ptr;
+use std::ptr::{null_mut, without_provenance_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Memory of one sentinel. Its value is never used.
+#[repr(C, align(64))]
+pub struct Cell<const SIZE: usize>([u8; SIZE]);
+
+impl<const SIZE: usize> Cell<SIZE> {
+    /// A value that is neither 0 nor a small number, so that a program which uses it finds out.
+    const fn poisoned() -> Self {
+        Cell([0xa5; SIZE])
+    }
+}
+
+/// Defines symbols.
+macro_rules! cells {
+    ($($name:ident: $size:literal => $value:expr,)*) => {
+        $(
+            #[allow(non_upper_case_globals)]
+            #[unsafe(no_mangle)]
+            pub static mut $name: Cell<$size> = Cell::poisoned();
+        )*
+        /// The modules' sentinels: (address, address in C).
+        fn of_modules() -> Vec<(usize, usize)> {
+            vec![$((((&raw const $name) as usize), $value)),*]
+        }
+    };
+}
+
+const BOTTOM: usize = 0;
+const IN_PLACE: usize = 1;
+const AUTOMATIC: usize = 2;
+const UNWEIGHTED: usize = 10;
+const WEIGHTS_EMPTY: usize = 11;
+/// Ignored statuses, error codes and arguments: C passes null.
+const IGNORED: usize = 0;
+
+cells! {
+    mpi_fortran_bottom: 4 => BOTTOM,
+    mpi_fortran_in_place: 4 => IN_PLACE,
+    mpi_fortran_buffer_automatic: 4 => AUTOMATIC,
+    mpi_fortran_errcodes_ignore: 4 => IGNORED,
+    mpi_fortran_unweighted: 4 => UNWEIGHTED,
+    mpi_fortran_weights_empty: 4 => WEIGHTS_EMPTY,
+    mpi_fortran_status_ignore: 32 => IGNORED,
+    mpi_fortran_statuses_ignore: 32 => IGNORED,
+    mpi_fortran_argv_null: 1 => IGNORED,
+    mpi_fortran_argvs_null: 1 => IGNORED,
+    mpi_fortran_f08_status_ignore: 32 => IGNORED,
+    mpi_fortran_f08_statuses_ignore: 32 => IGNORED,
+}
+
+/// The COMMON block of `mpif.h`.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static mut mpi_fortran_cells_: Cell<128> = Cell::poisoned();
+
+/// The sentinels in the COMMON block: (offset, address in C), in the order of the generator's table.
+const IN_BLOCK: &[(usize, usize)] = &[
+    (0, BOTTOM),
+    (4, IN_PLACE),
+    (8, AUTOMATIC),
+    (12, IGNORED),
+    (16, UNWEIGHTED),
+    (20, WEIGHTS_EMPTY),
+    (24, IGNORED),
+    (56, IGNORED),
+    (88, IGNORED),
+    (89, IGNORED),
+];
+
+/// The first address of a sentinel, and the distance to the last one.
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+static SPAN: AtomicUsize = AtomicUsize::new(0);
+
+/// All sentinels: (address, address in C).
+fn all() -> Vec<(usize, usize)> {
+    let block = (&raw const mpi_fortran_cells_) as usize;
+    let mut all = of_modules();
+    all.extend(
+        IN_BLOCK
+            .iter()
+            .map(|(offset, value)| (block + offset, *value)),
+    );
+    all
+}
+
+/// Notes the range of addresses that have to be compared. Called when the library is loaded.
+pub fn note() {
+    let all = all();
+    let first = all.iter().map(|(a, _)| *a).min().unwrap_or(0);
+    let last = all.iter().map(|(a, _)| *a).max().unwrap_or(0);
+    FIRST.store(first, Ordering::Relaxed);
+    SPAN.store(last - first, Ordering::Relaxed);
+}
+
+/// The address that C gets for an argument which may be a sentinel.
+#[inline(always)]
+fn translated(argument: Ptr) -> Ptr {
+    let from_first = (argument as usize).wrapping_sub(FIRST.load(Ordering::Relaxed));
+    if from_first > SPAN.load(Ordering::Relaxed) {
+        return argument;
+    }
+    compared(argument)
+}
+
+/// The same by comparing it with each sentinel.
+#[cold]
+#[inline(never)]
+fn compared(argument: Ptr) -> Ptr {
+    let all = all();
+    let found = all
+        .iter()
+        .find(|(address, _)| *address == argument as usize);
+    found.map_or(argument, |(_, value)| without_provenance_mut(*value))
+}
+
+/// A choice buffer.
+#[inline(always)]
+pub fn buffer(argument: Ptr) -> Ptr {
+    translated(argument)
+}
+
+/// A status, or an array of statuses: in Fortran they have the memory layout of C.
+#[inline(always)]
+pub fn status(argument: *mut i32) -> Ptr {
+    translated(argument.cast())
+}
+
+/// The weights of a graph's edges.
+pub fn weights(argument: *mut i32) -> Ptr {
+    translated(argument.cast())
+}
+
+/// Returns true if the argument is a sentinel whose C value is null: an ignored argument.
+pub fn is_ignored<T>(argument: *const T) -> bool {
+    translated(argument.cast_mut().cast()) == null_mut() && !argument.is_null()
+}
+
+/// Gives MPI_BUFFER_AUTOMATIC, which C has returned as the address of a detached buffer, its address in Fortran.
+///
+/// # Safety
+/// `buffer` points to an address.
+pub unsafe fn detached(outcome: i32, buffer: Ptr) {
+    let address: *mut Ptr = buffer.cast();
+    // SAFETY: the caller states that it is readable and writable.
+    unsafe {
+        if outcome == 0 && *address as usize == AUTOMATIC {
+            *address = (&raw mut mpi_fortran_buffer_automatic).cast();
+        }
+    }
+}
+
+/// Runs when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = {
+    extern "C" fn loaded() {
+        note();
+    }
+    loaded
+};

@@ -1,0 +1,105 @@
+//! Values: LOGICALs, indices, lengths, and the error code.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+const UNDEFINED: i32 = -32766;
+const SUCCESS: i32 = 0;
+
+/// `.TRUE.` and `.FALSE.` of the compiler; gfortran's and flang's until it is stated otherwise.
+static TRUE: AtomicI32 = AtomicI32::new(1);
+static FALSE: AtomicI32 = AtomicI32::new(0);
+
+/// `.TRUE.` and `.FALSE.` as the compiler has them.
+pub fn logical_values() -> (i32, i32) {
+    (TRUE.load(Ordering::Relaxed), FALSE.load(Ordering::Relaxed))
+}
+
+/// A LOGICAL for C: everything but `.FALSE.` is true.
+///
+/// # Safety
+/// `argument` points to a LOGICAL.
+#[inline(always)]
+pub unsafe fn logical(argument: *const i32) -> i32 {
+    // SAFETY: the caller states that the argument is readable.
+    i32::from(unsafe { *argument } != FALSE.load(Ordering::Relaxed))
+}
+
+/// An array of LOGICALs for C.
+///
+/// # Safety
+/// `argument` has `count` elements.
+pub unsafe fn logicals(argument: *const i32, count: usize) -> Vec<i32> {
+    // SAFETY: the caller states the number of elements.
+    (0..count)
+        .map(|n| unsafe { logical(argument.add(n)) })
+        .collect()
+}
+
+/// The LOGICAL of a truth value.
+#[inline(always)]
+pub fn of_logical(value: bool) -> i32 {
+    if value {
+        TRUE.load(Ordering::Relaxed)
+    } else {
+        FALSE.load(Ordering::Relaxed)
+    }
+}
+
+/// Returns a flag of C to Fortran.
+///
+/// # Safety
+/// `argument` points to a LOGICAL.
+#[inline(always)]
+pub unsafe fn set_logical(argument: *mut i32, flag: i32) {
+    // SAFETY: the caller states that the argument is writable.
+    unsafe { *argument = of_logical(flag != 0) }
+}
+
+/// Counts an index from 1 that C has counted from 0.
+///
+/// # Safety
+/// `index` points to an INTEGER that C has set if the outcome is success.
+#[inline(always)]
+pub unsafe fn one_based(outcome: i32, index: *mut i32) {
+    // SAFETY: the caller states that the argument is readable and writable.
+    unsafe {
+        if outcome == SUCCESS && *index != UNDEFINED {
+            *index += 1;
+        }
+    }
+}
+
+/// The same for the first `*count` elements of an array. An error in one of several requests leaves the indices valid.
+///
+/// # Safety
+/// `indices` has `*count` elements, unless that is MPI_UNDEFINED.
+pub unsafe fn all_one_based(outcome: i32, indices: *mut i32, count: *const i32) {
+    const ERR_IN_STATUS: i32 = 19;
+    if outcome != SUCCESS && outcome != ERR_IN_STATUS {
+        return;
+    }
+    // SAFETY: the caller states the number of elements.
+    unsafe {
+        for n in 0..(*count).max(0) as usize {
+            *indices.add(n) += 1;
+        }
+    }
+}
+
+/// The length of an array; the C library reports a negative one.
+#[inline(always)]
+pub fn length(count: i64) -> usize {
+    count.max(0) as usize
+}
+
+/// Returns the error code, if the program wants it.
+///
+/// # Safety
+/// `ierror` is null, for an absent argument, or points to an INTEGER.
+#[inline(always)]
+pub unsafe fn report(ierror: *mut i32, outcome: i32) {
+    if !ierror.is_null() {
+        // SAFETY: the caller states it.
+        unsafe { *ierror = outcome }
+    }
+}

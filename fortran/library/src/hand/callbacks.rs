@@ -1,0 +1,213 @@
+//! Generalized requests and data representations: C passes the extra state as a pointer, here to a box with the functions of Fortran.
+
+use super::predefined;
+use crate::bodies::{Calls, Ptr};
+use crate::convert;
+use crate::handle::{self, number, output};
+use crate::text;
+use std::ptr::null_mut;
+
+/// A generalized request of Fortran.
+struct Request {
+    query: usize,
+    free: usize,
+    cancel: usize,
+    extra: i64,
+}
+
+type Query = unsafe extern "C" fn(*mut i64, *mut i32, *mut i32);
+type Free = unsafe extern "C" fn(*mut i64, *mut i32);
+type Cancel = unsafe extern "C" fn(*mut i64, *mut i32, *mut i32);
+
+unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
+    unsafe {
+        let (function, mut outcome): (Query, i32) = (std::mem::transmute((*state).query), 0);
+        function(&raw mut (*state).extra, status, &raw mut outcome);
+        outcome
+    }
+}
+
+/// The last call for a request.
+unsafe extern "C" fn free(state: *mut Request) -> i32 {
+    unsafe {
+        let (function, mut outcome): (Free, i32) = (std::mem::transmute((*state).free), 0);
+        function(&raw mut (*state).extra, &raw mut outcome);
+        drop(Box::from_raw(state));
+        outcome
+    }
+}
+
+unsafe extern "C" fn cancel(state: *mut Request, complete: i32) -> i32 {
+    unsafe {
+        let (function, mut outcome): (Cancel, i32) = (std::mem::transmute((*state).cancel), 0);
+        let mut complete = convert::of_logical(complete != 0);
+        function(&raw mut (*state).extra, &raw mut complete, &raw mut outcome);
+        outcome
+    }
+}
+
+pub unsafe fn grequest_start<C: Calls>(
+    query_fn: Ptr,
+    free_fn: Ptr,
+    cancel_fn: Ptr,
+    extra_state: *mut i64,
+    request: *mut i32,
+) -> i32 {
+    unsafe {
+        let state = Box::into_raw(Box::new(Request {
+            query: query_fn as usize,
+            free: free_fn as usize,
+            cancel: cancel_fn as usize,
+            extra: *extra_state,
+        }));
+        let mut made: Ptr = null_mut();
+        let outcome = C::MPI_Grequest_start(
+            query as *const () as Ptr,
+            free as *const () as Ptr,
+            cancel as *const () as Ptr,
+            state as usize as i64,
+            (&raw mut made).cast(),
+        );
+        if outcome != 0 {
+            drop(Box::from_raw(state));
+        }
+        output::<handle::Request>(request, made);
+        outcome
+    }
+}
+
+/// A data representation of Fortran; it lives as long as the process.
+struct Representation {
+    read: usize,
+    write: usize,
+    extent: usize,
+    extra: i64,
+}
+
+type Conversion<L> = unsafe extern "C" fn(Ptr, *mut i32, *mut L, Ptr, *mut i64, *mut i64, *mut i32);
+type Extent = unsafe extern "C" fn(*mut i32, *mut i64, *mut i64, *mut i32);
+
+/// Calls a conversion function.
+unsafe fn converted<L>(
+    function: usize,
+    userbuf: Ptr,
+    datatype: Ptr,
+    mut count: L,
+    filebuf: Ptr,
+    mut position: i64,
+    state: *mut Representation,
+) -> i32 {
+    unsafe {
+        let (function, mut outcome): (Conversion<L>, i32) = (std::mem::transmute(function), 0);
+        let mut datatype = number::<handle::Datatype>(datatype);
+        function(
+            userbuf,
+            &raw mut datatype,
+            &raw mut count,
+            filebuf,
+            &raw mut position,
+            &raw mut (*state).extra,
+            &raw mut outcome,
+        );
+        outcome
+    }
+}
+
+unsafe extern "C" fn read<L>(
+    userbuf: Ptr,
+    datatype: Ptr,
+    count: L,
+    filebuf: Ptr,
+    position: i64,
+    state: *mut Representation,
+) -> i32 {
+    unsafe {
+        converted(
+            (*state).read,
+            userbuf,
+            datatype,
+            count,
+            filebuf,
+            position,
+            state,
+        )
+    }
+}
+
+unsafe extern "C" fn write<L>(
+    userbuf: Ptr,
+    datatype: Ptr,
+    count: L,
+    filebuf: Ptr,
+    position: i64,
+    state: *mut Representation,
+) -> i32 {
+    unsafe {
+        converted(
+            (*state).write,
+            userbuf,
+            datatype,
+            count,
+            filebuf,
+            position,
+            state,
+        )
+    }
+}
+
+unsafe extern "C" fn extent(datatype: Ptr, extent: *mut i64, state: *mut Representation) -> i32 {
+    unsafe {
+        let (function, mut outcome): (Extent, i32) = (std::mem::transmute((*state).extent), 0);
+        let mut datatype = number::<handle::Datatype>(datatype);
+        function(
+            &raw mut datatype,
+            extent,
+            &raw mut (*state).extra,
+            &raw mut outcome,
+        );
+        outcome
+    }
+}
+
+macro_rules! representations {
+    ($($name:ident $c:ident $length:ty;)*) => {
+        $(
+            pub unsafe fn $name<C: Calls>(
+                datarep: *mut u8,
+                read_conversion_fn: Ptr,
+                write_conversion_fn: Ptr,
+                dtype_file_extent_fn: Ptr,
+                extra_state: *mut i64,
+                datarep_len: usize,
+            ) -> i32 {
+                unsafe {
+                    let state = Box::into_raw(Box::new(Representation {
+                        read: read_conversion_fn as usize,
+                        write: write_conversion_fn as usize,
+                        extent: dtype_file_extent_fn as usize,
+                        extra: *extra_state,
+                    }));
+                    let reads = read::<$length> as *const () as Ptr;
+                    let writes = write::<$length> as *const () as Ptr;
+                    let name = text::input(datarep, datarep_len);
+                    let outcome = C::$c(
+                        name.as_ptr() as Ptr,
+                        predefined::constant(read_conversion_fn).unwrap_or(reads),
+                        predefined::constant(write_conversion_fn).unwrap_or(writes),
+                        extent as *const () as Ptr,
+                        state as usize as i64,
+                    );
+                    if outcome != 0 {
+                        drop(Box::from_raw(state));
+                    }
+                    outcome
+                }
+            }
+        )*
+    };
+}
+
+representations! {
+    register_datarep MPI_Register_datarep i32;
+    register_datarep_c MPI_Register_datarep_c i64;
+}

@@ -1,0 +1,178 @@
+//! The predefined callbacks: procedures in Fortran, recognised by their addresses; constants in C.
+
+use crate::bodies::Ptr;
+use crate::convert::set_logical;
+use std::ffi::CStr;
+
+const SUCCESS: i32 = 0;
+/// The values of the constants in C.
+const NULL_FN: usize = 0;
+const DUP_FN: usize = 1;
+
+/// A callback without an effect of its own: the flag is false, so nothing is copied.
+macro_rules! null_copies {
+    ($($name:ident: $value:ty;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                _: *const i32, _: *const i32, _: *const $value,
+                _: *const $value, _: *mut $value, flag: *mut i32, ierror: *mut i32,
+            ) {
+                unsafe {
+                    set_logical(flag, 0);
+                    *ierror = SUCCESS;
+                }
+            }
+        )*
+    };
+}
+
+/// A callback that copies the value.
+macro_rules! duplicates {
+    ($($name:ident: $value:ty;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                _: *const i32, _: *const i32, _: *const $value,
+                from: *const $value, to: *mut $value, flag: *mut i32, ierror: *mut i32,
+            ) {
+                unsafe {
+                    *to = *from;
+                    set_logical(flag, 1);
+                    *ierror = SUCCESS;
+                }
+            }
+        )*
+    };
+}
+
+macro_rules! null_deletes {
+    ($($name:ident: $value:ty;)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(
+                _: *const i32, _: *const i32, _: *const $value, _: *const $value, ierror: *mut i32,
+            ) {
+                unsafe { *ierror = SUCCESS }
+            }
+        )*
+    };
+}
+
+null_copies! {
+    mpi_comm_null_copy_fn_: i64;
+    mpi_type_null_copy_fn_: i64;
+    mpi_win_null_copy_fn_: i64;
+    mpi_null_copy_fn_: i32;
+}
+
+duplicates! {
+    mpi_comm_dup_fn_: i64;
+    mpi_type_dup_fn_: i64;
+    mpi_win_dup_fn_: i64;
+    mpi_dup_fn_: i32;
+}
+
+null_deletes! {
+    mpi_comm_null_delete_fn_: i64;
+    mpi_type_null_delete_fn_: i64;
+    mpi_win_null_delete_fn_: i64;
+    mpi_null_delete_fn_: i32;
+}
+
+/// No conversion: the C library never calls it.
+#[unsafe(no_mangle)]
+pub extern "C" fn mpi_conversion_fn_null_() {}
+
+/// The large-count form of the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn mpi_conversion_fn_null_c_() {}
+
+/// A predefined callback: its address here, its symbol, its constant in C.
+type Known = (usize, &'static CStr, usize);
+
+fn known() -> [Known; 14] {
+    [
+        (
+            mpi_comm_null_copy_fn_ as *const () as usize,
+            c"mpi_comm_null_copy_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_type_null_copy_fn_ as *const () as usize,
+            c"mpi_type_null_copy_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_win_null_copy_fn_ as *const () as usize,
+            c"mpi_win_null_copy_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_null_copy_fn_ as *const () as usize,
+            c"mpi_null_copy_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_comm_dup_fn_ as *const () as usize,
+            c"mpi_comm_dup_fn_",
+            DUP_FN,
+        ),
+        (
+            mpi_type_dup_fn_ as *const () as usize,
+            c"mpi_type_dup_fn_",
+            DUP_FN,
+        ),
+        (
+            mpi_win_dup_fn_ as *const () as usize,
+            c"mpi_win_dup_fn_",
+            DUP_FN,
+        ),
+        (mpi_dup_fn_ as *const () as usize, c"mpi_dup_fn_", DUP_FN),
+        (
+            mpi_comm_null_delete_fn_ as *const () as usize,
+            c"mpi_comm_null_delete_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_type_null_delete_fn_ as *const () as usize,
+            c"mpi_type_null_delete_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_win_null_delete_fn_ as *const () as usize,
+            c"mpi_win_null_delete_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_null_delete_fn_ as *const () as usize,
+            c"mpi_null_delete_fn_",
+            NULL_FN,
+        ),
+        (
+            mpi_conversion_fn_null_ as *const () as usize,
+            c"mpi_conversion_fn_null_",
+            NULL_FN,
+        ),
+        (
+            mpi_conversion_fn_null_c_ as *const () as usize,
+            c"mpi_conversion_fn_null_c_",
+            NULL_FN,
+        ),
+    ]
+}
+
+/// The constant in C of a predefined callback; none for a user's function.
+///
+/// A program that is linked to fixed addresses has an entry of its own for the function, which the dynamic linker returns.
+pub fn constant(function: Ptr) -> Option<Ptr> {
+    let is = |(here, symbol, _): &Known| {
+        *here == function as usize
+            // SAFETY: the symbol is a string that ends with a zero byte.
+            || unsafe { libc::dlsym(libc::RTLD_DEFAULT, symbol.as_ptr()) } == function.cast()
+    };
+    known()
+        .iter()
+        .find(|k| is(k))
+        .map(|(_, _, value)| std::ptr::without_provenance_mut(*value))
+}

@@ -1,0 +1,113 @@
+//! Initialization, and what the C library must know of the Fortran compiler.
+
+use crate::bodies::{Calls, Pmpi, Ptr};
+use crate::convert;
+use crate::handle::{self, input, output};
+use std::ptr::null_mut;
+use std::sync::Once;
+
+unsafe extern "C" {
+    fn MPI_Pcontrol(level: i32, ...) -> i32;
+    fn PMPI_Pcontrol(level: i32, ...) -> i32;
+}
+
+/// The sizes of the default kinds, which all interfaces of this library have.
+const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
+    (c"mpi_logical_size", c"4"),
+    (c"mpi_integer_size", c"4"),
+    (c"mpi_real_size", c"4"),
+    (c"mpi_double_precision_size", c"8"),
+];
+
+/// Tells the C library about the compiler, once and unless another layer has done so.
+///
+/// It is done after initialization: the standard allows it before, but MPICH 5.0 ends the process then.
+unsafe fn greet(initialized: i32) -> i32 {
+    static ONCE: Once = Once::new();
+    if initialized == 0 {
+        ONCE.call_once(|| unsafe {
+            set_booleans();
+            set_sizes();
+        });
+    }
+    initialized
+}
+
+unsafe fn set_booleans() {
+    let (yes, no) = convert::logical_values();
+    let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
+    unsafe {
+        let results = (&raw mut there, &raw mut not);
+        Pmpi::MPI_Abi_get_fortran_booleans(
+            4,
+            results.0.cast(),
+            results.1.cast(),
+            (&raw mut is_set).cast(),
+        );
+        if is_set == 0 {
+            let (yes, no) = (&raw const yes, &raw const no);
+            Pmpi::MPI_Abi_set_fortran_booleans(4, yes.cast_mut().cast(), no.cast_mut().cast());
+        }
+    }
+}
+
+unsafe fn set_sizes() {
+    const NO_INFO: usize = 304;
+    let mut info: Ptr = null_mut();
+    unsafe {
+        Pmpi::MPI_Abi_get_fortran_info((&raw mut info).cast());
+        if !info.is_null() && info as usize != NO_INFO {
+            Pmpi::MPI_Info_free((&raw mut info).cast());
+            return;
+        }
+        if Pmpi::MPI_Info_create((&raw mut info).cast()) == 0 {
+            for (key, value) in SIZES {
+                Pmpi::MPI_Info_set(info, key.as_ptr() as Ptr, value.as_ptr() as Ptr);
+            }
+            Pmpi::MPI_Abi_set_fortran_info(info);
+            Pmpi::MPI_Info_free((&raw mut info).cast());
+        }
+    }
+}
+
+pub unsafe fn init<C: Calls>() -> i32 {
+    unsafe { greet(C::MPI_Init(null_mut(), null_mut())) }
+}
+
+pub unsafe fn init_thread<C: Calls>(required: *mut i32, provided: *mut i32) -> i32 {
+    unsafe {
+        greet(C::MPI_Init_thread(
+            null_mut(),
+            null_mut(),
+            *required,
+            provided.cast(),
+        ))
+    }
+}
+
+pub unsafe fn session_init<C: Calls>(
+    info: *mut i32,
+    errhandler: *mut i32,
+    session: *mut i32,
+) -> i32 {
+    unsafe {
+        let mut made: Ptr = null_mut();
+        let outcome = C::MPI_Session_init(
+            input::<handle::Info>(info),
+            input::<handle::Errhandler>(errhandler),
+            (&raw mut made).cast(),
+        );
+        output::<handle::Session>(session, made);
+        greet(outcome)
+    }
+}
+
+pub unsafe fn pcontrol<C: Calls>(level: *mut i32) -> i32 {
+    unsafe {
+        if C::PROFILED {
+            MPI_Pcontrol(*level)
+        } else {
+            PMPI_Pcontrol(*level)
+        }
+    }
+}

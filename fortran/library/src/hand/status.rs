@@ -1,0 +1,77 @@
+//! Statuses between the languages: the memory layout is the same in C, in INTEGERs and in `TYPE(MPI_Status)`.
+
+use crate::bodies::{Calls, Ptr};
+use fortran_sections::Descriptor;
+
+/// The number of INTEGERs of a status.
+const SIZE: usize = 8;
+const SUCCESS: i32 = 0;
+const ERR_ARG: i32 = 13;
+
+/// Copies a status that is neither null nor an ignored one.
+unsafe fn copied(from: *const i32, to: *mut i32) -> i32 {
+    if from.is_null() || to.is_null() || crate::cells::is_ignored(from) {
+        return ERR_ARG;
+    }
+    unsafe { std::ptr::copy(from, to, SIZE) };
+    SUCCESS
+}
+
+pub unsafe fn status_f2f08<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
+    unsafe { copied(from, to) }
+}
+
+pub unsafe fn status_f082f<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
+    unsafe { copied(from, to) }
+}
+
+/// Conversions for C programs.
+macro_rules! conversions {
+    ($($name:ident)*) => {
+        $(
+            #[allow(non_snake_case)]
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(from: *const i32, to: *mut i32) -> i32 {
+                unsafe { copied(from, to) }
+            }
+        )*
+    };
+}
+
+conversions! {
+    MPI_Status_f2c MPI_Status_c2f MPI_Status_f082c MPI_Status_c2f08 MPI_Status_f2f08 MPI_Status_f082f
+    PMPI_Status_f2c PMPI_Status_c2f PMPI_Status_f082c PMPI_Status_c2f08 PMPI_Status_f2f08 PMPI_Status_f082f
+}
+
+/// MPI_SIZEOF: what the descriptor says of an element.
+unsafe fn size_of(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
+    unsafe {
+        *size = (*x).element_size() as i32;
+        crate::convert::report(ierror, SUCCESS);
+    }
+}
+
+macro_rules! sizes {
+    ($($name:ident)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub unsafe extern "C" fn $name(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
+                unsafe { size_of(x, size, ierror) }
+            }
+        )*
+    };
+}
+
+sizes! { mpi_sizeof_f08ts_ pmpi_sizeof_f08ts_ }
+
+/// MPI_F_SYNC_REG: an external procedure that the compiler must assume to change its argument.
+macro_rules! nothing {
+    ($($name:ident)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name(_: Ptr) {}
+        )*
+    };
+}
+
+nothing! { mpi_f_sync_reg_ pmpi_f_sync_reg_ mpi_f_sync_reg_f08ts_ pmpi_f_sync_reg_f08ts_ }

@@ -1,0 +1,102 @@
+//! The layout of the first elements of a section, as nested vectors: the form of MPI's datatypes.
+
+use crate::descriptor::Dimension;
+
+/// Where elements are, relative to the first one, in array element order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// One element.
+    Element,
+    /// `count` copies of `inner`, `stride` bytes apart.
+    Vector {
+        count: usize,
+        stride: isize,
+        inner: Box<Layout>,
+    },
+    /// `first`, then `second` at a displacement in bytes.
+    Pair {
+        first: Box<Layout>,
+        second: Box<Layout>,
+        displacement: isize,
+    },
+}
+
+impl Layout {
+    /// The layout of the first `count` elements of a section, which has at least that many.
+    /// None if it has fewer, or if `count` is 0.
+    pub fn of(dimensions: &[Dimension], count: usize) -> Option<Layout> {
+        let elements: usize = dimensions
+            .iter()
+            .map(|d| d.extent().max(0) as usize)
+            .product();
+        (count > 0 && count <= elements).then(|| prefix(dimensions, count))
+    }
+
+    /// Calls `each` with the displacement of every element.
+    pub fn displacements(&self, from: isize, each: &mut impl FnMut(isize)) {
+        match self {
+            Layout::Element => each(from),
+            Layout::Vector {
+                count,
+                stride,
+                inner,
+            } => {
+                for n in 0..*count as isize {
+                    inner.displacements(from + n * stride, each);
+                }
+            }
+            Layout::Pair {
+                first,
+                second,
+                displacement,
+            } => {
+                first.displacements(from, each);
+                second.displacements(from + displacement, each);
+            }
+        }
+    }
+}
+
+/// The layout of the first `count` elements, of which there are some.
+fn prefix(dimensions: &[Dimension], count: usize) -> Layout {
+    let Some((last, inner)) = dimensions.split_last() else {
+        return Layout::Element;
+    };
+    let slab: usize = inner.iter().map(|d| d.extent() as usize).product();
+    let (slabs, rest) = (count / slab, count % slab);
+    if slabs == 0 {
+        return prefix(inner, rest);
+    }
+    let whole = vector(slabs, last.stride(), prefix(inner, slab));
+    if rest == 0 {
+        return whole;
+    }
+    Layout::Pair {
+        first: Box::new(whole),
+        second: Box::new(prefix(inner, rest)),
+        displacement: slabs as isize * last.stride(),
+    }
+}
+
+/// A vector; one with a single copy is what it has copies of, and one that continues its inner vector is one with it.
+fn vector(count: usize, stride: isize, inner: Layout) -> Layout {
+    if count == 1 {
+        return inner;
+    }
+    match inner {
+        Layout::Vector {
+            count: few,
+            stride: step,
+            inner,
+        } if few as isize * step == stride => Layout::Vector {
+            count: few * count,
+            stride: step,
+            inner,
+        },
+        inner => Layout::Vector {
+            count,
+            stride,
+            inner: Box::new(inner),
+        },
+    }
+}
