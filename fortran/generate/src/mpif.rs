@@ -1,7 +1,6 @@
 //! The text of `mpif.h`, which compiles in fixed and in free form.
 
 use crate::cells::{BLOCK, CELLS, FILLING, Of};
-use crate::removed;
 use crate::table::Tables;
 use crate::values;
 
@@ -17,7 +16,9 @@ pub fn text(tables: &Tables) -> String {
     let mut text = HEAD.to_string();
     let mut line = |statement: String| text.push_str(&format!("      {statement}\n"));
     let mut integer = |name: &str, value: &str| {
-        line(format!("INTEGER {name}"));
+        // An offset.
+        let kind = if name == "MPI_DISPLACEMENT_CURRENT" { "*8" } else { "" };
+        line(format!("INTEGER{kind} {name}"));
         line(format!("PARAMETER ({name}={value})"));
     };
     integer(values::NEEDS, values::NEEDS_VALUE);
@@ -56,11 +57,6 @@ pub fn text(tables: &Tables) -> String {
             line(format!("EXTERNAL {prefix}{name}"));
             line(format!("DOUBLE PRECISION {prefix}{name}"));
         }
-        for name in ["MPI_AINT_ADD", "MPI_AINT_DIFF"] {
-            line(format!("EXTERNAL {prefix}{name}"));
-            line(format!("INTEGER(MPI_ADDRESS_KIND) {prefix}{name}"));
-        }
     }
-    debug_assert!(removed::NAMES.len() > 1);
     text
 }

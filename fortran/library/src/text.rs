@@ -1,6 +1,5 @@
 //! Strings: of fixed length and padded with blanks in Fortran, ended by a zero byte in C.
 
-use crate::bodies::Ptr;
 use fortran_sections::Descriptor;
 use std::ffi::CString;
 
@@ -28,6 +27,17 @@ pub unsafe fn trimmed<'t>(text: *const u8, length: usize) -> &'t [u8] {
 pub unsafe fn input(text: *const u8, length: usize) -> CString {
     // SAFETY: the caller states the number of characters.
     to_c(unsafe { trimmed(text, length) })
+}
+
+/// The same without the blanks in front either: keys and values of info objects.
+///
+/// # Safety
+/// `text` has `length` characters.
+pub unsafe fn input_both_sides(text: *const u8, length: usize) -> CString {
+    // SAFETY: the caller states the number of characters.
+    let characters = unsafe { trimmed(text, length) };
+    let start = characters.iter().position(|c| *c != b' ').unwrap_or(0);
+    to_c(&characters[start..])
 }
 
 /// Characters as a string of C; a zero byte ends it.
@@ -63,10 +73,4 @@ pub unsafe fn output(outcome: i32, to: *mut u8, length: usize, from: &[u8]) {
         std::ptr::copy_nonoverlapping(from.as_ptr(), to, copied);
         std::ptr::write_bytes(to.add(copied), b' ', length - copied);
     }
-}
-
-/// The address of a string for C.
-#[allow(dead_code)]
-pub fn address(text: &CString) -> Ptr {
-    text.as_ptr().cast_mut().cast()
 }

@@ -15,7 +15,7 @@ pub unsafe fn info_get<C: Calls>(
     value_len: usize,
 ) -> i32 {
     unsafe {
-        let key = text::input(key, key_len);
+        let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*valuelen));
         let mut found = vec![0u8; wanted + 1];
         let mut is_there = 0i32;
@@ -46,7 +46,7 @@ pub unsafe fn info_get_string<C: Calls>(
     value_len: usize,
 ) -> i32 {
     unsafe {
-        let key = text::input(key, key_len);
+        let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*buflen)).min(value_len);
         let mut found = vec![0u8; wanted + 1];
         let (mut is_there, mut size) = (0i32, if wanted == 0 { 0 } else { wanted as i32 + 1 });
