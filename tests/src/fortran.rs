@@ -39,7 +39,11 @@ impl Compiler {
 
     /// Returns flang, if it is installed: few machines have it, so its absence is no failure.
     pub fn flang() -> Option<Compiler> {
-        FLANG.iter().find(|name| on_path(name)).copied().map(Compiler)
+        FLANG
+            .iter()
+            .find(|name| on_path(name))
+            .copied()
+            .map(Compiler)
     }
 
     /// Returns the compilers of this machine that the tests know.
@@ -100,7 +104,9 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
         command.arg("-fallow-argument-mismatch");
     }
     let fortran = sources.iter().filter(|source| !source.ends_with(".c"));
-    command.args(fortran.map(|source| from.join(source))).args(objects);
+    command
+        .args(fortran.map(|source| from.join(source)))
+        .args(objects);
     run(&mut command);
     program
 }

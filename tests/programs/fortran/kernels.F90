@@ -119,7 +119,7 @@ contains
     p = 0
     p(1:columns, 1:rows) = r
     rho = total(sum(r * r))
-    do step = 1, 40 + 10 * ranks
+    do step = 1, 200
       call laplace(p, q, columns, rows)
       alpha = rho / total(sum(p(1:columns, 1:rows) * q))
       x = x + alpha * p(1:columns, 1:rows)

@@ -58,6 +58,8 @@ program messages
   call MPI_Irecv(received(2), 1, MPI_INTEGER, MPI_PROC_NULL, 10, world, requests(2), ierr)
   call MPI_Waitsome(2, requests, outcount, indices, MPI_STATUSES_IGNORE, ierr)
   call claim(outcount == 1 .and. indices(1) == 2, 'Waitsome counts from 1')
+  ! No rank sends before all have waited.
+  call MPI_Barrier(world, ierr)
   call MPI_Send(sent, 1, MPI_INTEGER, right, 10, world, ierr)
   done = .false.
   do while (.not. done)
@@ -74,6 +76,8 @@ program messages
     received = 0
     call MPI_Startall(2, requests, ierr)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+    ! No argument of the two calls before names the buffer, so the compiler could keep what it knows of it.
+    call MPI_F_sync_reg(received)
     call claim(received(n) == 1000 * left + n, 'a persistent request')
   end do
   call MPI_Request_free(requests(1), ierr)
@@ -97,9 +101,12 @@ program messages
   call claim(MPI_Aint_diff(displacements(2), displacements(1)) == 16, 'addresses are bytes')
   call MPI_Type_create_hindexed(2, [1, 1], displacements, MPI_DOUBLE_PRECISION, pair, ierr)
   call MPI_Type_commit(pair, ierr)
+  ! The call below does not name the variables, so the compiler could keep their values in registers.
+  call MPI_F_sync_reg(numbers)
   call MPI_Isend(MPI_BOTTOM, 1, pair, right, 13, world, requests(1), ierr)
   call MPI_Recv(copies, 3, MPI_DOUBLE_PRECISION, left, 13, world, one, ierr)
   call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr)
+  call MPI_F_sync_reg(copies)
   call claim(copies(1) == left + 1 .and. copies(2) == 3 * (left + 1), 'MPI_BOTTOM')
   call MPI_Get_elements(one, MPI_DOUBLE_PRECISION, count, ierr)
   call claim(count == 2, 'two elements')

@@ -17,7 +17,7 @@ program spawning
   if (parent /= MPI_COMM_NULL) then
     ! A child sends its number of arguments and its first one.
     call get_command_argument(1, told)
-    call MPI_Bcast(root, 1, MPI_INTEGER, 0, parent, ierr)
+    call MPI_Recv(root, 1, MPI_INTEGER, MPI_ANY_SOURCE, 2, parent, MPI_STATUS_IGNORE, ierr)
     call MPI_Reduce(command_argument_count(), total, 1, MPI_INTEGER, MPI_SUM, root, parent, ierr)
     if (me == 0) call MPI_Send(told, len(told), MPI_CHARACTER, root, 1, parent, ierr)
     call MPI_Comm_disconnect(parent, ierr)
@@ -52,9 +52,12 @@ contains
   subroutine meet(expected, first)
     integer, intent(in) :: expected
     character(*), intent(in) :: first
-    integer :: as
+    integer :: as, child
     as = merge(MPI_ROOT, MPI_PROC_NULL, me == root)
-    call MPI_Bcast(root, 1, MPI_INTEGER, as, children, ierr)
+    call MPI_Comm_remote_size(children, remote, ierr)
+    do child = 0, remote - 1
+      if (me == root) call MPI_Send(root, 1, MPI_INTEGER, child, 2, children, ierr)
+    end do
     call MPI_Reduce(0, total, 1, MPI_INTEGER, MPI_SUM, as, children, ierr)
     if (me == root) then
       call claim(total == expected, 'the number of arguments')

@@ -45,6 +45,7 @@ program windows
   disp = 0
   call MPI_Put(values, n, MPI_INTEGER, right, disp, n, MPI_INTEGER, win, ierr)
   call MPI_Win_fence(0, win, ierr)
+  call MPI_F_sync_reg(memory)
   call claim(all(memory == [(100 * mod(me + ranks - 1, ranks) + i, i = 1, n)]), 'what the left neighbour has put')
   values = 0
   call MPI_Get(values, n, MPI_INTEGER, right, disp, n, MPI_INTEGER, win, ierr)
@@ -52,6 +53,7 @@ program windows
   call claim(all(values == [(100 * me + i, i = 1, n)]), 'what was put comes back')
   call MPI_Win_fence(MPI_MODE_NOSUCCEED, win, ierr)
   memory = 0
+  call MPI_F_sync_reg(memory)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   disp = 1
   call MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win, ierr)
@@ -67,6 +69,8 @@ program windows
   call MPI_Win_unlock_all(win, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_Win_lock(MPI_LOCK_SHARED, me, 0, win, ierr)
+  ! No call since the window was made names its memory.
+  call MPI_F_sync_reg(memory)
   if (me == 0) call claim(memory(2) == ranks * (ranks + 1) / 2 .and. memory(3) == ranks, 'sums of all ranks')
   call claim(memory(4) == mod(me + ranks - 1, ranks), 'a put with a request')
   call MPI_Win_unlock(me, win, ierr)

@@ -255,7 +255,11 @@ pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
     };
     steps.step("building its tests with our compiler wrappers", || {
         source::configure(&root, &prefix.join("bin"), suite.languages)?;
-        source::build(&root, &prefix.join("bin"), &[suite.shared, &folders].concat())
+        source::build(
+            &root,
+            &prefix.join("bin"),
+            &[suite.shared, &folders].concat(),
+        )
     })?;
     steps.step("running them", || {
         check(options, &prefix, &root, &folders, &known)

@@ -147,7 +147,10 @@ fn listed(folder: &Path) -> Vec<String> {
     let mut names: Vec<_> = names
         .filter(|name| {
             let source = |ending| folder.join(name).with_extension(ending);
-            ["c", "f", "f90"].map(source).iter().any(|path| path.is_file())
+            ["c", "f", "f90"]
+                .map(source)
+                .iter()
+                .any(|path| path.is_file())
         })
         .map(str::to_owned)
         .collect();
