@@ -12,7 +12,7 @@
 
 use crate::module::Module;
 use crate::port::Fault;
-use crate::port::line::{End, Line, LineWires};
+use crate::port::line::{Line, LineEnd, LineWires};
 use crate::setup_group::SetupGroup;
 use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
@@ -21,15 +21,15 @@ impl Module {
     /// Opens a round.
     pub fn open_round(&self) -> Result<Served, String> {
         // The same at all members: it depends on the kind of port and on earlier agreements.
-        let has_line =
-            self.with_state(|state| state.port.has_line() && !matches!(state.line, End::Refused))?;
-        if !has_line || self.goes_there_and_back() {
+        let has_line = self
+            .with_state(|state| state.port.has_line() && !matches!(state.line, LineEnd::Refused))?;
+        if !has_line || self.is_returning() {
             return Ok(Served::Next);
         }
         if self.barrier()? == Served::Next {
             return Ok(Served::Next);
         }
-        let unopened = self.with_state(|state| matches!(state.line, End::Unopened))?;
+        let unopened = self.with_state(|state| matches!(state.line, LineEnd::Unopened))?;
         if unopened && !self.open_line()? {
             return Ok(Served::Next);
         }
@@ -51,20 +51,20 @@ impl Module {
         act: impl FnOnce(&mut dyn Line) -> Result<T, String>,
     ) -> Result<T, String> {
         self.with_state(|state| match &mut state.line {
-            End::Open(line) => act(&mut **line),
+            LineEnd::Open(line) => act(&mut **line),
             _ => Err("no round of the line is open".into()),
         })?
     }
 
     /// Opens the wires at all nodes. Returns false, at all nodes, if one of them fails.
     fn open_line(&self) -> Result<bool, String> {
-        let circle = SetupGroup::of_all(self.comm());
+        let setup_group = SetupGroup::of_all(self.comm());
         let wires = self.with_state(|state| state.port.line())?;
-        let line = circle
+        let line = setup_group
             .agree(wires.map_err(Fault::Here))
-            .and_then(|wires| self.open_together(&circle, wires));
+            .and_then(|wires| self.open_together(&setup_group, wires));
         let end = match line {
-            Ok(line) => End::Open(line),
+            Ok(line) => LineEnd::Open(line),
             Err(reason) => {
                 if !self.comm().failed_ranks().is_empty() {
                     return Err(reason);
@@ -74,10 +74,10 @@ impl Module {
                         "the eureka line cannot be used: {reason}; its rounds go in software"
                     ));
                 }
-                End::Refused
+                LineEnd::Refused
             }
         };
-        let is_open = matches!(end, End::Open(_));
+        let is_open = matches!(end, LineEnd::Open(_));
         self.with_state(|state| state.line = end)?;
         if is_open && self.comm().rank() == 0 {
             self.comm()
@@ -88,19 +88,19 @@ impl Module {
 
     fn open_together(
         &self,
-        circle: &SetupGroup,
+        setup_group: &SetupGroup,
         wires: Box<dyn LineWires>,
     ) -> Result<Box<dyn Line>, String> {
         let fenced = Cell::new(false);
         let mut fence = || {
             fenced.set(true);
-            circle.fence()
+            setup_group.fence()
         };
         let opened = wires.open(&mut fence);
         if !fenced.get() {
-            circle.fence()?;
+            setup_group.fence()?;
         }
         // No node raises its wire before all have found the line low.
-        circle.agree(opened.map_err(Fault::Here))
+        setup_group.agree(opened.map_err(Fault::Here))
     }
 }

@@ -57,7 +57,7 @@ pub struct FallbackAgreement {
 
 enum Role {
     /// Rank 0: the number of each other member, or the pending receive for it.
-    Chair(Vec<Number>),
+    Root(Vec<Number>),
     /// Another rank: the pending receives for "stop" and, after this member has stopped, for the verdict.
     Member {
         /// `None` once a message from rank 0 has arrived.
@@ -88,7 +88,7 @@ impl FallbackAgreement {
         let role = if comm.rank() == 0 {
             let numbers =
                 (1..comm.size()).map(|rank| comm.start_recv(rank, STATEMENT).map(Number::Expected));
-            Role::Chair(numbers.collect::<Result<_, _>>()?)
+            Role::Root(numbers.collect::<Result<_, _>>()?)
         } else {
             Role::Member {
                 stop: Some(comm.start_recv(0, WORD)?),
@@ -105,7 +105,7 @@ impl FallbackAgreement {
     /// Polls the messages. `entered` is the number of this node's entries; it must not change once a poll has returned anything but [`Finding::Nothing`].
     ///
     /// `remark` is what this member reports when it gives up.
-    pub fn look(
+    pub fn poll_once(
         &mut self,
         comm: &Comm,
         give_up: bool,
@@ -116,15 +116,15 @@ impl FallbackAgreement {
         if give_up {
             self.stopped.get_or_insert_with(Instant::now);
         }
-        let mut heard = false;
+        let mut received = false;
         match &mut self.role {
-            Role::Chair(numbers) => {
+            Role::Root(numbers) => {
                 for (rank, number) in (1..).zip(numbers.iter_mut()) {
                     if let Number::Expected(message) = number
-                        && let Some((theirs, remark)) = hear(comm, message)?
+                        && let Some((theirs, remark)) = receive_statement(comm, message)?
                     {
                         *number = Number::Known(theirs);
-                        heard = true;
+                        received = true;
                         self.remarks.extend(remark.map(|remark| (rank, remark)));
                     }
                 }
@@ -133,14 +133,14 @@ impl FallbackAgreement {
                 {
                     self.remarks.push((0, mine.clone()));
                 }
-                if heard {
+                if received {
                     self.stopped.get_or_insert_with(Instant::now);
                 }
                 if self.stopped.is_none() {
                     return Ok(Finding::Nothing);
                 }
                 if !was_stopped {
-                    tell_all(comm, 0)?;
+                    send_all(comm, 0)?;
                 }
                 let known = numbers.iter().map(|n| match n {
                     Number::Known(theirs) => Some(*theirs),
@@ -150,7 +150,7 @@ impl FallbackAgreement {
                     None => Ok(Finding::Stopped),
                     Some(theirs) => {
                         let verdict = theirs.into_iter().fold(entered, u64::min);
-                        tell_all(comm, verdict)?;
+                        send_all(comm, verdict)?;
                         Ok(Finding::Verdict(verdict))
                     }
                 }
@@ -182,8 +182,8 @@ impl FallbackAgreement {
     }
 
     /// Returns true if rank 0 has the number of every member that is in the barrier.
-    pub fn has_heard_all(&self) -> bool {
-        let Role::Chair(numbers) = &self.role else {
+    pub fn has_all_numbers(&self) -> bool {
+        let Role::Root(numbers) = &self.role else {
             return false;
         };
         let all = numbers.iter().all(|n| matches!(n, Number::Known(_)));
@@ -196,7 +196,7 @@ impl FallbackAgreement {
     pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
         let waits = self.stopped?.elapsed() < PATIENCE;
         match &self.role {
-            Role::Chair(numbers) => {
+            Role::Root(numbers) => {
                 let known = numbers.iter().map(|number| match number {
                     Number::Known(theirs) => Some(*theirs),
                     Number::Expected(_) => None,
@@ -215,7 +215,7 @@ impl FallbackAgreement {
     }
 }
 
-fn tell_all(comm: &Comm, word: u64) -> Result<(), String> {
+fn send_all(comm: &Comm, word: u64) -> Result<(), String> {
     for rank in 1..comm.size() {
         comm.start_send(rank, &word.to_le_bytes())?;
     }
@@ -239,7 +239,10 @@ fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
 }
 
 /// Decodes a [`statement`], or returns `None` if it has not arrived.
-fn hear(comm: &Comm, message: &Message) -> Result<Option<(u64, Option<Remark>)>, String> {
+fn receive_statement(
+    comm: &Comm,
+    message: &Message,
+) -> Result<Option<(u64, Option<Remark>)>, String> {
     let mut bytes = [0; STATEMENT];
     if !comm.test_message(message, &mut bytes)? {
         return Ok(None);

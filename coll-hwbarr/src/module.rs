@@ -5,9 +5,9 @@
 
 use crate::channels::{self, NodePort};
 use crate::fallback_agreement::{FallbackAgreement, Finding, Remark};
-use crate::port::line::End;
+use crate::port::line::LineEnd;
 use crate::port::{self, MOST_NODES, Mark, Port, ReadBack};
-use crate::queue::{Over, Queue};
+use crate::queue::{Completion, Queue};
 use crate::sentence::{listed, sentence};
 use crate::settings::{Settings, Version};
 use crate::setup::{self, Ready};
@@ -22,9 +22,9 @@ pub struct Module {
     settings: Settings,
     state: RefCell<Option<State>>,
     /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
-    station: RefCell<Option<Common<NodePort>>>,
+    node_port: RefCell<Option<Common<NodePort>>>,
     /// Polls since the clock and the messages were last checked.
-    looks: Cell<u32>,
+    polls: Cell<u32>,
     /// A round of the eureka line is open; a barrier on the wire would end it.
     pub(crate) round: Cell<bool>,
 }
@@ -32,8 +32,8 @@ pub struct Module {
 /// The state between enable and disable; the wires are dropped before the port.
 pub(crate) struct State {
     queue: Queue,
-    parley: FallbackAgreement,
-    pub(crate) line: End,
+    agreement: FallbackAgreement,
+    pub(crate) line: LineEnd,
     pub(crate) port: Box<dyn Port>,
     nodes: u32,
     /// The port's error when it failed; the port is not accessed afterwards.
@@ -43,22 +43,22 @@ pub(crate) struct State {
     /// This node has warned the user that the hardware is left, or knows that another node does.
     warned: bool,
     /// Entered and released barriers as last reported; `None` if this process shares the wire.
-    told: Option<(u64, u64)>,
+    reported_counts: Option<(u64, u64)>,
 }
 
 /// If rank 0 is missing, only ranks 1 to `SPEAKERS` report it.
 const SPEAKERS: u32 = 3;
 
 /// Number of polls before a wait that may sleep does so; each poll yields the core if the ranks are oversubscribed.
-const AWAKE: u32 = 16;
+const POLLS_BEFORE_SLEEP: u32 = 16;
 
 /// The clock and the messages are checked once in this number of polls of the wire.
-const SELDOM: u32 = 16;
+const CHECK_EVERY: u32 = 16;
 
 impl Module {
     pub fn new(comm: Comm) -> Result<Module, String> {
         let settings = Settings::read(&comm)?;
-        let station = match settings.version {
+        let node_port = match settings.version {
             Version::Toggle => {
                 suits_version_1(&settings, &comm)?;
                 None
@@ -75,8 +75,8 @@ impl Module {
             comm,
             settings,
             state: RefCell::default(),
-            station: RefCell::new(station),
-            looks: Cell::new(0),
+            node_port: RefCell::new(node_port),
+            polls: Cell::new(0),
             round: Cell::new(false),
         })
     }
@@ -85,13 +85,13 @@ impl Module {
         match self.settings.version {
             Version::Toggle => setup::bring_up(&self.comm, &self.settings),
             Version::Channels => {
-                channels::bring_up(&self.comm, &self.settings, &mut self.station.borrow_mut())
+                channels::bring_up(&self.comm, &self.settings, &mut self.node_port.borrow_mut())
             }
         }
     }
 
     /// Returns true if each barrier changes the wires twice, there and back.
-    pub(crate) fn goes_there_and_back(&self) -> bool {
+    pub(crate) fn is_returning(&self) -> bool {
         self.settings.reboot.is_some()
     }
 
@@ -107,43 +107,45 @@ impl Module {
     }
 
     /// Polls once everything that advances the barriers.
-    fn look(&self) -> Result<(), String> {
+    fn poll_once(&self) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
         state.drive();
-        state.tell(&self.comm);
-        let looks = self.looks.get() + 1;
-        self.looks.set(looks % SELDOM);
-        if looks == SELDOM || state.lost.is_some() {
-            state.look_further(&self.comm, self.settings.timeout)?;
+        state.report_counts(&self.comm);
+        let polls = self.polls.get() + 1;
+        self.polls.set(polls % CHECK_EVERY);
+        if polls == CHECK_EVERY || state.lost.is_some() {
+            state.check_agreement(&self.comm, self.settings.timeout)?;
         }
         Ok(())
     }
 
     /// Polls once and returns the state of barrier `ticket`.
-    fn over(&self, ticket: u64) -> Result<Poll<Over>, String> {
-        self.look()?;
+    fn over(&self, ticket: u64) -> Result<Poll<Completion>, String> {
+        self.poll_once()?;
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
         let over = state.queue.over(ticket);
-        if over == Poll::Ready(Over::Released) {
+        if over == Poll::Ready(Completion::Released) {
             state.port.mark(Mark::Leave);
         }
         Ok(over)
     }
 
     /// Waits until barrier `ticket` is over.
-    fn wait(&self, ticket: u64) -> Result<Over, String> {
-        let nap = self.settings.sleep;
-        let nap = match nap {
-            Some(nap) if self.with_state(|state| state.queue.wakes_sleepers())? => Some(nap),
+    fn wait(&self, ticket: u64) -> Result<Completion, String> {
+        let sleep_limit = self.settings.sleep;
+        let sleep_limit = match sleep_limit {
+            Some(sleep_limit) if self.with_state(|state| state.queue.wakes_sleepers())? => {
+                Some(sleep_limit)
+            }
             _ => None,
         };
-        let mut looks = 0_u32;
+        let mut polls = 0_u32;
         loop {
             let mut over = Ok(Poll::Pending);
             // If this loop sleeps by itself, `wait` polls once and returns: no port rings the doorbell on which a longer wait would sleep.
-            let waited = self.comm.wait(nap.map(|_| Duration::ZERO), || {
+            let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
                 // The condition may be evaluated again after it was true; it keeps its result.
                 if over == Ok(Poll::Pending) {
                     over = self.over(ticket);
@@ -158,10 +160,10 @@ impl Module {
             if let Poll::Ready(over) = over? {
                 return Ok(over);
             }
-            if let Some(nap) = nap.filter(|_| looks >= AWAKE) {
-                self.with_state(|state| state.sleep(nap))?;
+            if let Some(sleep_limit) = sleep_limit.filter(|_| polls >= POLLS_BEFORE_SLEEP) {
+                self.with_state(|state| state.sleep(sleep_limit))?;
             }
-            looks = looks.saturating_add(1);
+            polls = polls.saturating_add(1);
         }
     }
 
@@ -176,7 +178,7 @@ impl Module {
         state.port.mark(Mark::Enter);
         let ticket = state.queue.start();
         state.drive();
-        state.tell(&self.comm);
+        state.report_counts(&self.comm);
         Ok(Started::Ticket(ticket))
     }
 }
@@ -225,29 +227,33 @@ impl State {
     }
 
     /// Reports the counts of entered and released barriers if they have changed.
-    fn tell(&mut self, comm: &Comm) {
+    fn report_counts(&mut self, comm: &Comm) {
         let now = (self.queue.entered(), self.queue.released());
-        if let Some(told) = self.told.as_mut().filter(|told| **told != now) {
-            *told = now;
+        if let Some(reported_counts) = self
+            .reported_counts
+            .as_mut()
+            .filter(|reported_counts| **reported_counts != now)
+        {
+            *reported_counts = now;
             comm.tell_wire(comm.rank(), now.0, now.1);
         }
     }
 
     /// After the death of a member no barrier is released. Each surviving member leaves by itself once it is notified of the death.
-    fn leave_the_dead(&mut self, comm: &Comm) -> Result<(), String> {
+    fn leave_after_death(&mut self, comm: &Comm) -> Result<(), String> {
         let dead = comm.failed_ranks();
         if dead.is_empty() || self.queue.is_closed() {
             return Ok(());
         }
-        let told_by = (0..comm.size()).find(|rank| !dead.contains(rank));
-        let gate = self.queue.leave_with_wire(self.queue.released());
-        self.port.lose(gate, &dead);
+        let reporter = (0..comm.size()).find(|rank| !dead.contains(rank));
+        let barrier = self.queue.leave_with_wire(self.queue.released());
+        self.port.lose(barrier, &dead);
         let dead: Vec<_> = dead.iter().map(ToString::to_string).collect();
         let why = match &*dead {
             [one] => format!("has lost node {one}, which is dead"),
             all => format!("has lost nodes {}, which are dead", listed(all)),
         };
-        if !self.warned && told_by == Some(comm.rank()) {
+        if !self.warned && reporter == Some(comm.rank()) {
             self.warned = true;
             comm.warn(&format!(
                 "the hardware barrier of {} nodes {why}; the others leave it",
@@ -258,8 +264,8 @@ impl State {
     }
 
     /// Gives up after the timeout or a port failure, and follows another member that has given up.
-    fn look_further(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
-        self.leave_the_dead(comm)?;
+    fn check_agreement(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
+        self.leave_after_death(comm)?;
         if self.queue.is_closed() {
             return Ok(());
         }
@@ -271,8 +277,8 @@ impl State {
             self.remark = self.own_remark(comm, waiting.or(timeout));
         }
         let finding = self
-            .parley
-            .look(comm, give_up, entered, self.remark.as_ref())?;
+            .agreement
+            .poll_once(comm, give_up, entered, self.remark.as_ref())?;
         match finding {
             Finding::Nothing => return Ok(()),
             Finding::Stopped => self.queue.stop(),
@@ -323,7 +329,7 @@ impl State {
         entered: u64,
         waited: Option<Duration>,
     ) -> Option<String> {
-        let remarks = self.parley.remarks();
+        let remarks = self.agreement.remarks();
         if remarks.iter().any(|(_, remark)| *remark == Remark::Told) {
             self.warned = true;
             return None;
@@ -332,7 +338,9 @@ impl State {
             match remark {
                 Remark::Lost(reason) => return Some(format!("is lost at rank {rank}: {reason}")),
                 // Another member may have warned the user already.
-                Remark::Missing(why) => return self.parley.has_heard_all().then(|| why.clone()),
+                Remark::Missing(why) => {
+                    return self.agreement.has_all_numbers().then(|| why.clone());
+                }
                 Remark::Told => {}
             }
         }
@@ -357,7 +365,7 @@ impl State {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
             // The port cannot name them; the agreement's messages do.
             Ok(None) => (comm.rank() <= SPEAKERS)
-                .then(|| self.parley.missing(entered))
+                .then(|| self.agreement.missing(entered))
                 .flatten(),
             // The hardware itself has failed; this member reports that when it gives up.
             Err(reason) => {
@@ -370,11 +378,11 @@ impl State {
 
 impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
-        let parley = FallbackAgreement::new(&self.comm)?;
+        let agreement = FallbackAgreement::new(&self.comm)?;
         let Ready { wire, port, nodes } = self.bring_up()?;
         // If several ranks share the wire, or for one communicator among several, the counts would describe only a part.
-        let told = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));
-        if told.is_some() {
+        let reported_counts = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));
+        if reported_counts.is_some() {
             self.comm.tell_wire(self.comm.rank(), 0, 0);
         }
         if self.comm.rank() == 0 {
@@ -385,14 +393,14 @@ impl guest::Module for Module {
         }
         *self.state.borrow_mut() = Some(State {
             queue: Queue::new(wire),
-            parley,
-            line: End::default(),
+            agreement,
+            line: LineEnd::default(),
             port,
             nodes,
             lost: None,
             remark: None,
             warned: false,
-            told,
+            reported_counts,
         });
         Ok(())
     }
@@ -437,7 +445,7 @@ impl guest::Module for Module {
             && let Some(state) = state.as_mut()
         {
             // The next barrier meets the same error again.
-            let _ = state.look_further(&self.comm, self.settings.timeout);
+            let _ = state.check_agreement(&self.comm, self.settings.timeout);
         }
     }
 
@@ -460,22 +468,22 @@ impl guest::Module for Module {
                 .warn(&format!("{reason}; the hardware barrier ends without it"));
         }
         drop(line);
-        let gate = queue.close();
-        if let Err(reason) = port.close(gate, queue.released()) {
+        let barrier = queue.close();
+        if let Err(reason) = port.close(barrier, queue.released()) {
             self.comm.warn(&reason);
         }
         if self.comm.is_world()
-            && let Some(station) = &*self.station.borrow()
-            && let Err(reason) = station.close()
+            && let Some(node_port) = &*self.node_port.borrow()
+            && let Err(reason) = node_port.close()
         {
             self.comm.warn(&reason);
         }
     }
 }
 
-fn served(over: Poll<Over>) -> Served {
+fn served(over: Poll<Completion>) -> Served {
     match over {
-        Poll::Ready(Over::Released) => Served::Here,
-        Poll::Ready(Over::Abandoned) | Poll::Pending => Served::Next,
+        Poll::Ready(Completion::Released) => Served::Here,
+        Poll::Ready(Completion::Abandoned) | Poll::Pending => Served::Next,
     }
 }

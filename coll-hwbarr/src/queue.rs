@@ -5,13 +5,13 @@
 //!
 //! Invariant: `released <= entered <= started` and `entered - released <= 1`.
 
-use crate::port::Gate;
+use crate::port::Barrier;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
     /// `None` once the hardware has been left; dropping it makes the wire idle.
-    wire: Option<Box<dyn Gate>>,
+    wire: Option<Box<dyn Barrier>>,
     started: u64,
     entered: u64,
     released: u64,
@@ -23,14 +23,14 @@ pub struct Queue {
 
 /// How a barrier ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum Completion {
     Released,
     /// The hardware will never release it.
     Abandoned,
 }
 
 impl Queue {
-    pub fn new(wire: Box<dyn Gate>) -> Queue {
+    pub fn new(wire: Box<dyn Barrier>) -> Queue {
         Queue {
             wire: Some(wire),
             started: 0,
@@ -86,11 +86,11 @@ impl Queue {
         Ok(())
     }
 
-    pub fn over(&self, ticket: u64) -> Poll<Over> {
+    pub fn over(&self, ticket: u64) -> Poll<Completion> {
         if ticket <= self.released {
-            Poll::Ready(Over::Released)
+            Poll::Ready(Completion::Released)
         } else if self.wire.is_none() {
-            Poll::Ready(Over::Abandoned)
+            Poll::Ready(Completion::Abandoned)
         } else {
             Poll::Pending
         }
@@ -122,13 +122,13 @@ impl Queue {
     }
 
     /// As [`leave`](Self::leave), but returns the wire without making it idle.
-    pub fn leave_with_wire(&mut self, released: u64) -> Option<Box<dyn Gate>> {
+    pub fn leave_with_wire(&mut self, released: u64) -> Option<Box<dyn Barrier>> {
         self.released = released.min(self.entered);
         self.close()
     }
 
     /// Takes the wire out of use; dropping the result makes it idle.
-    pub fn close(&mut self) -> Option<Box<dyn Gate>> {
+    pub fn close(&mut self) -> Option<Box<dyn Barrier>> {
         self.wire.take()
     }
 

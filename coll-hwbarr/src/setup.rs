@@ -2,7 +2,7 @@
 //!
 //! After each step the nodes agree on its outcome (see `setup_group`). A node that found a fault still takes part in every fence of the step, so no node hangs in one.
 
-use crate::port::{self, Fault, Gate, Pair, Port, Way, Wire};
+use crate::port::{self, Barrier, Fault, LevelChanges, Pair, Port, Wire};
 use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_driver::SelfTest;
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// A node that is ready for the program's barriers.
 pub struct Ready {
-    pub wire: Box<dyn Gate>,
+    pub wire: Box<dyn Barrier>,
     pub port: Box<dyn Port>,
     /// Number of nodes in the barrier.
     pub nodes: u32,
@@ -26,9 +26,9 @@ pub struct Ready {
 
 /// Version 1: every rank is a node with one wire pair.
 pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
-    let circle = SetupGroup::of_all(comm);
+    let setup_group = SetupGroup::of_all(comm);
     let attached = port::attach(&settings.port, settings.boards, settings.timeout, comm);
-    let mut port: Box<dyn Pair> = circle.agree(attached.map_err(Fault::Here))?;
+    let mut port: Box<dyn Pair> = setup_group.agree(attached.map_err(Fault::Here))?;
     let fenced = Cell::new(false);
     let mut fence = || {
         fenced.set(true);
@@ -38,10 +38,10 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     if !fenced.get() {
         comm.fence()?;
     }
-    let wire = circle.agree(opened.map_err(Fault::Here))?;
+    let wire = setup_group.agree(opened.map_err(Fault::Here))?;
     let names = (0..comm.size()).collect::<Vec<_>>();
-    let (wire, way) = prove(comm, &circle, wire, &names, settings)?;
-    port.ready(way);
+    let (wire, level_changes) = prove(comm, &setup_group, wire, &names, settings)?;
+    port.ready(level_changes);
     Ok(Ready {
         wire,
         port,
@@ -49,16 +49,16 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     })
 }
 
-/// Tests the open wires of the group's members and returns them as a gate; `names[i]` is the node number of member i.
+/// Tests the open wires of the group's members and returns them as a barrier; `names[i]` is the node number of member i.
 pub fn prove(
     comm: &Comm,
-    circle: &SetupGroup,
+    setup_group: &SetupGroup,
     mut wire: Box<dyn Wire>,
     names: &[u32],
     settings: &Settings,
-) -> Result<(Box<dyn Gate>, Way), String> {
-    let same = same_level(circle, wire.idle_level(), names, settings.reboot)?;
-    circle.agree(same)?;
+) -> Result<(Box<dyn Barrier>, LevelChanges), String> {
+    let same = same_level(setup_group, wire.idle_level(), names, settings.reboot)?;
+    setup_group.agree(same)?;
 
     let test = SelfTest {
         me: comm.rank() as usize,
@@ -66,25 +66,25 @@ pub fn prove(
         limit: settings.timeout.map_or(LIMIT, |timeout| timeout.min(LIMIT)),
     };
     // Starts with the last rank, because the first tends to be late anyway.
-    let ranks = circle.ranks().iter().rev().take(settings.late_nodes);
+    let ranks = setup_group.ranks().iter().rev().take(settings.late_nodes);
     let late: Vec<_> = ranks.map(|rank| *rank as usize).collect();
     let rest = || {
         comm.progress();
         // In a simulation the nodes usually outnumber the cores.
         std::thread::yield_now();
     };
-    let tested = wire.self_test(test, &late, &mut || circle.fence(), &mut { rest });
-    circle.agree(tested)?;
+    let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut { rest });
+    setup_group.agree(tested)?;
     let Some(level) = settings.reboot else {
-        return Ok((wire, Way::There));
+        return Ok((wire, LevelChanges::Once));
     };
     let returning = wire.returning(level, &mut { rest }, test.limit);
-    Ok((circle.agree(returning)?, Way::ThereAndBack))
+    Ok((setup_group.agree(returning)?, LevelChanges::Twice))
 }
 
 /// Checks, at the group's first member, that all nodes have read the same idle level and use the same `coll_hwbarr_reboot`. The others learn the result in `agree`.
 fn same_level(
-    circle: &SetupGroup,
+    setup_group: &SetupGroup,
     mine: PinState,
     names: &[u32],
     reboot: Option<PinState>,
@@ -94,7 +94,7 @@ fn same_level(
         Some(PinState::Low) => 1,
         Some(PinState::High) => 2,
     };
-    let all = circle.gather([code(Some(mine)), code(reboot)])?;
+    let all = setup_group.gather([code(Some(mine)), code(reboot)])?;
     let name = |place: usize| names.get(place).copied().unwrap_or(0);
     if let Some(other) = all.iter().position(|theirs| theirs[1] != code(reboot)) {
         return Ok(Err(Fault::Named(format!(

@@ -59,7 +59,7 @@ impl SetupGroup {
     }
 
     /// Broadcasts `word` from the first member.
-    pub fn tell(&self, word: &mut [u8]) -> Result<(), String> {
+    pub fn broadcast(&self, word: &mut [u8]) -> Result<(), String> {
         let (first, others) = self.split();
         if !self.is_first() {
             return self.comm.recv(first, word);
@@ -75,7 +75,7 @@ impl SetupGroup {
             return self.comm.fence();
         }
         self.gather([0])?;
-        self.tell(&mut [0])
+        self.broadcast(&mut [0])
     }
 
     /// Returns `mine` if the step succeeded at every member, else the error of the member that locates the fault best.
@@ -90,7 +90,7 @@ impl SetupGroup {
             }
         });
         let mut verdict = worst.unwrap_or(own);
-        self.tell(&mut verdict.0)?;
+        self.broadcast(&mut verdict.0)?;
         match (verdict.sentence(), mine) {
             (None, Ok(mine)) => Ok(mine),
             (Some(sentence), _) => Err(sentence),

@@ -14,15 +14,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// Runs the body of function `id` (an index into [`crate::functions`]) and converts its outcome into an error code.
 #[inline]
 pub fn call(id: usize, target: Target, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    call_making(id, target, || (), body)
+    call_creating(id, target, || (), body)
 }
 
-/// As [`call`], for a body that creates handles; `unmade` stores null handles before an error handler runs.
+/// As [`call`], for a body that creates handles; `on_error` stores null handles before an error handler runs.
 #[inline]
-pub fn call_making(
+pub fn call_creating(
     id: usize,
     target: Target,
-    unmade: impl FnOnce(),
+    on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
     let inside = state::enter(id);
@@ -34,7 +34,7 @@ pub fn call_making(
         Ok(Err(failure)) => failure,
         Err(panic) => from_panic(panic),
     };
-    unmade();
+    on_error();
     failed(id, target, failure, inside)
 }
 
@@ -59,7 +59,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
 /// `place` is null or an output argument of the caller.
 #[cold]
 #[inline(never)]
-pub unsafe fn unmake<T>(place: *mut T, null: T) {
+pub unsafe fn reset_handle<T>(place: *mut T, null: T) {
     if !place.is_null() {
         // SAFETY: `place` is valid by the `# Safety` contract of this function.
         unsafe { place.write(null) };

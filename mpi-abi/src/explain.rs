@@ -64,7 +64,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
 }
 
 /// Prints all lines, once the world exists.
-pub fn tell(engine: &Engine, mut lines: Vec<String>) {
+pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().iter().map(|btl| {
         let limits = btl.limits();
@@ -190,7 +190,7 @@ fn windows(engine: &Engine) -> Option<String> {
 }
 
 /// Prints the same for one window; rank 0 calls it when the window is created.
-pub fn tell_window(win: &Win) {
+pub fn explain_window(win: &Win) {
     let engine = win.engine();
     if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {
         return;

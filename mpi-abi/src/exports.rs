@@ -12,7 +12,7 @@
 #![allow(non_snake_case)]
 
 use crate::abi::*;
-use crate::call::{call, call_making, tool_call, unmake};
+use crate::call::{call, call_creating, reset_handle, tool_call};
 // The set of conversions needed depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

@@ -1,6 +1,6 @@
 //! List of the library's frameworks with their components and parameters, collected from their declarations.
 
-use crate::error::unseen::TELL_UNSEEN;
+use crate::error::unread_errors::WARN_UNREAD_ERRORS;
 use crate::initial_handler::INITIAL_HANDLER;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
@@ -92,7 +92,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "io",
             what: "files",
-            params: vec![HINTS.about(), REPORT.about(), TELL_UNSEEN.about()],
+            params: vec![HINTS.about(), REPORT.about(), WARN_UNREAD_ERRORS.about()],
             components: Vec::new(),
         },
         Framework {

@@ -10,7 +10,7 @@
 use crate::abi::*;
 use crate::api::dynamic;
 use crate::components;
-use crate::error::{Failure, unseen};
+use crate::error::{Failure, unread_errors};
 use crate::explain::{self, Findings};
 use crate::forked;
 use crate::frameworks;
@@ -24,7 +24,7 @@ use crate::phase::{self, launcher};
 use crate::state::{self, state};
 use crate::stdio;
 use crate::unknown_params;
-use crate::{unfreed, unreceived};
+use crate::{leak_report, unreceived};
 use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::param::Params;
@@ -33,8 +33,8 @@ use mpi_core::coll::Coll;
 use mpi_core::engine::Parts;
 use mpi_core::pml;
 use mpi_core::pml::Config;
-use mpi_core::rte::{self, Board, Env, Rte};
-use mpi_core::{Engine, Witness};
+use mpi_core::rte::{self, Env, Rte, RteModex};
+use mpi_core::{Engine, RunObserver};
 use std::ffi::c_int;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -81,11 +81,11 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     // Every level is supported; a value between two levels gets the higher one.
     let at_least = LEVELS.into_iter().find(|(level, _)| *level >= required);
     let (provided, name) = at_least.unwrap_or(LEVELS[3]);
-    let (engine, explanation) = wake()?;
+    let (engine, explanation) = start_engine()?;
     let (provided, name) = served(&engine, provided, name);
     engine.join_world().map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
-        explain::tell(&engine, lines);
+        explain::print(&engine, lines);
     }
     let predefined = |comm, handle| Some(CommObject::predefined(comm, handle));
     *state().world.borrow_mut() = engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
@@ -93,12 +93,12 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
     phase::begin(provided);
-    serve_threads(&engine, provided)?;
+    configure_locking(&engine, provided)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
     // Waiting for the parent may need everything that has been set up above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
         match engine.is_fault_tolerant() {
-            true => end_unwanted(&failure),
+            true => exit_without_parent(&failure),
             false => return Err(failure),
         }
     }
@@ -117,14 +117,14 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
             format!("thread_level is {asked}, which is none of MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED and MPI_THREAD_MULTIPLE"),
         )
     })?;
-    let (engine, _) = wake()?;
+    let (engine, _) = start_engine()?;
     let (level, name) = served(&engine, level, name);
     if !LEAVING_AT_EXIT.swap(true, Relaxed) {
         // Another session may follow the last one, so the launcher cannot be notified before the process ends.
         // SAFETY: the function takes no argument and lives as long as the library, which is never unloaded while it is in use.
         unsafe { libc::atexit(leave_launcher) };
     }
-    serve_threads(&engine, level)?;
+    configure_locking(&engine, level)?;
     // A session provides the level of the process.
     let world = match phase::running() {
         true => phase::thread_level(),
@@ -143,16 +143,16 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
 
 /// Ends a session; the last one parks the engine.
 pub fn end_session() -> Result<(), Failure> {
-    rest_if_unused()
+    park_if_unused()
 }
 
 /// Chooses whether calls take the lock; once several threads may call, that holds until the engine is parked.
-fn serve_threads(engine: &Engine, level: c_int) -> Result<(), Failure> {
+fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
     let of_program = level == MPI_THREAD_MULTIPLE || state().multiple.get();
     state().multiple.set(of_program);
     let multiple = of_program || helped;
-    engine.set_relax(multiple.then_some(state::relax as fn()));
+    engine.set_relax(multiple.then_some(state::yield_lock as fn()));
     engine.set_threads(multiple.then_some(state::THREADS));
     state::set_locking(multiple);
     match helped {
@@ -185,7 +185,7 @@ extern "C" fn leave_launcher() {
 type Explanation = Option<Vec<String>>;
 
 /// Returns the engine: creates it if none exists yet, or restarts the parked one.
-fn wake() -> Result<(Engine, Explanation), Failure> {
+fn start_engine() -> Result<(Engine, Explanation), Failure> {
     if let Some(engine) = state().engine.borrow().clone() {
         return Ok((engine, None));
     }
@@ -198,18 +198,18 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
             (engine, None)
         }
         None => {
-            let (engine, explanation) = join()?;
-            engine.set_watch(Some(look_after_launcher));
+            let (engine, explanation) = create_engine()?;
+            engine.set_watch(Some(poll_launcher));
             // The bell is rung until process exit by threads that do not hold the lock.
             let bell = state().keep(engine.node().my_inbox().clone());
-            state::ring_at(bell);
+            state::set_bell(bell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
                 // The state page is written until process exit, so it is never freed.
                 let page = state().keep(page);
-                state::tell_on(page);
+                state::set_state_page(page);
             }
-            look_on(&engine)?;
-            forked::watch(state::is_forked_now);
+            start_observation(&engine)?;
+            forked::watch(state::mark_forked);
             (engine, explanation)
         }
     };
@@ -217,28 +217,28 @@ fn wake() -> Result<(Engine, Explanation), Failure> {
     *state().engine.borrow_mut() = Some(engine.clone());
     if engine.is_fault_tolerant() {
         // A rank that died before it initialized MPI has published no address: the launcher reported that before it released this rank from the fence.
-        look_after_launcher();
+        poll_launcher();
     }
     Ok((engine, explanation))
 }
 
 /// Starts tracing, recording or replaying, if the parameters request it.
-fn look_on(engine: &Engine) -> Result<(), Failure> {
+fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
-    let wanted = Witness::wanted(engine.params(), engine.node(), place)
+    let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
         .map_err(at("the run cannot be looked on"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced until process exit.
     let trace = witness.trace();
     let trace = trace.map(|trace| &**state().keep(trace.clone()));
     let scripted = witness.script().is_some();
-    engine.set_witness(witness);
-    state::witnessed(trace, scripted);
+    engine.set_observer(witness);
+    state::set_tracing(trace, scripted);
     Ok(())
 }
 
 /// Parks the engine when neither the world nor a session uses it.
-fn rest_if_unused() -> Result<(), Failure> {
+fn park_if_unused() -> Result<(), Failure> {
     if phase::running() || state().sessions.borrow().iter().next().is_some() {
         return Ok(());
     }
@@ -265,7 +265,7 @@ fn rest_if_unused() -> Result<(), Failure> {
 }
 
 /// Ends a process whose parents have died or do not accept it: an error of its initialization would end their job.
-fn end_unwanted(failure: &Failure) -> ! {
+fn exit_without_parent(failure: &Failure) -> ! {
     printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
         std::process::id(),
@@ -277,15 +277,15 @@ fn end_unwanted(failure: &Failure) -> ! {
 }
 
 /// Polls the launcher for dead processes, for spawned jobs that failed, and for the end of the launcher itself.
-pub fn look_after_launcher() {
-    end_without_launcher();
+pub fn poll_launcher() {
+    exit_without_launcher();
     let Some(launcher) = launcher() else { return };
     let engine = state().engine.try_borrow();
     let Some(engine) = engine.ok().and_then(|engine| engine.clone()) else {
         return;
     };
     if !state().spawning.borrow().is_empty() {
-        dynamic::spawn::hear_of_failures(&engine, launcher);
+        dynamic::spawn::poll_spawn_failures(&engine, launcher);
     }
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
@@ -295,7 +295,7 @@ pub fn look_after_launcher() {
 }
 
 /// Ends a rank whose launcher has ended: no other process would end it.
-fn end_without_launcher() {
+fn exit_without_launcher() {
     if let Some(lost) = launcher().and_then(Rte::lost) {
         printable::eprintln!(
             "process {}: {lost}, so this rank ends too",
@@ -307,7 +307,7 @@ fn end_without_launcher() {
 }
 
 /// Finds the launcher and the neighbours, and assembles an engine; also returns the lines of `--explain`, if requested.
-fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
+fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let params = Params::from_process(mpi_base::installation::prefix().as_deref());
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
@@ -328,25 +328,25 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     memory_rights::give(&params, membership.local_ranks.len() > 1)
         .map_err(at("a parameter cannot be read"))?;
     let node = (membership.place.join()).map_err(at("the memory of this node cannot be used"))?;
-    let around = OpenContext {
+    let context = OpenContext {
         me: identity.rank,
         size: identity.size,
         node: Some((node.clone(), membership.local_ranks.clone())),
         params: &params,
-        board: Some(Arc::new(Board(rte))),
+        modex: Some(Arc::new(RteModex(rte))),
     };
-    let transports = btl::open_all(&around).map_err(at("the transports cannot be opened"))?;
+    let transports = btl::open_all(&context).map_err(at("the transports cannot be opened"))?;
     if transports.fence {
         rte.fence()
             .map_err(at("the processes of the job cannot find each other"))?;
     }
-    let wanted = params
+    let explains = params
         .get(&explain::EXPLAIN)
         .map_err(at("a parameter cannot be read"))?;
-    let tells = params
+    let warns = params
         .get(&TELL_MISSPELT)
         .map_err(at("a parameter cannot be read"))?;
-    let explanation = (wanted && identity.rank == 0).then(|| {
+    let explanation = (explains && identity.rank == 0).then(|| {
         let found = Findings {
             rte: rte.component(),
             rte_rejected: &opened.rejected,
@@ -373,8 +373,8 @@ fn join() -> Result<(Engine, Option<Vec<String>>), Failure> {
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
     engine.serve_collectives_by(Box::new(Coll::of(components::coll(&plugins))));
-    if tells && identity.rank == 0 {
-        unknown_params::tell(engine.params(), &plugins);
+    if warns && identity.rank == 0 {
+        unknown_params::warn(engine.params(), &plugins);
     }
     *state().plugins.borrow_mut() = Some(plugins);
     Ok((engine, explanation))
@@ -386,13 +386,18 @@ pub fn finalize() -> Result<(), Failure> {
         return Err(state::not_running());
     }
     let engine = state::engine()?;
-    unseen::tell(engine.params().get(&unseen::TELL_UNSEEN).unwrap_or(false));
+    unread_errors::warn(
+        engine
+            .params()
+            .get(&unread_errors::WARN_UNREAD_ERRORS)
+            .unwrap_or(false),
+    );
     // Attributes of MPI_COMM_SELF are deleted first, in reverse order, so that libraries can clean up while MPI still works
     // (section 11.2.4).
     if let Ok(myself) = state::comm(MPI_COMM_SELF) {
         myself.owner().delete_all()?;
     }
-    unfreed::tell();
+    leak_report::print();
     // Buffered messages are sent before the process leaves.
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;
@@ -404,12 +409,12 @@ pub fn finalize() -> Result<(), Failure> {
     // Also for freed requests that failed, which no call has checked before; and a single process has not polled its messages to itself in the fence.
     engine.poll_once();
     crate::object::request::reap_orphans();
-    unreceived::tell(&engine);
+    unreceived::warn(&engine);
     mpi_core::io::report::finish(&engine);
     phase::end();
     state::set_world_place(None);
     state().world.take();
     state().myself.take();
     engine.leave_world();
-    rest_if_unused()
+    park_if_unused()
 }

@@ -30,6 +30,7 @@ mod host;
 pub mod info;
 pub mod init;
 pub mod initial_handler;
+mod leak_report;
 mod lock;
 pub mod memory_rights;
 pub mod object;
@@ -41,7 +42,6 @@ pub mod state;
 pub mod stdio;
 mod thrown;
 pub mod tool;
-mod unfreed;
 pub mod unknown_params;
 mod unreceived;
 

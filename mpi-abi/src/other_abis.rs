@@ -141,7 +141,7 @@ pub unsafe extern "C" fn portcullis_comm_idup(
             comm::idup(
                 comm,
                 &hints,
-                comm::Later::Contextual(deliver, place),
+                comm::HandleSink::Contextual(deliver, place),
                 request,
             )
         }

@@ -1,7 +1,7 @@
 //! Process-wide state: the only global data of the library.
 //!
 //! Protocol: every exported function holds a [`CallGuard`] while it runs. At `MPI_THREAD_MULTIPLE`, and until initialization has
-//! chosen a lower level, that holds the giant lock; below it the program guarantees that its calls do not overlap.
+//! chosen a lower level, that holds the global lock; below it the program guarantees that its calls do not overlap.
 //! So one thread at a time accesses the state, and the tables need no locks of their own; but none may be borrowed while the
 //! engine waits or a callback of the program runs.
 #![allow(unsafe_code)]
@@ -11,7 +11,7 @@ use crate::error::{Failure, Target};
 use crate::forked;
 use crate::handle::{FIRST_DYNAMIC, Kind, Table, wrong};
 use crate::host::host_name;
-use crate::lock::Giant;
+use crate::lock::GlobalLock;
 use crate::object::Attached;
 use crate::object::attribute::Keyvals;
 use crate::object::buffer::UserBuffer;
@@ -143,12 +143,12 @@ pub(crate) fn state() -> &'static State {
     &GLOBAL.0
 }
 
-static GIANT: Giant = Giant::new();
+static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
 
 /// The actions of a call beside its work, a set of the bits below; in most processes none.
 static EXTRAS: AtomicU8 = AtomicU8::new(LOCKED);
 
-/// Calls take the giant lock; set until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
+/// Calls take the global lock; set until initialization has chosen a level below `MPI_THREAD_MULTIPLE`.
 const LOCKED: u8 = 1;
 
 /// Calls are written to [`TRACE`].
@@ -158,7 +158,7 @@ const TRACED: u8 = 2;
 const FORKED: u8 = 4;
 
 /// Marks this process as just forked; only stores to an atomic.
-pub(crate) fn is_forked_now() {
+pub(crate) fn mark_forked() {
     EXTRAS.fetch_or(FORKED, Relaxed);
 }
 
@@ -255,7 +255,7 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
         return (0, 0);
     }
     if extras & LOCKED != 0 {
-        GIANT.acquire();
+        GLOBAL_LOCK.acquire();
     }
     match extras & TRACED {
         0 => (extras, 0),
@@ -270,13 +270,13 @@ fn leave_with(id: usize, inside: CallGuard) {
         trace_call(id, inside.began);
     }
     if inside.extras & LOCKED != 0 {
-        GIANT.release();
+        GLOBAL_LOCK.release();
     }
 }
 
 /// Returns the trace, if calls are traced.
 fn trace() -> Option<&'static Trace> {
-    // SAFETY: null, or a trace that `witnessed` received with lifetime `'static`.
+    // SAFETY: null, or a trace that `set_tracing` received with lifetime `'static`.
     unsafe { TRACE.load(Relaxed).as_ref() }
 }
 
@@ -290,7 +290,7 @@ fn trace_call(id: usize, began: u64) {
 }
 
 /// Starts tracing calls, and sets whether the run is recorded or replayed.
-pub(crate) fn witnessed(trace: Option<&'static Trace>, scripted: bool) {
+pub(crate) fn set_tracing(trace: Option<&'static Trace>, scripted: bool) {
     if let Some(trace) = trace {
         TRACE.store(std::ptr::from_ref(trace).cast_mut(), Relaxed);
         EXTRAS.fetch_or(TRACED, Relaxed);
@@ -306,30 +306,30 @@ pub(crate) fn is_scripted() -> bool {
 
 #[inline(always)]
 fn page() -> Option<&'static StatePage> {
-    // SAFETY: null, or a page that `tell_on` received with lifetime `'static`.
+    // SAFETY: null, or a page that `set_state_page` received with lifetime `'static`.
     unsafe { PAGE.load(Relaxed).as_ref() }
 }
 
 /// Publishes calls on this page from now on.
-pub(crate) fn tell_on(page: &'static StatePage) {
+pub(crate) fn set_state_page(page: &'static StatePage) {
     PAGE.store(std::ptr::from_ref(page).cast_mut(), Relaxed);
 }
 
 /// Runs `f`, which is not a call of the program, under the lock that calls take.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
-    GIANT.acquire();
+    GLOBAL_LOCK.acquire();
     let result = f();
-    GIANT.release();
+    GLOBAL_LOCK.release();
     result
 }
 
-/// Chooses whether calls take the giant lock.
+/// Chooses whether calls take the global lock.
 ///
 /// Only initialization calls it, when no other thread is inside.
 pub(crate) fn set_locking(locking: bool) {
     if locking {
         EXTRAS.fetch_or(LOCKED, Relaxed);
-        GIANT.reserve();
+        GLOBAL_LOCK.reserve();
     } else {
         EXTRAS.fetch_and(!LOCKED, Relaxed);
     }
@@ -337,19 +337,19 @@ pub(crate) fn set_locking(locking: bool) {
 
 /// The hooks by which the engine lets threads wait together.
 pub const THREADS: Threads = Threads {
-    follow: |busy, slept| GIANT.follow(busy, slept),
-    wanted: || GIANT.is_wanted(),
+    follow: |busy, slept| GLOBAL_LOCK.follow(busy, slept),
+    wanted: || GLOBAL_LOCK.is_wanted(),
 };
 
 /// Makes a thread that finds the lock taken ring this bell from now on, since the owner may be asleep.
-pub(crate) fn ring_at(inbox: &'static Inbox) {
-    GIANT.ring_at(inbox);
+pub(crate) fn set_bell(inbox: &'static Inbox) {
+    GLOBAL_LOCK.set_bell(inbox);
 }
 
 /// Called by the engine between two polls of a wait, to admit other threads.
-pub fn relax() {
+pub fn yield_lock() {
     if EXTRAS.load(Relaxed) & LOCKED != 0 {
-        GIANT.relax();
+        GLOBAL_LOCK.yield_to_waiters();
     }
 }
 
@@ -443,7 +443,7 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
 
 /// Calls `look` with a window; `look` creates and frees none. Returns false if the window does not exist.
 #[inline(always)]
-pub(crate) fn look_at_win(handle: MPI_Win, look: impl FnOnce(&WinObject) -> bool) -> bool {
+pub(crate) fn with_win(handle: MPI_Win, look: impl FnOnce(&WinObject) -> bool) -> bool {
     let wins = state().wins.borrow();
     wins.get(handle.0).is_some_and(|object| look(object))
 }

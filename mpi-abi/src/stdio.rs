@@ -81,7 +81,7 @@ fn mode(params: &Params) -> Result<Option<c_int>, ParamError> {
 
 /// Sets the buffering of both streams, if a parameter requests it, and finds the symbols that [`flush`] needs.
 pub fn prepare(params: &Params) -> Result<(), ParamError> {
-    FOUND.get_or_init(Found::in_this_process);
+    PROGRAM_STREAMS.get_or_init(ProgramStreams::in_this_process);
     if let Some(mode) = mode(params)? {
         for stream in standard() {
             set_mode(stream, mode);
@@ -105,7 +105,7 @@ type FlushCpp = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
 /// An iteration over the C library's open streams (glibc).
 #[derive(Clone, Copy)]
-struct Walk {
+struct OpenStreams {
     begin: unsafe extern "C" fn() -> *mut c_void,
     end: unsafe extern "C" fn() -> *mut c_void,
     next: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
@@ -113,13 +113,13 @@ struct Walk {
 }
 
 /// The streams beside the standard streams of C; found at initialization, because the search allocates.
-struct Found {
-    walk: Option<Walk>,
+struct ProgramStreams {
+    open_streams: Option<OpenStreams>,
     /// `std::cout`, with its flush function; it has a buffer of its own after `sync_with_stdio(false)`.
     cout: Option<(usize, FlushCpp)>,
 }
 
-static FOUND: OnceLock<Found> = OnceLock::new();
+static PROGRAM_STREAMS: OnceLock<ProgramStreams> = OnceLock::new();
 
 /// `std::cout` and `std::ostream::flush`, of GNU's library and of LLVM's.
 const COUT: [(&CStr, &CStr); 2] = [
@@ -130,12 +130,12 @@ const COUT: [(&CStr, &CStr); 2] = [
     ),
 ];
 
-impl Found {
-    fn in_this_process() -> Found {
+impl ProgramStreams {
+    fn in_this_process() -> ProgramStreams {
         // SAFETY: `dlsym` with a NUL-terminated name.
         let find = |name: &CStr| unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         let there = |name| Some(find(name)).filter(|found| !found.is_null());
-        let walk = || {
+        let open_streams = || {
             let names = [
                 c"_IO_iter_begin",
                 c"_IO_iter_end",
@@ -145,7 +145,7 @@ impl Found {
             let [begin, end, next, stream] = names.map(there);
             // SAFETY: glibc's functions of these names have had these signatures since version 2.2.5 of its ABI.
             unsafe {
-                Some(Walk {
+                Some(OpenStreams {
                     begin: transmute::<*mut c_void, unsafe extern "C" fn() -> *mut c_void>(begin?),
                     end: transmute::<*mut c_void, unsafe extern "C" fn() -> *mut c_void>(end?),
                     next: transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void) -> *mut c_void>(
@@ -164,13 +164,16 @@ impl Found {
             let function = unsafe { transmute::<*mut c_void, FlushCpp>(function) };
             Some((object.addr(), function))
         });
-        Found { walk: walk(), cout }
+        ProgramStreams {
+            open_streams: open_streams(),
+            cout,
+        }
     }
 }
 
 /// Flushes the program's streams before the process leaves without exit handlers.
 pub fn flush() {
-    let found = FOUND.get();
+    let found = PROGRAM_STREAMS.get();
     if let Some((object, flush)) = found.and_then(|found| found.cout) {
         // SAFETY: the object and its member function come from one C++ library, found by their mangled names.
         unsafe { flush(ptr::with_exposed_provenance_mut(object)) };
@@ -178,15 +181,15 @@ pub fn flush() {
     for stream in standard() {
         flush_one(stream, PATIENCE);
     }
-    let Some(walk) = found.and_then(|found| found.walk) else {
+    let Some(open_streams) = found.and_then(|found| found.open_streams) else {
         return;
     };
     // SAFETY: the iteration ends at the value that `end` returns; the streams in the list are open.
     unsafe {
-        let (mut at, end) = ((walk.begin)(), (walk.end)());
+        let (mut at, end) = ((open_streams.begin)(), (open_streams.end)());
         while at != end {
-            flush_one((walk.stream)(at), 0);
-            at = (walk.next)(at);
+            flush_one((open_streams.stream)(at), 0);
+            at = (open_streams.next)(at);
         }
     }
 }

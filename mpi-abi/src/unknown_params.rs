@@ -24,7 +24,7 @@ pub fn is_launchers(name: &str) -> bool {
 }
 
 /// Prints the warnings.
-pub fn tell(params: &Params, plugins: &Catalogue) {
+pub fn warn(params: &Params, plugins: &Catalogue) {
     // Most jobs set no parameter.
     if params.settings().next().is_none() {
         return;

@@ -23,7 +23,7 @@ pub static TELL_UNRECEIVED: Param<bool> = Param::new(
 const NAMED: usize = 4;
 
 /// Messages of one source and tag on one communicator.
-struct Alike {
+struct SameEnvelope {
     comm: String,
     key: Key,
     count: usize,
@@ -31,19 +31,19 @@ struct Alike {
 
 /// The unreceived messages of all communicators.
 #[derive(Default)]
-struct Left {
+struct Unreceived {
     count: usize,
-    named: Vec<Alike>,
+    named: Vec<SameEnvelope>,
 }
 
-impl Left {
+impl Unreceived {
     fn add(&mut self, comm: &str, key: Key) {
         self.count += 1;
         let mut named = self.named.iter_mut();
         if let Some(alike) = named.find(|alike| alike.key == key && alike.comm == comm) {
             alike.count += 1;
         } else if self.named.len() < NAMED {
-            self.named.push(Alike {
+            self.named.push(SameEnvelope {
                 comm: comm.to_owned(),
                 key,
                 count: 1,
@@ -58,7 +58,7 @@ impl Left {
             1 => "1 message to this rank was".to_owned(),
             count => format!("{count} messages to this rank were"),
         };
-        let mut named: Vec<String> = self.named.iter().map(Alike::words).collect();
+        let mut named: Vec<String> = self.named.iter().map(SameEnvelope::words).collect();
         let told: usize = self.named.iter().map(|alike| alike.count).sum();
         if told < self.count {
             named.push(format!("{} others", self.count - told));
@@ -67,7 +67,7 @@ impl Left {
     }
 }
 
-impl Alike {
+impl SameEnvelope {
     fn words(&self) -> String {
         let (source, tag) = (self.key.source(), self.key.tag());
         let one = format!("from rank {source} with tag {tag} on {}", self.comm);
@@ -79,14 +79,14 @@ impl Alike {
 }
 
 /// Prints the warning; all sends of the job have been started.
-pub fn tell(engine: &Engine) {
+pub fn warn(engine: &Engine) {
     if !engine.params().get(&TELL_UNRECEIVED).unwrap_or(true) {
         return;
     }
     // Takes in what peers have written to this process's memory; they send nothing more, so the loop ends.
     const POLLS: usize = 1000;
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
-    let mut left = Left::default();
+    let mut left = Unreceived::default();
     let predefined = [
         state().world.borrow().clone(),
         state().myself.borrow().clone(),
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn messages_of_one_source_and_tag_are_counted_and_only_some_are_named() {
-        let mut left = Left::default();
+        let mut left = Unreceived::default();
         assert_eq!(left.sentence(), None);
         left.add("MPI_COMM_WORLD", Key::new(3, 7));
         let one =

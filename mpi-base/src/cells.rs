@@ -2,7 +2,7 @@
 //!
 //! The cells of one length form a [`Ring`]. Each member has `depth` cells of a ring and uses them in turn. Operations are numbered from 1, alike on all members.
 //! There may be several rings: deep ones of short cells and shallow ones of long cells.
-//! All members choose an operation's ring from data that are the same on all of them, so they compute the same [`Spot`].
+//! All members choose an operation's ring from data that are the same on all of them, so they compute the same [`CellAddress`].
 //! A cell is a contiguous run of words. The first word holds the number of the operation whose data follow, and is written last.
 //! It has bits for the length of the data, for a writer that publishes it ([`Cells::publish_of`], [`Cells::length`]).
 //! A message of at most seven words is therefore one cache line, written once and read once by each reader.
@@ -48,7 +48,8 @@ use crate::atomic::{AtomicU64, Ordering, fence, prefetch_for_read, prefetch_for_
 pub use data::lay;
 use rings::of_result;
 pub use rings::{
-    DEEP_AT_FIRST, DEEPEST, DEEPEST_UNORDERED, GROWTH, Place, Ring, Spot, Track, tracks, words,
+    CellAddress, CellOf, CellRing, DEEP_AT_FIRST, DEEPEST, DEEPEST_UNORDERED, GROWTH, Ring,
+    cell_rings, words,
 };
 use std::cell::Cell;
 use std::ops::{Deref, Range};
@@ -117,7 +118,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// The number of members that wait until others have finished; not part of the protocol above, and not accessed in this module.
-    pub fn hungry(&self) -> &AtomicU64 {
+    pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
 
@@ -127,48 +128,48 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// The index of the word that counts arrivals: after the members' cells and before the result's.
     #[inline(always)]
-    fn arrivals_at(&self, spot: Spot<'_>) -> usize {
-        spot.first_of_result + self.members as usize * spot.track_of_result.cell()
+    fn arrivals_at(&self, address: CellAddress<'_>) -> usize {
+        address.first_of_result + self.members as usize * address.ring_of_result.cell()
     }
 
     #[inline(always)]
-    fn arrivals(&self, spot: Spot<'_>) -> &AtomicU64 {
-        &self.words[self.arrivals_at(spot)]
+    fn arrivals(&self, address: CellAddress<'_>) -> &AtomicU64 {
+        &self.words[self.arrivals_at(address)]
     }
 
     /// The first word of a cell of an operation, and the cell's length in words.
     #[inline(always)]
-    fn cell(&self, place: impl Into<Place>, spot: Spot<'_>) -> (usize, usize) {
+    fn cell(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> (usize, usize) {
         match place.into() {
-            Place::Of(member) => {
-                let len = spot.track.cell();
-                (spot.first + member as usize * len, len)
+            CellOf::Of(member) => {
+                let len = address.cell_ring.cell();
+                (address.first + member as usize * len, len)
             }
-            Place::Result => (
-                self.arrivals_at(spot) + 1,
-                of_result(spot.track_of_result.cell()),
+            CellOf::Result => (
+                self.arrivals_at(address) + 1,
+                of_result(address.ring_of_result.cell()),
             ),
         }
     }
 
     /// The word that holds the cell's operation number.
     #[inline(always)]
-    fn flag(&self, place: impl Into<Place>, spot: Spot<'_>) -> &AtomicU64 {
-        &self.words[self.cell(place, spot).0]
+    fn flag(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> &AtomicU64 {
+        &self.words[self.cell(place, address).0]
     }
 
     /// The words of the cell's data.
     #[inline(always)]
-    fn data(&self, place: impl Into<Place>, spot: Spot<'_>) -> &[AtomicU64] {
-        let (start, len) = self.cell(place, spot);
+    fn data(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> &[AtomicU64] {
+        let (start, len) = self.cell(place, address);
         &self.words[start + 1..start + len]
     }
 
     /// Returns true if no member can still be reading the previous contents of an operation's cells.
     #[inline(always)]
-    pub fn has_room(&self, spot: Spot<'_>) -> bool {
-        let depth = spot.depth();
-        self.safe.get() + depth >= spot.number || self.look_round() + depth >= spot.number
+    pub fn has_room(&self, address: CellAddress<'_>) -> bool {
+        let depth = address.depth();
+        self.safe.get() + depth >= address.number || self.look_round() + depth >= address.number
     }
 
     /// Returns true if all members have finished this operation and all before it.
@@ -202,57 +203,68 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Writes and publishes data in a cell of an operation that this member writes, and that has room.
     #[inline(always)]
-    pub fn show(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, data: &[u8]) {
-        self.fill(place, spot, 0, data);
-        self.publish(place, spot);
+    pub fn show(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>, data: &[u8]) {
+        self.fill(place, address, 0, data);
+        self.publish(place, address);
     }
 
     /// Writes data from byte `at` on into a cell of an operation, which has room.
     #[inline(always)]
-    pub fn fill(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, data: &[u8]) {
-        data::write(self.data(place, spot), at, data);
+    pub fn fill(
+        &self,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
+        at: usize,
+        data: &[u8],
+    ) {
+        data::write(self.data(place, address), at, data);
     }
 
     /// Calls `with` to write the range `bytes` of a cell of an operation, which has room.
     #[inline(always)]
     pub fn compose<T>(
         &self,
-        place: impl Into<Place> + Copy,
-        spot: Spot<'_>,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
-        data::change(self.data(place, spot), bytes.start, bytes.len(), with)
+        data::change(self.data(place, address), bytes.start, bytes.len(), with)
     }
 
     /// Publishes the contents of a cell of an operation.
     #[inline(always)]
-    pub fn publish(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) {
-        self.publish_word(place, spot, 0);
+    pub fn publish(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>) {
+        self.publish_word(place, address, 0);
     }
 
     /// As [`Cells::publish`], with the length of the data in bytes.
     #[inline(always)]
-    pub fn publish_of(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, bytes: usize) {
-        self.publish_word(place, spot, told(bytes));
+    pub fn publish_of(
+        &self,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
+        bytes: usize,
+    ) {
+        self.publish_word(place, address, told(bytes));
     }
 
     #[inline(always)]
-    fn publish_word(&self, place: impl Into<Place>, spot: Spot<'_>, told: u64) {
-        let word = spot.number << LENGTH_BITS | told;
+    fn publish_word(&self, place: impl Into<CellOf>, address: CellAddress<'_>, told: u64) {
+        let word = address.number << LENGTH_BITS | told;
         // SYNC POINT cells.shown
-        self.flag(place, spot).store(word, Ordering::Release);
+        self.flag(place, address).store(word, Ordering::Release);
     }
 
     /// Compares the published length of data that have been seen with `expected`: `Err` holds the published length, or `None` if the writer published none.
     #[inline(always)]
     pub fn length(
         &self,
-        place: impl Into<Place> + Copy,
-        spot: Spot<'_>,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
         expected: usize,
     ) -> Result<(), Option<usize>> {
-        let said = self.flag(place, spot).load(Ordering::Relaxed) & LONGEST_TOLD;
+        let said = self.flag(place, address).load(Ordering::Relaxed) & LONGEST_TOLD;
         match said == told(expected) {
             true => Ok(()),
             false => Err((said as usize).checked_sub(1)),
@@ -261,103 +273,113 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Sets this member's count in an operation, which replaces the data. The caller writes 0 before it publishes the cell, and then only larger counts.
     #[inline(always)]
-    pub fn count_to(&self, spot: Spot<'_>, count: u64) {
+    pub fn count_to(&self, address: CellAddress<'_>, count: u64) {
         // SYNC POINT cells.counted
-        self.data(self.me, spot)[0].store(count, Ordering::Release);
+        self.data(self.me, address)[0].store(count, Ordering::Release);
     }
 
     /// Returns a member's count; `None` until the member has published its cell.
     #[inline(always)]
-    pub fn counted(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> Option<u64> {
+    pub fn counted(
+        &self,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
+    ) -> Option<u64> {
         // SYNC POINT cells.counted
-        let count = || self.data(place, spot)[0].load(Ordering::Acquire);
-        self.seen(place, spot).then(count)
+        let count = || self.data(place, address)[0].load(Ordering::Acquire);
+        self.seen(place, address).then(count)
     }
 
     /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
     #[inline(always)]
-    pub fn fetch_next(&self, spot: Spot<'_>) {
-        let next = spot.track.cells_of(spot.number + 1);
-        let flag = &self.words[next + self.me as usize * spot.track.cell()];
+    pub fn fetch_next(&self, address: CellAddress<'_>) {
+        let next = address.cell_ring.cells_of(address.number + 1);
+        let flag = &self.words[next + self.me as usize * address.cell_ring.cell()];
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
     /// Prefetches, `by` operations ahead in the same ring, the line that `member` will publish (for reading) and this member's own (for writing).
     #[inline(always)]
-    pub fn fetch_ahead(&self, spot: Spot<'_>, by: u64, member: u32) {
-        let next = spot.track.cells_of(spot.number + by);
-        let flag = |member: u32| &self.words[next + member as usize * spot.track.cell()];
+    pub fn fetch_ahead(&self, address: CellAddress<'_>, by: u64, member: u32) {
+        let next = address.cell_ring.cells_of(address.number + by);
+        let flag = |member: u32| &self.words[next + member as usize * address.cell_ring.cell()];
         prefetch_for_read(std::ptr::from_ref(flag(member)).cast());
         prefetch_for_write(std::ptr::from_ref(flag(self.me)).cast());
     }
 
     /// Prefetches the first line of every member's cell of an operation, so that the transfers overlap.
-    pub fn fetch_all(&self, spot: Spot<'_>) {
+    pub fn fetch_all(&self, address: CellAddress<'_>) {
         for member in 0..self.members {
-            prefetch_for_read(std::ptr::from_ref(self.flag(member, spot)).cast());
+            prefetch_for_read(std::ptr::from_ref(self.flag(member, address)).cast());
         }
     }
 
     /// Returns true if the data of an operation have been published in a cell.
     #[inline(always)]
-    pub fn seen(&self, place: impl Into<Place> + Copy, spot: Spot<'_>) -> bool {
-        self.watch(place, spot)()
+    pub fn seen(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> bool {
+        self.watch(place, address)()
     }
 
     /// As [`Cells::seen`], as a closure to be polled.
     #[inline(always)]
-    pub fn watch(&self, place: impl Into<Place>, spot: Spot<'_>) -> impl Fn() -> bool {
-        let flag = self.flag(place, spot);
-        let number = spot.number << LENGTH_BITS;
+    pub fn watch(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> impl Fn() -> bool {
+        let flag = self.flag(place, address);
+        let number = address.number << LENGTH_BITS;
         // SYNC POINT cells.shown
         move || flag.load(Ordering::Acquire) >= number
     }
 
     /// Reads the data from byte `at` on, which have been seen.
     #[inline(always)]
-    pub fn read(&self, place: impl Into<Place> + Copy, spot: Spot<'_>, at: usize, out: &mut [u8]) {
-        data::read(self.data(place, spot), at, out);
+    pub fn read(
+        &self,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
+        at: usize,
+        out: &mut [u8],
+    ) {
+        data::read(self.data(place, address), at, out);
     }
 
     /// Calls `with` on part of the data in place, which have been seen.
     #[inline(always)]
     pub fn inspect<T>(
         &self,
-        place: impl Into<Place> + Copy,
-        spot: Spot<'_>,
+        place: impl Into<CellOf> + Copy,
+        address: CellAddress<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        data::show(self.data(place, spot), bytes.start, bytes.len(), with)
+        data::show(self.data(place, address), bytes.start, bytes.len(), with)
     }
 
     /// Copies data that member `from` has published to byte `to` of the result; called by the member that will publish the result.
-    pub fn pass_on(&self, spot: Spot<'_>, from: u32, bytes: Range<usize>, to: usize) {
-        self.inspect(from, spot, bytes, |data| {
-            self.fill(Place::Result, spot, to, data)
+    pub fn pass_on(&self, address: CellAddress<'_>, from: u32, bytes: Range<usize>, to: usize) {
+        self.inspect(from, address, bytes, |data| {
+            self.fill(CellOf::Result, address, to, data)
         });
     }
 
     /// Counts this member's arrival at an operation, after it has published its data; returns true for the last to arrive.
     #[inline(always)]
-    pub fn arrive(&self, spot: Spot<'_>) -> bool {
+    pub fn arrive(&self, address: CellAddress<'_>) -> bool {
         // SYNC POINT cells.arrivals
-        let before = self.arrivals(spot).fetch_add(1, Ordering::AcqRel);
+        let before = self.arrivals(address).fetch_add(1, Ordering::AcqRel);
         before + 1 == u64::from(self.members)
     }
 
     /// Returns true if all members have arrived at an operation.
     #[inline(always)]
-    pub fn all_arrived(&self, spot: Spot<'_>) -> bool {
+    pub fn all_arrived(&self, address: CellAddress<'_>) -> bool {
         // SYNC POINT cells.arrivals
-        self.arrivals(spot).load(Ordering::Acquire) == u64::from(self.members)
+        self.arrivals(address).load(Ordering::Acquire) == u64::from(self.members)
     }
 
     /// Resets the arrivals of an operation; called by the one member that continued because all had arrived.
     /// The result that it publishes next, or its next finished number, orders the reset for the others.
     #[inline(always)]
-    pub fn forget_arrivals(&self, spot: Spot<'_>) {
-        self.arrivals(spot).store(0, Ordering::Relaxed);
+    pub fn forget_arrivals(&self, address: CellAddress<'_>) {
+        self.arrivals(address).store(0, Ordering::Relaxed);
     }
 
     /// The word of a member's offer for an operation.
@@ -368,21 +390,21 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Offers this member's filled cell of an operation to the member that claims it, then executes a fence: later reads are ordered after the offer.
-    pub fn offer(&self, spot: Spot<'_>) {
+    pub fn offer(&self, address: CellAddress<'_>) {
         // SYNC POINT cells.offered
-        self.offer_of(self.me, spot.number)
-            .store(spot.number, Ordering::Release);
+        self.offer_of(self.me, address.number)
+            .store(address.number, Ordering::Release);
         fence(Ordering::SeqCst);
     }
 
     /// Claims a member's offer; returns true if there was one and no other member has claimed it. The claimer completes and publishes the cell.
     #[inline(always)]
-    pub fn claim(&self, member: u32, spot: Spot<'_>) -> bool {
-        let offer = self.offer_of(member, spot.number);
+    pub fn claim(&self, member: u32, address: CellAddress<'_>) -> bool {
+        let offer = self.offer_of(member, address.number);
         // SYNC POINT cells.offered
-        offer.load(Ordering::Relaxed) == spot.number
+        offer.load(Ordering::Relaxed) == address.number
             && offer
-                .compare_exchange(spot.number, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .compare_exchange(address.number, 0, Ordering::AcqRel, Ordering::Relaxed)
                 .is_ok()
     }
 

@@ -23,7 +23,7 @@ pub struct Inbox {
     bell: Line<Doorbell>,
     calls: Line<AtomicU32>,
     senders: Bitmap,
-    starving: Bitmap,
+    wants_space: Bitmap,
     news: Bitmap,
 }
 
@@ -43,7 +43,7 @@ impl Inbox {
             bell: Line::default(),
             calls: Line(AtomicU32::new(0)),
             senders: Bitmap::new(),
-            starving: Bitmap::new(),
+            wants_space: Bitmap::new(),
             news: Bitmap::new(),
         }
     }
@@ -100,8 +100,8 @@ impl Inbox {
     /// Asks the owner to ring `me` when it has freed space. The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
     /// If the owner concurrently takes an earlier bit of `me`, it rings `me` after that, so no request is lost although the bit is not set again.
-    pub fn starve(&self, me: usize) {
-        self.starving.mark(me);
+    pub fn want_space(&self, me: usize) {
+        self.wants_space.mark(me);
         // SYNC POINT inbox.calls
         self.calls.0.fetch_add(1, Ordering::Release);
     }
@@ -119,8 +119,8 @@ impl Inbox {
     }
 
     /// Returns and clears word `w` of the bitmap of the senders that wait for space.
-    pub fn take_starving(&self, w: usize) -> u64 {
-        self.starving.take(w)
+    pub fn take_wants_space(&self, w: usize) -> u64 {
+        self.wants_space.take(w)
     }
 
     /// Returns and clears word `w` of the bitmap of the senders that have sent something new.

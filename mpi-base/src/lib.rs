@@ -44,10 +44,10 @@ pub mod ring;
 mod ring_socket;
 #[cfg(not(loom))]
 pub mod shared_core;
+pub mod shm_agreement;
 pub mod split_copy;
 #[cfg(not(loom))]
 pub mod state;
-pub mod testimonies;
 #[cfg(not(loom))]
 pub mod text;
 #[cfg(not(loom))]

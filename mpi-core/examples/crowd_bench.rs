@@ -41,7 +41,7 @@ impl Rank {
         let btl = open_all(&OpenContext {
             me,
             size: ranks,
-            board: None,
+            modex: None,
             node: Some((node.clone(), (0..ranks).collect())),
             params: &params,
         })

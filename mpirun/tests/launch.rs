@@ -354,6 +354,65 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
     }
 }
 
+/// Rank 0 speaks PMI-1 from a shell and spawns jobs on this host, on another one, and on both. A report names each job that mpirun knows.
+#[test]
+fn spawned_jobs_that_have_ended_are_forgotten_on_whichever_host_they_ran() {
+    const GREET: &str = "#!/bin/bash\n\
+        eval \"exec 9<&$PMI_FD\"; printf 'cmd=init pmi_version=1 pmi_subversion=1\\n' >&9; read -r answer <&9\n";
+    const FINALIZE: &str = "printf 'cmd=finalize\\n' >&9; read -r answer <&9\n";
+    let folder = tempfile::tempdir().unwrap();
+    let program = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, GREET.to_string() + &text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+        path.display().to_string()
+    };
+    let child = program(
+        "child",
+        format!("{FINALIZE}printf 'spawned: '; exit ${{1:-0}}\n"),
+    );
+    let parent = program(
+        "parent",
+        format!(
+            "for code in 0 3; do for hosts in localhost b localhost,b; do\n\
+             printf \"mcmd=spawn\\nnprocs=2\\nexecname={child}\\ntotspawns=1\\nspawnssofar=1\\n\" >&9\n\
+             printf \"argcnt=1\\narg1=$code\\ninfo_num=1\\ninfo_key_0=host\\ninfo_val_0=$hosts\\nendcmd\\n\" >&9\n\
+             read -r answer <&9; done; done\n\
+             : >\"$1.begun\"; while ! [ -e \"$1\" ]; do sleep 0.02; done; {FINALIZE}"
+        ),
+    );
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (report, end) = (path("report"), path("end"));
+    let agent = common::agent(folder.path());
+    let hosts = ["--launch-agent", &agent, "--host", "localhost:9,b:9"];
+    let what = ["--hang-report", &report, "-n", "1", &parent, &end];
+    let job = Launch::new(&[&hosts[..], &what].concat()).start(0);
+    let begin = std::time::Instant::now();
+    let late = || begin.elapsed() > common::PATIENCE;
+    while !std::fs::exists(path("end.begun")).unwrap() && !late() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let known = || -> Option<usize> {
+        let text = std::fs::read_to_string(&report).ok()?;
+        let report: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Some(report["jobs"].as_array()?.len())
+    };
+    let mut left = None;
+    while left != Some(1) && !late() {
+        let _ = std::fs::remove_file(&report);
+        job.signal_mpirun(libc::SIGUSR1);
+        while known().is_none() && !late() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        left = known();
+    }
+    std::fs::write(&end, "").unwrap();
+    let done = job.end();
+    assert_eq!(left, Some(1), "the number of jobs that mpirun knows");
+    assert_eq!(done.code, 3, "{done:?}");
+}
+
 #[test]
 fn each_program_finds_the_variables_of_its_part() {
     let print = |name: &str| format!("echo {name} $COLOUR");

@@ -66,7 +66,7 @@ fn serving(mut server: Server, body: impl FnOnce(&Address)) {
     });
 }
 
-/// The server reports no wires of a board of version 2 to an onlooker, so `hwbarr watch` prints none.
+/// The server reports no wires of a board of version 2 to an observer, so `hwbarr watch` prints none.
 #[test]
 fn a_served_board_of_version_2_is_shown_as_one() {
     let server = Server::bind_channels(3, "127.0.0.1:0").expect("a port on the loopback address");

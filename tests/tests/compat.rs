@@ -74,6 +74,7 @@ const BOTH: &[(&str, &str)] = &[
 /// Programs that need functions of MPI 4.0 and later, which Open MPI 5.0's header does not have.
 const NEWER: &[(&str, &str)] = &[
     ("aliased", ""),
+    ("cancels", ""),
     ("communicators", ""),
     ("datatypes", ""),
     ("lives", ""),

@@ -3,7 +3,7 @@
 //! The board is that of `hwbarr serve`, whose number of releases is read afterwards; the program checks that no rank
 //! leaves a barrier before all have entered it.
 
-use sim::served::{Address, Onlooker};
+use sim::served::{Address, BoardObserver};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -37,8 +37,8 @@ fn components() -> String {
 
 fn releases(server: &Server) -> u64 {
     let address: Address = server.address.parse().expect("an address");
-    let mut onlooker = Onlooker::connect(&address).expect("served");
-    onlooker.look().expect("served").board.releases
+    let mut observer = BoardObserver::connect(&address).expect("served");
+    observer.look().expect("served").board.releases
 }
 
 /// The number of barriers of the program; the releases include its first and last one, and the two of the self-test.

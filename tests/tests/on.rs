@@ -80,6 +80,18 @@ fn on_debians_open_mpi(ranks: &[u32]) {
     }
 }
 
+/// Open MPI 4.1 has no partitioned operations, so these requests are made of others.
+#[test]
+fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
+    let Some(library) = debians_open_mpi() else {
+        return;
+    };
+    let outcome = job("cancels", &library).ranks(2).succeeds();
+    let told = "portcullis: MPI_Cancel: the request is of a partitioned send or receive, which cannot be cancelled; \
+                only nonblocking and persistent sends and receives can, so complete it by MPI_Wait";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+}
+
 #[test]
 fn programs_of_the_standard_run_on_mpich() {
     on_mpich(TWO);

@@ -41,6 +41,7 @@ programs! {
     hints_are_kept_or_not_told: "hints" on [1, 2, 3];
     names_of_ports_fit_and_are_found_again: "port_names" on [1, 2, 3];
     messages_arrive_in_parts: "partitioned" on [1, 2, 3, 7];
+    what_cannot_be_cancelled_is_refused: "cancels" on [1, 2];
     two_groups_talk_across: "intercommunicators" on [1, 2, 3, 5, 8];
     sessions_come_and_go: "sessions" on [1, 2, 3, 5];
     derived_datatypes_arrive_as_they_are_laid_out: "datatypes" on [1, 2, 3];

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::library::{Deleted, Handle, Library, address, done};
-use crate::seat::{self, Seat};
+use crate::seat::{self, ForeignComm};
 use crate::services::HOST;
 use mpi_core::plugin::abi::{self, DONE, FAILED, ModuleTable, NEXT, Param, Why};
 use std::ffi::{c_int, c_void};
@@ -27,7 +27,7 @@ enum State {
     Fresh,
     /// The members have exchanged setup messages, and the component serves or has refused.
     Met {
-        seat: Box<Seat>,
+        seat: Box<ForeignComm>,
         module: Option<Module>,
     },
     /// The setup exchange itself failed.
@@ -81,7 +81,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
         whole.state = State::Failed;
         let (seat, module) = set_up(library)?;
         if module.is_some() {
-            see_the_end(library)?;
+            watch_finalize(library)?;
             if let Some(engine) = &library.engine {
                 // SAFETY: `attend` has the registered signature and stays mapped, because this file is never unloaded.
                 unsafe { (engine.register)(attend) };
@@ -138,13 +138,13 @@ pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
 }
 
 /// Sets up the duplicate of the world, and agrees on the component or on software.
-fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), String> {
+fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>), String> {
     // SAFETY: `TABLE` points to the component's static table.
     let component = unsafe { abi::read(coll_hwbarr::TABLE.as_ptr()) };
     // SAFETY: the table points to `param_count` static parameters, by the plugin ABI.
     let params: &[Param] =
         unsafe { &*slice_from_raw_parts(component.params, component.param_count) };
-    let seat = Box::new(Seat::new(library, params)?);
+    let seat = Box::new(ForeignComm::new(library, params)?);
     let asked = Module::ask(&component, &seat);
     if !agree(&seat, "refuses", asked.as_ref().err())? {
         if let Ok(module) = asked {
@@ -166,7 +166,7 @@ fn set_up(library: &'static Library) -> Result<(Box<Seat>, Option<Module>), Stri
 /// Returns true if no member has a reason against it; the first member with one warns the user.
 ///
 /// If the user requires the hardware, returns an error at every member instead.
-fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, String> {
+fn agree(seat: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {
     let all = seat.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);
     if let Some(reason) = reason
@@ -190,7 +190,7 @@ fn agree(seat: &Seat, what: &str, reason: Option<&String>) -> Result<bool, Strin
 }
 
 impl Module {
-    fn ask(component: &abi::ComponentTable, seat: &Seat) -> Result<Module, String> {
+    fn ask(component: &abi::ComponentTable, seat: &ForeignComm) -> Result<Module, String> {
         let query = component.query.ok_or("the component cannot be asked")?;
         let (mut this, mut why) = (null_mut(), Why::new());
         let comm = std::ptr::from_ref(seat).cast_mut().cast();
@@ -252,7 +252,7 @@ impl Module {
 }
 
 /// Sets an attribute of `MPI_COMM_SELF`, whose delete callback runs at the start of `MPI_Finalize`.
-fn see_the_end(library: &Library) -> Result<(), String> {
+fn watch_finalize(library: &Library) -> Result<(), String> {
     let ending = keyval(library, end)?;
     // SAFETY: the keyval was just created, and the value is never dereferenced.
     let code = unsafe {

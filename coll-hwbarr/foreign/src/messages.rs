@@ -81,10 +81,10 @@ impl Messages {
 
     /// Returns true if a message is complete. It is then forgotten; the data of a received one are in `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
-        let through = match self.look(number)? {
-            Look::Sent(through) => through,
-            Look::Wait => false,
-            Look::Receive { source, bytes } => {
+        let through = match self.poll_message(number)? {
+            PollResult::Sent(through) => through,
+            PollResult::Wait => false,
+            PollResult::Receive { source, bytes } => {
                 if self.is_quiet()? || !self.has_arrived(rank(source)?)? {
                     return Ok(false);
                 }
@@ -118,7 +118,7 @@ impl Messages {
         Ok(through)
     }
 
-    fn look(&self, number: u64) -> Result<Look, String> {
+    fn poll_message(&self, number: u64) -> Result<PollResult, String> {
         let mut under_way = self.under_way.borrow_mut();
         let source = match under_way.get_mut(&number) {
             None => return Err(format!("no message of number {number} is under way")),
@@ -133,7 +133,7 @@ impl Messages {
                     )
                 };
                 done(code, "MPI_Test")?;
-                return Ok(Look::Sent(through != 0));
+                return Ok(PollResult::Sent(through != 0));
             }
             Some(Message::Receive { source, .. }) => *source,
         };
@@ -147,8 +147,8 @@ impl Messages {
                 _ => None,
             });
         Ok(match of_source.next() {
-            Some((oldest, bytes)) if oldest == number => Look::Receive { source, bytes },
-            _ => Look::Wait,
+            Some((oldest, bytes)) if oldest == number => PollResult::Receive { source, bytes },
+            _ => PollResult::Wait,
         })
     }
 
@@ -190,7 +190,7 @@ impl Drop for Messages {
     }
 }
 
-enum Look {
+enum PollResult {
     /// A sent message, and whether it is complete.
     Sent(bool),
     /// An older receive from the same rank comes first.

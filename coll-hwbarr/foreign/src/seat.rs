@@ -23,7 +23,7 @@ const LOOKS: u32 = 8;
 /// Number of polls before the process yields its processor, if the processes are not oversubscribed.
 const PATIENCE: u32 = 4096;
 
-pub struct Seat {
+pub struct ForeignComm {
     library: &'static Library,
     comm: Handle,
     rank: u32,
@@ -40,9 +40,9 @@ pub struct Seat {
     crowded: bool,
 }
 
-impl Seat {
+impl ForeignComm {
     /// Duplicates the world; every member calls.
-    pub fn new(library: &'static Library, params: &[Param]) -> Result<Seat, String> {
+    pub fn new(library: &'static Library, params: &[Param]) -> Result<ForeignComm, String> {
         let functions = &library.functions;
         let mut comm = place();
         // SAFETY: `comm` is a live, zeroed local to which the library writes a handle.
@@ -57,7 +57,7 @@ impl Seat {
         done(code, "MPI_Comm_size")?;
         let (node, neighbours) = node(library, comm, rank)?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Seat {
+        Ok(ForeignComm {
             library,
             comm,
             rank: rank.unsigned_abs(),
@@ -90,7 +90,7 @@ impl Seat {
     }
 
     /// Returns true if the user wants informational messages.
-    pub fn is_talkative(&self) -> bool {
+    pub fn is_verbose(&self) -> bool {
         set("verbose").is_some_and(|value| value != "0")
     }
 

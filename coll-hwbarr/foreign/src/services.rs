@@ -1,7 +1,7 @@
-//! The table of services that the component gets: C functions over a [`Seat`].
+//! The table of services that the component gets: C functions over a [`ForeignComm`].
 #![allow(unsafe_code)]
 
-use crate::seat::Seat;
+use crate::seat::ForeignComm;
 use mpi_core::plugin::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Ready, WARNING, Why};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null;
@@ -40,9 +40,9 @@ pub static HOST: Host = Host {
 ///
 /// # Safety
 /// `comm` is the pointer that `query` received, and its module has not been freed.
-unsafe fn seat<'a>(comm: *mut Comm) -> &'a Seat {
+unsafe fn seat<'a>(comm: *mut Comm) -> &'a ForeignComm {
     // SAFETY: by the caller, `comm` is the pointer to the seat that `query` received, and the seat outlives the module.
-    unsafe { &*comm.cast::<Seat>() }
+    unsafe { &*comm.cast::<ForeignComm>() }
 }
 
 /// Returns the code of an outcome and stores its reason.
@@ -259,7 +259,7 @@ unsafe extern "C" fn param(comm: *mut Comm, name: *const c_char) -> *const c_cha
 unsafe extern "C" fn log(comm: *mut Comm, level: c_int, line: *const c_char) {
     // SAFETY: by the plugin ABI `comm` is of a living module, and `line` is zero-terminated.
     let (seat, line) = unsafe { (seat(comm), CStr::from_ptr(line)) };
-    if level == WARNING || seat.is_talkative() {
+    if level == WARNING || seat.is_verbose() {
         printable::eprintln!("portcullis: hwbarr: {}", line.to_string_lossy());
     }
 }

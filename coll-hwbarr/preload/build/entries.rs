@@ -1,9 +1,9 @@
 //! Generator of the wrapper functions, in C and in Fortran, and of the table of their names.
 
 use super::watched::{BY_HAND, C_ALONE, WATCHED};
-use compat_generate::below::{base, ident, is_handle};
-use compat_generate::table::{Function, Param};
+use compat_generate::below::{base, is_handle};
 use compat_generate::tables::Tables;
+use mpi_api_tables::{Function, Param};
 use std::fmt::Write;
 
 const PROMISE: &str =
@@ -91,7 +91,7 @@ fn narrowed(small: &Function, large: &Function) -> String {
     let of = small.params.iter().zip(&large.params);
     let arguments: Vec<String> = of
         .map(|(small, large)| {
-            let name = ident(&large.name);
+            let name = large.rust_name();
             match small.by_value() && small.base == "int" && large.base != "int" {
                 true => format!(
                     "match c_int::try_from({name}) {{ Ok(small) => small, Err(_) => return too_large(NEXT.name()) }}"
@@ -115,10 +115,10 @@ fn in_c(f: &Function, says: &str, number: usize, absent: &str) -> Result<String,
     let params: Vec<String> = f
         .params
         .iter()
-        .map(|p| format!("{}: {}", ident(&p.name), kind(p)))
+        .map(|p| format!("{}: {}", p.rust_name(), kind(p)))
         .collect();
     let value = |p: &Param| {
-        let name = ident(&p.name);
+        let name = p.rust_name();
         match (p.by_value(), p.base.as_str()) {
             (true, base) if is_handle(base) => format!("watch.library.handle({name})"),
             (true, _) => format!("i64::from({name})"),
@@ -144,11 +144,11 @@ fn in_fortran(f: &Function, says: &str, number: usize) -> Result<String, String>
     let params: Vec<String> = f
         .params
         .iter()
-        .map(|p| format!("{}: *mut c_void", ident(&p.name)))
+        .map(|p| format!("{}: *mut c_void", p.rust_name()))
         .chain(["error: *mut c_int".into()])
         .collect();
     let value = |p: &Param| {
-        let name = ident(&p.name);
+        let name = p.rust_name();
         let integer = format!("integer({name})");
         match (p.by_value(), p.base.as_str()) {
             (true, "MPI_Comm") => format!("watch.fortran.comm({integer})"),
@@ -229,20 +229,20 @@ fn entry(
     number: usize,
     [call, end]: &[&str; 2],
 ) -> String {
-    let names: Vec<String> = f.params.iter().map(|p| ident(&p.name)).collect();
+    let names: Vec<String> = f.params.iter().map(|p| p.rust_name()).collect();
     let of_fortran = result == "()";
     let plain = match of_fortran {
         true => [names.clone(), vec!["error".into()]].concat().join(", "),
         false => names.join(", "),
     };
     let status = f.params.iter().find(|p| is_status(p));
-    let given = status.map_or("null_mut()".to_owned(), |p| ident(&p.name));
+    let given = status.map_or("null_mut()".to_owned(), |p| p.rust_name());
     let watched: Vec<String> = f
         .params
         .iter()
         .map(|p| match is_status(p) {
             true => "statuses".to_owned(),
-            false => ident(&p.name),
+            false => p.rust_name(),
         })
         .collect();
     let finish = if of_fortran { ";" } else { "" };

@@ -3,7 +3,7 @@
 
 use crate::names;
 use crate::next::{NOT_THERE, Next, absent};
-use crate::watch::said::{Round, Said};
+use crate::watch::said::{CallArgs, Round};
 use crate::watch::{fortran, record};
 use coll_hwbarr_foreign::barrier::{self, Passed};
 use coll_hwbarr_foreign::library::{Family, Handle, Library, of_program};
@@ -35,7 +35,7 @@ fn pass(library: &'static Library, comm: Handle) -> c_int {
 }
 
 fn barrier(library: &'static Library, comm: Handle) -> c_int {
-    let said = |_: &_| Said::Round(Round::new(CallId::Barrier, comm), None);
+    let said = |_: &_| CallArgs::Round(Round::new(CallId::Barrier, comm), None);
     // SAFETY: a barrier has no statuses, and `said` points to no memory.
     unsafe { record::around(names::BARRIER, null_mut(), said, |_| pass(library, comm)) }
 }

@@ -12,7 +12,9 @@
 use crate::next::{Next, absent, too_large};
 use crate::watch;
 use crate::watch::record;
-use crate::watch::said::{Integers, Message, Place, Requests, Round, Said, Statuses, Way};
+use crate::watch::said::{
+    CallArgs, Direction, Integers, Message, Place, Requests, Round, Statuses,
+};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_core::coll::CallId;
 use std::ffi::{CStr, c_int, c_void};

@@ -116,7 +116,7 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     let mut leading = all.gather(mine)?;
     leading.resize(all.ranks().len(), mine);
     let mut leading = leading.concat();
-    all.tell(&mut leading)?;
+    all.broadcast(&mut leading)?;
     let before = leading.iter().take(world.rank() as usize);
     Ok(before.map(|leads| u32::from(*leads)).sum())
 }
@@ -151,7 +151,7 @@ impl ports::Lines for Remote {
 
 /// What the nodes of a simulated board share besides the lines.
 #[repr(C)]
-struct Desk {
+struct SharedRecord {
     /// Number of nodes that have closed.
     closed: AtomicU32,
     /// Number of times that a communicator got a channel.
@@ -164,12 +164,12 @@ struct Desk {
 
 /// Offset of the board, which requires a multiple of 128.
 const BOARD: usize = 128;
-const _: () = assert!(size_of::<Desk>() <= BOARD);
+const _: () = assert!(size_of::<SharedRecord>() <= BOARD);
 
 /// A node of the simulator's board in the memory shared by the ranks of `MPI_COMM_WORLD`.
 pub struct Simulated {
     lent: Lent,
-    desk: &'static Desk,
+    shared_record: &'static SharedRecord,
     board: ChannelBoard<'static>,
     /// The RTL behind the lines, if it replaces the model.
     rtl: Option<&'static ChannelRtl>,
@@ -213,7 +213,7 @@ impl Simulated {
         // SAFETY: `shared_memory` returned `BOARD` bytes and more, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if world.rank() == 0 {
-            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the desk as a board only. It stays mapped
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the shared record as a board only. It stays mapped
             // until the module of `MPI_COMM_WORLD`
             // is freed, and that module's disable takes the lines away from any holder that outlives it.
             unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
@@ -235,8 +235,8 @@ impl Simulated {
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a desk by all ranks; it stays mapped as long as the board.
-        let desk = unsafe { at.cast::<Desk>().as_ref() };
+        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a shared record by all ranks; it stays mapped as long as the board.
+        let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
         let node = node_of(world.rank(), nodes, world);
         let lines = board.lines(node as usize).map_err(|e| e.to_string())?;
         let lent = Lent(Arc::new(Mutex::new(Some(lines))));
@@ -248,7 +248,7 @@ impl Simulated {
             watch: None,
             simulated: Some(Simulated {
                 lent,
-                desk,
+                shared_record,
                 board,
                 rtl,
                 nodes,
@@ -261,12 +261,12 @@ impl Simulated {
 
     /// Counts a communicator that got a channel.
     pub fn note_taken(&self) {
-        self.desk.taken.fetch_add(1, Ordering::Relaxed);
+        self.shared_record.taken.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a barrier of a communicator; one of its members calls.
     pub fn note_barrier(&self) {
-        self.desk.barriers.fetch_add(1, Ordering::Relaxed);
+        self.shared_record.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the number of nodes whose leader this process knows to be dead.
@@ -289,9 +289,12 @@ impl Simulated {
             .take();
         drop(lines);
         let edges = self.rtl.map_or(0, ChannelRtl::edges);
-        self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
-        // SYNC POINT desk.closed: the last node to close reads what all others wrote before they closed.
-        if self.desk.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes {
+        self.shared_record
+            .rtl_edges
+            .fetch_add(edges, Ordering::Relaxed);
+        // SYNC POINT shared_record.closed: the last node to close reads what all others wrote before they closed.
+        if self.shared_record.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes
+        {
             return Ok(());
         }
         if let Some(waveform) = &self.files.vcd {
@@ -309,9 +312,9 @@ impl Simulated {
             version: 2,
             nodes: self.nodes,
             machine: if self.rtl.is_some() { "rtl" } else { "model" },
-            rtl_edges: self.desk.rtl_edges.load(Ordering::Relaxed),
-            barriers: self.desk.barriers.load(Ordering::Relaxed),
-            channels_taken: self.desk.taken.load(Ordering::Relaxed),
+            rtl_edges: self.shared_record.rtl_edges.load(Ordering::Relaxed),
+            barriers: self.shared_record.barriers.load(Ordering::Relaxed),
+            channels_taken: self.shared_record.taken.load(Ordering::Relaxed),
             channels: channels
                 .map(|channel| ChannelReport {
                     releases: channel.releases,

@@ -11,44 +11,44 @@
 //! `arrived` of a slot is written by its rank, `released` by its rank if that is a leader; every rank of the node reads both.
 #![allow(unsafe_code)]
 
-use crate::port::Gate;
+use crate::port::Barrier;
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::task::Poll;
 
 /// One rank's counters; two cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
-struct Place {
+struct Slot {
     arrived: AtomicU64,
     released: AtomicU64,
 }
 
 /// The slots of a communicator's ranks on this host.
 #[derive(Clone, Copy)]
-pub struct Desk(&'static [Place]);
+pub struct ArrivalSlots(&'static [Slot]);
 
-impl Desk {
+impl ArrivalSlots {
     /// Allocates the slots; every rank of the host calls.
-    pub fn new(comm: &Comm) -> Result<Desk, String> {
-        let places = comm.size() as usize;
+    pub fn new(comm: &Comm) -> Result<ArrivalSlots, String> {
+        let slots = comm.size() as usize;
         let SharedMemory { at, .. } =
-            comm.shared_memory(places * size_of::<Place>(), align_of::<Place>())?;
+            comm.shared_memory(slots * size_of::<Slot>(), align_of::<Slot>())?;
         // SAFETY: `shared_memory` returned zeroed memory of this size and alignment, which all ranks use as slots only.
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
-        Ok(Desk(unsafe {
-            std::slice::from_raw_parts(at.as_ptr().cast(), places)
+        Ok(ArrivalSlots(unsafe {
+            std::slice::from_raw_parts(at.as_ptr().cast(), slots)
         }))
     }
 
-    fn place(&self, rank: u32) -> Option<&'static Place> {
+    fn slot(&self, rank: u32) -> Option<&'static Slot> {
         self.0.get(rank as usize)
     }
 
     /// Returns the number of arrivals of a rank.
     fn arrived(&self, rank: u32) -> u64 {
-        // SYNC POINT meeting.arrived: what the rank did before it arrived is visible to the released ranks.
-        self.place(rank)
-            .map_or(0, |place| place.arrived.load(Ordering::Acquire))
+        // SYNC POINT node_barrier.arrived: what the rank did before it arrived is visible to the released ranks.
+        self.slot(rank)
+            .map_or(0, |slot| slot.arrived.load(Ordering::Acquire))
     }
 }
 
@@ -56,14 +56,14 @@ impl Desk {
 pub struct NodeBarrier {
     comm: Comm,
     /// `None` if this rank is alone at its node.
-    desk: Option<Desk>,
+    arrival_slots: Option<ArrivalSlots>,
     leader: u32,
     /// The ranks of this node.
-    mates: Vec<u32>,
+    node_mates: Vec<u32>,
     /// The other members on this host.
     neighbours: Vec<u32>,
     /// The leader's wire; `None` at other ranks.
-    wire: Option<Box<dyn Gate>>,
+    wire: Option<Box<dyn Barrier>>,
     /// Number of this rank's entries; `on_wire` is the number of its node's entries to the wire.
     entered: u64,
     on_wire: u64,
@@ -71,21 +71,21 @@ pub struct NodeBarrier {
 }
 
 impl NodeBarrier {
-    /// `mates` are the ranks of this node. Its leader passes `wire`, and every rank passes `desk` if the node has several ranks.
+    /// `node_mates` are the ranks of this node. Its leader passes `wire`, and every rank passes `arrival_slots` if the node has several ranks.
     pub fn new(
         comm: &Comm,
-        mates: Vec<u32>,
+        node_mates: Vec<u32>,
         leader: u32,
-        desk: Option<Desk>,
-        wire: Option<Box<dyn Gate>>,
+        arrival_slots: Option<ArrivalSlots>,
+        wire: Option<Box<dyn Barrier>>,
     ) -> NodeBarrier {
         let mut neighbours = comm.node_ranks();
         neighbours.retain(|rank| *rank != comm.rank());
         NodeBarrier {
             comm: comm.clone(),
-            desk,
+            arrival_slots,
             leader,
-            mates,
+            node_mates,
             neighbours,
             wire,
             entered: 0,
@@ -94,20 +94,23 @@ impl NodeBarrier {
         }
     }
 
-    /// Returns the ranks among `mates`, the ranks of one node, that have arrived less often than another of them.
-    pub fn late(desk: Desk, mates: &[u32]) -> Vec<u32> {
-        let most = mates.iter().map(|rank| desk.arrived(*rank)).max();
-        let late = mates
+    /// Returns the ranks among `node_mates`, the ranks of one node, that have arrived less often than another of them.
+    pub fn late(arrival_slots: ArrivalSlots, node_mates: &[u32]) -> Vec<u32> {
+        let most = node_mates
             .iter()
-            .filter(|rank| Some(desk.arrived(**rank)) < most);
+            .map(|rank| arrival_slots.arrived(*rank))
+            .max();
+        let late = node_mates
+            .iter()
+            .filter(|rank| Some(arrival_slots.arrived(**rank)) < most);
         late.copied().collect()
     }
 
     /// Returns true if all ranks of this node have arrived as often as this rank.
     fn all_here(&self) -> bool {
-        self.desk.is_none_or(|desk| {
-            let mut mates = self.mates.iter();
-            mates.all(|rank| desk.arrived(*rank) >= self.entered)
+        self.arrival_slots.is_none_or(|arrival_slots| {
+            let mut node_mates = self.node_mates.iter();
+            node_mates.all(|rank| arrival_slots.arrived(*rank) >= self.entered)
         })
     }
 
@@ -129,9 +132,12 @@ impl NodeBarrier {
         }
         if wire.poll()?.is_ready() {
             self.released = self.entered;
-            if let Some(place) = self.desk.and_then(|desk| desk.place(self.comm.rank())) {
-                // SYNC POINT meeting.released: a rank that reads it sees what all ranks did before they arrived.
-                place.released.store(self.released, Ordering::Release);
+            if let Some(slot) = self
+                .arrival_slots
+                .and_then(|arrival_slots| arrival_slots.slot(self.comm.rank()))
+            {
+                // SYNC POINT node_barrier.released: a rank that reads it sees what all ranks did before they arrived.
+                slot.released.store(self.released, Ordering::Release);
             }
             self.neighbours
                 .iter()
@@ -141,13 +147,13 @@ impl NodeBarrier {
     }
 }
 
-impl Gate for NodeBarrier {
+impl Barrier for NodeBarrier {
     fn enter(&mut self) -> Result<(), String> {
         self.entered += 1;
-        if let Some(desk) = self.desk {
-            if let Some(place) = desk.place(self.comm.rank()) {
-                // SYNC POINT meeting.arrived
-                place.arrived.store(self.entered, Ordering::Release);
+        if let Some(arrival_slots) = self.arrival_slots {
+            if let Some(slot) = arrival_slots.slot(self.comm.rank()) {
+                // SYNC POINT node_barrier.arrived
+                slot.arrived.store(self.entered, Ordering::Release);
             }
             if self.leader != self.comm.rank() {
                 self.comm.ring(self.leader);
@@ -159,9 +165,12 @@ impl Gate for NodeBarrier {
     fn poll(&mut self) -> Result<Poll<()>, String> {
         if self.wire.is_some() {
             self.pass_wire()?;
-        } else if let Some(place) = self.desk.and_then(|desk| desk.place(self.leader)) {
-            // SYNC POINT meeting.released
-            self.released = place.released.load(Ordering::Acquire);
+        } else if let Some(slot) = self
+            .arrival_slots
+            .and_then(|arrival_slots| arrival_slots.slot(self.leader))
+        {
+            // SYNC POINT node_barrier.released
+            self.released = slot.released.load(Ordering::Acquire);
         }
         Ok(if self.released >= self.entered {
             Poll::Ready(())
@@ -170,7 +179,7 @@ impl Gate for NodeBarrier {
         })
     }
 
-    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Barrier>> {
         self.wire
     }
 }

@@ -17,7 +17,7 @@
 //! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
 
 use super::lines::{self, Lines, Simulated};
-use crate::port::{Fault, Gate, Wire};
+use crate::port::{Barrier, Fault, Wire};
 use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_driver::channels::{
@@ -36,10 +36,10 @@ use std::time::{Duration, Instant};
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Upper limit of a node's back-off before it sends the board another request.
-const STAND_BACK: Duration = Duration::from_secs(1);
+const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
-type Speaker = Programmer<BoxedOut, BoxedIn, Pause>;
-type Problem = ProgramError<WireError>;
+type BoxedProgrammer = Programmer<BoxedOut, BoxedIn, Pause>;
+type BoardError = ProgramError<WireError>;
 
 pub struct NodePort {
     node: u32,
@@ -50,11 +50,11 @@ pub struct NodePort {
 struct Lead {
     channels: Vec<BoxedChannel>,
     /// Borrowed for one request, or while a channel is opened, during which MPI progresses.
-    programmer: RefCell<Speaker>,
+    programmer: RefCell<BoxedProgrammer>,
     /// Channels that are open at this node, or left without a farewell.
     in_use: Cell<u8>,
     /// Channels that were left and for whose release the board's answer was lost.
-    unheard: Cell<u8>,
+    unanswered: Cell<u8>,
     /// Farewells that were not released at the last poll.
     departing: RefCell<Vec<Farewell>>,
     resting: Resting,
@@ -67,9 +67,9 @@ struct Lead {
 /// A channel that is being left.
 struct Farewell {
     channel: u8,
-    gate: Box<dyn Gate>,
+    barrier: Box<dyn Barrier>,
     /// Dead nodes, which will not enter the farewell.
-    gone: u64,
+    dead_nodes: u64,
     /// The board has accepted the time limit.
     limited: bool,
     /// The survivors are not the majority: the board keeps the channel for the next job.
@@ -80,7 +80,7 @@ struct Farewell {
 const LATE_EDGES: u32 = 25_175;
 
 /// The reason why a channel could not be opened.
-pub enum Obstacle {
+pub enum OpenFailure {
     /// Another communicator has taken it meanwhile.
     Taken,
     Fault(Fault),
@@ -103,7 +103,7 @@ impl NodePort {
         if world.rank() > 0 {
             world.recv(world.rank() - 1, &mut [0])?;
         }
-        let arrived = lines.map(Lead::introduce).transpose();
+        let arrived = lines.map(Lead::open).transpose();
         if world.rank() + 1 < world.size() {
             world.send(world.rank() + 1, &[0])?;
         }
@@ -135,7 +135,7 @@ impl NodePort {
     /// Returns the channels that this node cannot take, one bit each.
     pub fn in_use(&self) -> u8 {
         let Some(lead) = &self.lead else { return 0 };
-        lead.see_off();
+        lead.poll_farewells();
         lead.in_use.get()
     }
 
@@ -171,13 +171,13 @@ impl NodePort {
         members: u64,
         programs: bool,
         mut fence: impl FnMut() -> Result<(), String>,
-    ) -> Result<Box<dyn Wire>, Obstacle> {
+    ) -> Result<Box<dyn Wire>, OpenFailure> {
         let lead = self.lead.as_ref().ok_or_else(|| no_lines("open a channel"));
-        let lead = lead.map_err(|reason| Obstacle::Fault(Fault::Here(reason)))?;
+        let lead = lead.map_err(|reason| OpenFailure::Fault(Fault::Here(reason)))?;
         let Some(BoxedChannel { out, input }) = lead.channels.get(usize::from(channel)).cloned()
         else {
             let reason = format!("there is no channel {channel}");
-            return Err(Obstacle::Fault(Fault::Here(reason)));
+            return Err(OpenFailure::Fault(Fault::Here(reason)));
         };
         let mut programmer = lead.programmer.borrow_mut();
         let programmer = programs.then_some(&mut *programmer);
@@ -196,8 +196,8 @@ impl NodePort {
             Err(ChannelOpenError::Program(ProgramError::Refused {
                 status: Status::Taken,
                 ..
-            })) => Err(Obstacle::Taken),
-            Err(other) => Err(Obstacle::Fault(Fault::Here(other.to_string()))),
+            })) => Err(OpenFailure::Taken),
+            Err(other) => Err(OpenFailure::Fault(Fault::Here(other.to_string()))),
         }
     }
 
@@ -242,40 +242,40 @@ impl NodePort {
     }
 
     /// Enters the farewell of a channel and polls the pending farewells.
-    pub fn depart(&self, channel: u8, mut gate: Box<dyn Gate>) {
+    pub fn depart(&self, channel: u8, mut barrier: Box<dyn Barrier>) {
         let Some(lead) = &self.lead else { return };
         // If the port fails here, it keeps its channel, and the next job gives it back.
-        if gate.enter().is_ok() {
+        if barrier.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
-                gate,
-                gone: 0,
+                barrier,
+                dead_nodes: 0,
                 limited: false,
                 kept: false,
             });
         }
-        lead.see_off();
+        lead.poll_farewells();
     }
 
-    /// Enters the farewell of a channel whose members `gone` are dead.
-    pub fn depart_without(&self, channel: u8, mut gate: Box<dyn Gate>, gone: u64) {
+    /// Enters the farewell of a channel whose members `dead_nodes` are dead.
+    pub fn depart_without(&self, channel: u8, mut barrier: Box<dyn Barrier>, dead_nodes: u64) {
         let Some(lead) = &self.lead else { return };
-        let entered = match gate.poll() {
+        let entered = match barrier.poll() {
             // It is in the barrier that the dead will not enter.
             Ok(Poll::Pending) => true,
-            Ok(Poll::Ready(())) => gate.enter().is_ok(),
+            Ok(Poll::Ready(())) => barrier.enter().is_ok(),
             Err(_) => false,
         };
         if entered {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
-                gate,
-                gone,
+                barrier,
+                dead_nodes,
                 limited: false,
                 kept: false,
             });
         }
-        lead.see_off();
+        lead.poll_farewells();
     }
 
     /// At the end of the job: waits up to 5 s for the farewells of others, then leaves the board.
@@ -285,12 +285,15 @@ impl NodePort {
         };
         let since = Instant::now();
         while since.elapsed() < FAREWELL {
-            let look = Instant::now();
-            match lead.see_off().then(|| lead.has_given_back(self.node)) {
+            let since_poll = Instant::now();
+            match lead
+                .poll_farewells()
+                .then(|| lead.has_given_back(self.node))
+            {
                 Some(true) => break,
                 // The board's answer was lost because several nodes sent at once: back off in proportion to the node's number.
                 Some(false) => {
-                    std::thread::sleep((look.elapsed() * self.node).min(STAND_BACK));
+                    std::thread::sleep((since_poll.elapsed() * self.node).min(BACK_OFF_MAX));
                 }
                 None => std::thread::yield_now(),
             }
@@ -307,7 +310,7 @@ impl NodePort {
 
     fn ask<T>(
         &self,
-        question: impl FnOnce(&mut Speaker) -> Result<T, Problem>,
+        question: impl FnOnce(&mut BoxedProgrammer) -> Result<T, BoardError>,
     ) -> Result<T, Fault> {
         let lead = self.lead.as_ref();
         let lead = lead.ok_or_else(|| Fault::Here(no_lines("ask the board")))?;
@@ -324,16 +327,16 @@ fn no_lines(what: &str) -> String {
 
 impl Farewell {
     /// Asks the board to drop the dead nodes once it regards them as late; a refused request is repeated at the next poll.
-    fn drop_the_dead(&mut self, programmer: &mut Speaker) {
-        if !matches!(self.gate.poll(), Ok(Poll::Pending)) {
+    fn drop_dead_members(&mut self, programmer: &mut BoxedProgrammer) {
+        if !matches!(self.barrier.poll(), Ok(Poll::Pending)) {
             return;
         }
         if !self.limited {
             self.limited = programmer.set_limit(self.channel, LATE_EDGES).is_ok();
             return;
         }
-        match programmer.drop_members(self.channel, self.gone) {
-            Ok(_) => self.gone = 0,
+        match programmer.drop_members(self.channel, self.dead_nodes) {
+            Ok(_) => self.dead_nodes = 0,
             Err(ProgramError::Refused {
                 status: Status::Minority,
                 ..
@@ -346,16 +349,16 @@ impl Farewell {
 
 impl Lead {
     /// Reads the board's identity and this node's number, and releases the channels of dead jobs.
-    fn introduce(lines: Lines) -> Result<(Lead, u32), String> {
+    fn open(lines: Lines) -> Result<(Lead, u32), String> {
         let remote = lines.remote.clone();
-        Self::learn(lines).map_err(|reason| {
+        Self::identify(lines).map_err(|reason| {
             // If a served board does not answer, the connection's error explains more than the line's.
-            let unheard = remote.and_then(|remote| remote.check().err());
-            unheard.map_or(reason, |unheard| unheard.to_string())
+            let unanswered = remote.and_then(|remote| remote.check().err());
+            unanswered.map_or(reason, |unanswered| unanswered.to_string())
         })
     }
 
-    fn learn(lines: Lines) -> Result<(Lead, u32), String> {
+    fn identify(lines: Lines) -> Result<(Lead, u32), String> {
         let Lines {
             channels,
             node,
@@ -392,7 +395,7 @@ impl Lead {
                 .collect(),
             programmer: RefCell::new(programmer),
             in_use: Cell::new(0),
-            unheard: Cell::new(0),
+            unanswered: Cell::new(0),
             departing: RefCell::default(),
             resting: channels.resting,
             _watch: watch,
@@ -403,31 +406,37 @@ impl Lead {
     }
 
     /// Gives back the channels that every node has left. Returns true if no farewell is pending.
-    fn see_off(&self) -> bool {
+    fn poll_farewells(&self) -> bool {
         let (Ok(mut departing), Ok(mut programmer)) = (
             self.departing.try_borrow_mut(),
             self.programmer.try_borrow_mut(),
         ) else {
             return false;
         };
-        for farewell in departing.iter_mut().filter(|farewell| farewell.gone != 0) {
-            farewell.drop_the_dead(&mut programmer);
+        for farewell in departing
+            .iter_mut()
+            .filter(|farewell| farewell.dead_nodes != 0)
+        {
+            farewell.drop_dead_members(&mut programmer);
         }
         // A channel that the board keeps for its dead members stays in use; its farewell is no longer awaited.
         departing.retain(|farewell| !farewell.kept);
-        let gone = departing.extract_if(.., |farewell| {
-            !matches!(farewell.gate.poll(), Ok(Poll::Pending))
+        let dead_nodes = departing.extract_if(.., |farewell| {
+            !matches!(farewell.barrier.poll(), Ok(Poll::Pending))
         });
-        for Farewell { channel, gate, .. } in gone {
+        for Farewell {
+            channel, barrier, ..
+        } in dead_nodes
+        {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The line is idle before the channel is given back; a port that has failed keeps its channel.
-            drop(gate);
+            drop(barrier);
             // Every leader that sees the release tries; a later one finds the channel free, or taken again.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
             {
-                self.unheard.set(self.unheard.get() | 1 << channel);
+                self.unanswered.set(self.unanswered.get() | 1 << channel);
             }
         }
         departing.is_empty()
@@ -441,20 +450,20 @@ impl Lead {
         let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
             return false;
         };
-        for channel in (0..u8::BITS as u8).filter(|c| self.unheard.get() >> c & 1 == 1) {
+        for channel in (0..u8::BITS as u8).filter(|c| self.unanswered.get() >> c & 1 == 1) {
             let ours = |members: u64| members >> node & 1 == 1;
             if let Ok(members) = programmer.members(channel)
                 && (!ours(members) || programmer.give_back(channel).is_ok())
             {
-                self.unheard.set(self.unheard.get() & !(1 << channel));
+                self.unanswered.set(self.unanswered.get() & !(1 << channel));
             }
         }
-        self.unheard.get() == 0
+        self.unanswered.get() == 0
     }
 }
 
 /// Finds the number of the node with these lines, by binary search.
-fn own_number(programmer: &mut Speaker, nodes: u32) -> Result<u32, Problem> {
+fn own_number(programmer: &mut BoxedProgrammer, nodes: u32) -> Result<u32, BoardError> {
     let mut candidates = u64::MAX >> (64 - nodes.clamp(1, 64));
     while candidates.count_ones() > 1 {
         let half = lower_half(candidates);
@@ -478,7 +487,7 @@ fn lower_half(mask: u64) -> u64 {
 ///
 /// The board checks this before anything else, and refuses all other requests unless the channel is free.
 /// If the question takes the channel, it is given back.
-fn is_among(programmer: &mut Speaker, nodes: u64) -> Result<bool, Problem> {
+fn is_among(programmer: &mut BoxedProgrammer, nodes: u64) -> Result<bool, BoardError> {
     let members = programmer.members(0)?;
     match programmer.take(0, nodes) {
         Ok(()) => {

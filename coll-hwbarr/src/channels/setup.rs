@@ -1,9 +1,9 @@
 //! Choice of the participating nodes and of a channel for a communicator.
 
 use super::lines;
-use super::node_barrier::{Desk, NodeBarrier};
-use super::node_port::{NodePort, Obstacle};
-use crate::port::{Fault, Gate, MOST_NODES, Mark, Port, ReadBack, Wire};
+use super::node_barrier::{ArrivalSlots, NodeBarrier};
+use super::node_port::{NodePort, OpenFailure};
+use crate::port::{Barrier, Fault, MOST_NODES, Mark, Port, ReadBack, Wire};
 use crate::sentence::sentence;
 use crate::settings::Settings;
 use crate::setup::{self, Ready};
@@ -18,12 +18,12 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
     if comm.size() < 2 {
         return Err("one rank has no other rank to wait for".into());
     }
-    let station = comm.common::<NodePort>();
-    match (comm.is_world(), station) {
+    let node_port = comm.common::<NodePort>();
+    match (comm.is_world(), node_port) {
         (true, None) => lines::mates(settings, comm).map(|_| None),
         (true, Some(_)) => Err("this process is at the board already".into()),
         (false, None) => Err("MPI_COMM_WORLD is not at a board of version 2".into()),
-        (false, station) => Ok(station),
+        (false, node_port) => Ok(node_port),
     }
 }
 
@@ -41,62 +41,70 @@ struct Plan {
 pub fn bring_up(
     comm: &Comm,
     settings: &Settings,
-    station: &mut Option<Common<NodePort>>,
+    node_port: &mut Option<Common<NodePort>>,
 ) -> Result<Ready, String> {
     let all = SetupGroup::of_all(comm);
-    if station.is_none() {
+    if node_port.is_none() {
         let arrived = NodePort::arrive(comm, settings)?;
-        *station = Some(all.agree(comm.share(arrived).map_err(Fault::Here))?);
+        *node_port = Some(all.agree(comm.share(arrived).map_err(Fault::Here))?);
     }
-    let station = comm.common::<NodePort>();
-    let station = all.agree(station.ok_or(Fault::Here("the station is gone".into())))?;
-    let plan = Plan::agree(&all, &station)?;
-    let desk = match plan.is_oversubscribed() {
-        true => Some(all.agree(Desk::new(comm).map_err(Fault::Here))?),
+    let node_port = comm.common::<NodePort>();
+    let node_port = all.agree(node_port.ok_or(Fault::Here(
+        "the node port of this process is closed".into(),
+    )))?;
+    let plan = Plan::agree(&all, &node_port)?;
+    let arrival_slots = match plan.is_oversubscribed() {
+        true => Some(all.agree(ArrivalSlots::new(comm).map_err(Fault::Here))?),
         false => None,
     };
-    let led = match station.leads() {
-        true => lead(comm, &plan, &station, settings).map(Some),
+    let led = match node_port.leads() {
+        true => set_up_leaders(comm, &plan, &node_port, settings).map(Some),
         false => Ok(None),
     };
     // The leaders have agreed among themselves; the other ranks receive the result here.
     let led = all.agree(led.map_err(Fault::Named))?;
     if let Some(timeout) = settings.timeout {
-        station.notice_within(timeout);
+        node_port.notice_within(timeout);
     }
     let (channel, wire) = led.map_or((None, None), |(channel, wire)| (Some(channel), Some(wire)));
-    let node = station.node();
-    let meeting = NodeBarrier::new(comm, plan.ranks_of(node), plan.leader_of(node), desk, wire);
+    let node = node_port.node();
+    let node_barrier = NodeBarrier::new(
+        comm,
+        plan.ranks_of(node),
+        plan.leader_of(node),
+        arrival_slots,
+        wire,
+    );
     Ok(Ready {
-        wire: Box::new(meeting),
+        wire: Box::new(node_barrier),
         nodes: plan.leaders.len() as u32,
         port: Box::new(Channel {
             rank: comm.rank(),
             channel,
-            desk,
+            arrival_slots,
             plan,
-            station,
+            node_port,
         }),
     })
 }
 
 impl Plan {
     /// Exchanges the node of every rank and returns the common plan.
-    fn agree(all: &SetupGroup, station: &NodePort) -> Result<Plan, String> {
+    fn agree(all: &SetupGroup, node_port: &NodePort) -> Result<Plan, String> {
         let mine = [
-            station.node() as u8,
-            station.leads().into(),
-            station.in_use(),
+            node_port.node() as u8,
+            node_port.leads().into(),
+            node_port.in_use(),
         ];
         let mut places = all.gather(mine)?;
-        let judged = match all.is_first() {
-            true => judge(&places),
+        let checked = match all.is_first() {
+            true => check_plan(&places),
             false => Ok(()),
         };
-        all.agree(judged.map_err(Fault::Named))?;
+        all.agree(checked.map_err(Fault::Named))?;
         places.resize(all.ranks().len(), mine);
         let mut table = places.concat();
-        all.tell(&mut table)?;
+        all.broadcast(&mut table)?;
         let places = || table.chunks_exact(3).zip(0..);
         Ok(Plan {
             nodes: places().map(|(place, _)| place[0]).collect(),
@@ -135,7 +143,7 @@ impl Plan {
 }
 
 /// Checks whether a channel can serve the ranks. Per rank: its node, whether it leads, its channels in use.
-fn judge(places: &[[u8; 3]]) -> Result<(), String> {
+fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
     if let Some(rank) = places.iter().position(|place| !led(place[0])) {
         return Err(format!(
@@ -150,37 +158,37 @@ fn judge(places: &[[u8; 3]]) -> Result<(), String> {
 }
 
 /// Finds and takes a channel; every leader calls.
-fn lead(
+fn set_up_leaders(
     comm: &Comm,
     plan: &Plan,
-    station: &NodePort,
+    node_port: &NodePort,
     settings: &Settings,
-) -> Result<(u8, Box<dyn Gate>), String> {
-    let circle = SetupGroup::of(comm, plan.leaders.clone(), station.node());
+) -> Result<(u8, Box<dyn Barrier>), String> {
+    let setup_group = SetupGroup::of(comm, plan.leaders.clone(), node_port.node());
     let names: Vec<_> = plan
         .leaders
         .iter()
         .map(|rank| plan.node_of(*rank))
         .collect();
-    let (channel, wire) = take(&circle, plan, station)?;
+    let (channel, wire) = take_channel(&setup_group, plan, node_port)?;
     let proved = match wire {
-        Ok(wire) => setup::prove(comm, &circle, wire, &names, settings),
+        Ok(wire) => setup::prove(comm, &setup_group, wire, &names, settings),
         Err(reason) => Err(reason),
     };
     match proved {
-        Ok((gate, _way)) => {
-            if circle.is_first() {
-                station.count(|simulated| simulated.note_taken());
+        Ok((barrier, _way)) => {
+            if setup_group.is_first() {
+                node_port.count(|simulated| simulated.note_taken());
             }
-            Ok((channel, gate))
+            Ok((channel, barrier))
         }
         Err(reason) => {
             // All lines are idle, so the channel can be given back; if the board refuses, the next job does it.
-            circle.fence()?;
-            if circle.is_first() {
-                station.give_back(channel);
+            setup_group.fence()?;
+            if setup_group.is_first() {
+                node_port.give_back(channel);
             }
-            station.forget(channel);
+            node_port.forget(channel);
             Err(reason)
         }
     }
@@ -189,30 +197,34 @@ fn lead(
 /// A channel that was taken for these leaders, and whether all of them could open their lines.
 type Taken = (u8, Result<Box<dyn Wire>, String>);
 
-fn take(circle: &SetupGroup, plan: &Plan, station: &NodePort) -> Result<Taken, String> {
+fn take_channel(
+    setup_group: &SetupGroup,
+    plan: &Plan,
+    node_port: &NodePort,
+) -> Result<Taken, String> {
     for _ in 0..TRIES {
-        let choice = match circle.is_first() {
-            true => station.free_channel(plan.in_use),
+        let choice = match setup_group.is_first() {
+            true => node_port.free_channel(plan.in_use),
             false => Ok(0),
         };
-        let mut word = [circle.agree(choice)?];
-        circle.tell(&mut word)?;
+        let mut word = [setup_group.agree(choice)?];
+        setup_group.broadcast(&mut word)?;
         let [channel] = word;
-        let opened = station.open(channel, plan.members(), circle.is_first(), || {
-            circle.fence()
+        let opened = node_port.open(channel, plan.members(), setup_group.is_first(), || {
+            setup_group.fence()
         });
-        let mut lost = [u8::from(matches!(opened, Err(Obstacle::Taken)))];
-        circle.tell(&mut lost)?;
+        let mut lost = [u8::from(matches!(opened, Err(OpenFailure::Taken)))];
+        setup_group.broadcast(&mut lost)?;
         if lost == [0] {
-            let opened = opened.map_err(|obstacle| match obstacle {
-                Obstacle::Fault(fault) => fault,
+            let opened = opened.map_err(|failure| match failure {
+                OpenFailure::Fault(fault) => fault,
                 // The first leader has told the others otherwise, so this is not reached.
-                Obstacle::Taken => Fault::Here(format!("channel {channel} is taken")),
+                OpenFailure::Taken => Fault::Here(format!("channel {channel} is taken")),
             });
-            return Ok((channel, circle.agree(opened)));
+            return Ok((channel, setup_group.agree(opened)));
         }
         drop(opened);
-        station.forget(channel);
+        node_port.forget(channel);
     }
     Err(format!(
         "others were faster at every channel, {TRIES} times"
@@ -224,9 +236,9 @@ struct Channel {
     rank: u32,
     /// `Some` at a leader.
     channel: Option<u8>,
-    desk: Option<Desk>,
+    arrival_slots: Option<ArrivalSlots>,
     plan: Plan,
-    station: Common<NodePort>,
+    node_port: Common<NodePort>,
 }
 
 impl Channel {
@@ -236,10 +248,10 @@ impl Channel {
         let name = |node| {
             let mut ranks = self.plan.ranks_of(node);
             // A leader knows more about its own node than the board does.
-            if node == self.station.node()
-                && let Some(desk) = self.desk
+            if node == self.node_port.node()
+                && let Some(arrival_slots) = self.arrival_slots
             {
-                ranks = NodeBarrier::late(desk, &ranks);
+                ranks = NodeBarrier::late(arrival_slots, &ranks);
             }
             let ranks: Vec<_> = ranks.iter().map(ToString::to_string).collect();
             match ranks.as_slice() {
@@ -254,14 +266,14 @@ impl Channel {
 
 impl Port for Channel {
     fn check(&self) -> Result<(), String> {
-        self.station.check()
+        self.node_port.check()
     }
 
     fn read_back(&self) -> Option<ReadBack> {
-        let node = self.station.node();
+        let node = self.node_port.node();
         let Some(channel) = self.channel else {
             // Only the leader can ask the board, unless it is the leader that is late.
-            let late = NodeBarrier::late(self.desk?, &self.plan.ranks_of(node));
+            let late = NodeBarrier::late(self.arrival_slots?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
                 false => return None,
@@ -269,7 +281,7 @@ impl Port for Channel {
             let speaks = false;
             return Some(ReadBack { sentence, speaks });
         };
-        Some(match self.station.arrived(channel) {
+        Some(match self.node_port.arrived(channel) {
             Ok(arrived) => {
                 let first = arrived & self.plan.members();
                 let here = |node| first >> node & 1 == 1;
@@ -285,25 +297,25 @@ impl Port for Channel {
         })
     }
 
-    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
+    fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, dead: &[u32]) {
         // A node is lost when its leader dies.
         let leaders = self.plan.leaders.iter().filter(|rank| dead.contains(rank));
         let gone = leaders.fold(0, |gone, rank| gone | 1 << self.plan.node_of(*rank));
-        if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
-            self.station.depart_without(channel, wire, gone);
+        if let (Some(channel), Some(wire)) = (self.channel, barrier.and_then(Barrier::into_wire)) {
+            self.node_port.depart_without(channel, wire, gone);
         }
     }
 
     /// Counts each barrier as it completes: a communicator that is never freed is not closed before the report is written.
     fn mark(&mut self, mark: Mark) {
         if matches!(mark, Mark::Leave) && self.plan.leaders.first() == Some(&self.rank) {
-            self.station.count(|simulated| simulated.note_barrier());
+            self.node_port.count(|simulated| simulated.note_barrier());
         }
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, _: u64) -> Result<(), String> {
-        if let (Some(channel), Some(wire)) = (self.channel, gate.and_then(Gate::into_wire)) {
-            self.station.depart(channel, wire);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _: u64) -> Result<(), String> {
+        if let (Some(channel), Some(wire)) = (self.channel, barrier.and_then(Barrier::into_wire)) {
+            self.node_port.depart(channel, wire);
         }
         Ok(())
     }
@@ -311,14 +323,14 @@ impl Port for Channel {
 
 #[cfg(test)]
 mod tests {
-    use super::judge;
+    use super::check_plan;
 
     #[test]
     fn a_node_without_its_leader_is_named() {
-        assert_eq!(judge(&[[0, 1, 0], [3, 1, 0], [3, 0, 0]]), Ok(()));
-        let said = judge(&[[0, 1, 0], [3, 0, 0]]).expect_err("node 3 is not led");
-        assert!(said.starts_with("rank 1 is at node 3, "), "{said}");
-        let said = judge(&[[2, 1, 0], [2, 0, 0]]).expect_err("one node");
-        assert_eq!(said, "all its ranks are at node 2");
+        assert_eq!(check_plan(&[[0, 1, 0], [3, 1, 0], [3, 0, 0]]), Ok(()));
+        let message = check_plan(&[[0, 1, 0], [3, 0, 0]]).expect_err("node 3 is not led");
+        assert!(message.starts_with("rank 1 is at node 3, "), "{message}");
+        let message = check_plan(&[[2, 1, 0], [2, 0, 0]]).expect_err("one node");
+        assert_eq!(message, "all its ranks are at node 2");
     }
 }

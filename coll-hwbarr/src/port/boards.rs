@@ -1,12 +1,12 @@
 //! The port of the simulator's cascaded boards, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`Desk`], a word per node ([`Attendance`]), then the boards (crate `sim`, [`Boards`]). Rank 0 initialises them, and the
+//! Memory: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards (crate `sim`, [`Boards`]). Rank 0 initialises them, and the
 //! others attach after a fence. Each field has the same writers as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
-use super::attendance::Attendance;
+use super::ended_nodes::EndedNodes;
 use super::sim_files::{self, Releases, Report};
-use super::{Fence, Gate, Mark, Pair, Port, Way, Wire};
+use super::{Barrier, Fence, LevelChanges, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
 use barrier_driver::ToggleBarrier;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ use std::ptr::NonNull;
 
 /// What the nodes share besides the wires.
 #[repr(C)]
-struct Desk {
+struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
     /// Nonzero once a node has warned the user.
@@ -30,17 +30,17 @@ struct Desk {
 const COUNTS: usize = 64;
 const ALIGN: usize = 128;
 const _: () =
-    assert!(size_of::<Desk>() <= COUNTS && COUNTS.is_multiple_of(align_of::<AtomicU64>()));
+    assert!(size_of::<SharedRecord>() <= COUNTS && COUNTS.is_multiple_of(align_of::<AtomicU64>()));
 
 pub struct SimBoards {
     comm: Comm,
     files: SimFiles,
-    desk: &'static Desk,
-    /// One word per node; see [`Attendance`].
+    shared_record: &'static SharedRecord,
+    /// One word per node; see [`EndedNodes`].
     barriers: &'static [AtomicU64],
     boards: Boards<'static>,
     /// How the program's barriers use the wires.
-    way: Way,
+    level_changes: LevelChanges,
     /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
@@ -76,8 +76,8 @@ impl SimBoards {
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let boards = unsafe { Boards::<'static>::attach(place, len, &tree, files.record) }
             .map_err(|e| e.to_string())?;
-        // SAFETY: zeroed, aligned, of the desk's size, and used as a desk by all ranks; it stays mapped as long as the boards.
-        let desk = unsafe { at.cast::<Desk>().as_ref() };
+        // SAFETY: zeroed, aligned, of the record's size, and used as a shared record by all ranks; it stays mapped as long as the boards.
+        let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
         // SAFETY: `nodes` words between `COUNTS` and `start`, zeroed and aligned, used as counts by all ranks; they stay mapped as long as the boards.
         let barriers = unsafe {
             NonNull::slice_from_raw_parts(at.add(COUNTS).cast::<AtomicU64>(), nodes).as_ref()
@@ -85,32 +85,37 @@ impl SimBoards {
         Ok(SimBoards {
             comm: comm.clone(),
             files: files.clone(),
-            desk,
+            shared_record,
             barriers,
             boards,
-            way: Way::There,
+            level_changes: LevelChanges::Once,
             marks: None,
         })
     }
 
-    fn attendance(&self) -> Attendance<'_> {
-        Attendance {
+    fn ended_nodes(&self) -> EndedNodes<'_> {
+        EndedNodes {
             nodes: self.barriers,
-            ended: &self.desk.ended,
+            ended: &self.shared_record.ended,
         }
     }
 
     /// Writes the files; the last node to close calls.
     fn write(&self) -> Result<(), String> {
         let report = || {
-            let before = self.desk.before.load(Ordering::Relaxed);
+            let before = self.shared_record.before.load(Ordering::Relaxed);
             let counted = Releases {
                 before,
                 changes: self.boards.releases() - before,
             };
-            let all = self.attendance();
-            Report::of_model(self.boards.boards(), self.way, counted, all.barriers())
-                .without(all.dead())
+            let all = self.ended_nodes();
+            Report::of_model(
+                self.boards.boards(),
+                self.level_changes,
+                counted,
+                all.barriers(),
+            )
+            .without(all.dead())
         };
         sim_files::write(&self.comm, &self.files, || self.boards.record(), report)
     }
@@ -141,11 +146,11 @@ impl Pair for SimBoards {
 }
 
 impl Port for SimBoards {
-    fn ready(&mut self, way: Way) {
-        self.way = way;
+    fn ready(&mut self, level_changes: LevelChanges) {
+        self.level_changes = level_changes;
         if self.comm.rank() == 0 {
             // Rank 0 enters the program's first barrier only after this, so none can be released before.
-            self.desk
+            self.shared_record
                 .before
                 .store(self.boards.releases(), Ordering::Relaxed);
         }
@@ -157,7 +162,7 @@ impl Port for SimBoards {
     }
 
     fn may_warn(&self) -> bool {
-        self.desk.warned.swap(1, Ordering::Relaxed) == 0
+        self.shared_record.warned.swap(1, Ordering::Relaxed) == 0
     }
 
     fn mark(&mut self, mark: Mark) {
@@ -166,17 +171,17 @@ impl Port for SimBoards {
         }
     }
 
-    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
-        drop(gate);
-        self.attendance().bury(dead);
+    fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, dead: &[u32]) {
+        drop(barrier);
+        self.ended_nodes().record_dead(dead);
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
-        drop(gate);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, barriers: u64) -> Result<(), String> {
+        drop(barrier);
         self.marks = None;
         // A node may have died after the last barrier.
-        self.attendance().bury(&self.comm.failed_ranks());
-        if self.attendance().close(self.comm.rank(), barriers) {
+        self.ended_nodes().record_dead(&self.comm.failed_ranks());
+        if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;
         }
         Ok(())

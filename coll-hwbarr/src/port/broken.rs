@@ -1,6 +1,6 @@
 //! For tests: the simulator's wires with a fault at one node.
 
-use super::line::{LineWires, Three};
+use super::line::{EurekaPins, LineWires};
 use super::sim::Sim;
 use super::{Fence, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
@@ -65,7 +65,7 @@ impl Port for Broken {
         let EurekaWires { out, found, first } = self.sim.line_wires()?;
         let is_stuck = self.defect == Some(Defect::Line);
         let wire = |input, is_stuck| Told { input, is_stuck };
-        Ok(Box::new(Three {
+        Ok(Box::new(EurekaPins {
             out,
             found: wire(found, is_stuck),
             first: wire(first, false),

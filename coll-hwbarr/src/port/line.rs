@@ -19,7 +19,7 @@ pub trait Line {
 
 /// The state of a node's end of the line.
 #[derive(Default)]
-pub enum End {
+pub enum LineEnd {
     #[default]
     Unopened,
     Open(Box<dyn Line>),
@@ -34,22 +34,22 @@ pub trait LineWires {
 }
 
 /// The wire to the line and the two wires from it.
-pub struct Three<O, I> {
+pub struct EurekaPins<O, I> {
     pub out: O,
     pub found: I,
     pub first: I,
 }
 
 /// Number of polls of the line after this node's wire has risen; a port access takes longer than the line's few clock edges.
-const LOOKS: usize = 1000;
+const POLLS: usize = 1000;
 
-impl<O, I> LineWires for Three<O, I>
+impl<O, I> LineWires for EurekaPins<O, I>
 where
     O: OutputPin + 'static,
     I: InputPin<Error = O::Error> + 'static,
 {
     fn open(self: Box<Self>, fence: Fence) -> Result<Box<dyn Line>, String> {
-        let Three { out, found, first } = *self;
+        let EurekaPins { out, found, first } = *self;
         let line = Eureka::open(out, found, first, fence).map_err(|e| e.to_string())?;
         Ok(Box::new(line))
     }
@@ -58,13 +58,13 @@ where
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Line for Eureka<O, I> {
     fn raise(&mut self) -> Result<bool, String> {
         self.announce().map_err(|e| e.to_string())?;
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if let Poll::Ready(Found { first }) = self.poll().map_err(|e| e.to_string())? {
                 return Ok(first);
             }
         }
         Err(format!(
-            "the line is low at {LOOKS} looks after this node has raised its wire: a wire is cut or stuck"
+            "the line is low at {POLLS} looks after this node has raised its wire: a wire is cut or stuck"
         ))
     }
 

@@ -1,12 +1,12 @@
 //! The ports that drive a node's wires, and their trait: wires, and what else the hardware reports.
 //!
-//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`. [`Wire`] and [`Gate`] are that driver
+//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`. [`Wire`] and [`Barrier`] are that driver
 //! without its pin types, so a module works with any configured port.
 
-mod attendance;
 pub mod boards;
 #[cfg(test)]
 pub mod broken;
+mod ended_nodes;
 pub mod line;
 pub mod rtl;
 pub mod served;
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub const MOST_NODES: u32 = 64;
 
 /// One node's end of the barrier, as the program's barriers use it.
-pub trait Gate {
+pub trait Barrier {
     /// Announces this node's arrival.
     fn enter(&mut self) -> Result<(), String>;
 
@@ -44,12 +44,12 @@ pub trait Gate {
         self.poll()
     }
 
-    /// Returns the wire behind this gate, at the member that drives one.
-    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>>;
+    /// Returns the wire behind this barrier, at the member that drives one.
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Barrier>>;
 }
 
-/// An open wire pair, to be tested before it serves as a gate.
-pub trait Wire: Gate {
+/// An open wire pair, to be tested before programs use it as a barrier.
+pub trait Wire: Barrier {
     /// Returns the level of the wire while the node is in no barrier.
     fn idle_level(&self) -> PinState;
 
@@ -69,7 +69,7 @@ pub trait Wire: Gate {
         rest: PinState,
         progress: &mut dyn FnMut(),
         limit: Duration,
-    ) -> Result<Box<dyn Gate>, Fault>;
+    ) -> Result<Box<dyn Barrier>, Fault>;
 }
 
 /// A fault found by a node during setup, and what is known of its place.
@@ -92,7 +92,7 @@ impl Fault {
     }
 }
 
-impl<O, I> Gate for ToggleBarrier<O, I>
+impl<O, I> Barrier for ToggleBarrier<O, I>
 where
     O: OutputPin + 'static,
     I: InputEvents<Error = O::Error> + 'static,
@@ -113,12 +113,12 @@ where
         ToggleBarrier::poll_asleep(self, limit).map_err(|e| e.to_string())
     }
 
-    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Barrier>> {
         Some(self)
     }
 }
 
-impl<O, I> Gate for ReturningBarrier<O, I>
+impl<O, I> Barrier for ReturningBarrier<O, I>
 where
     O: OutputPin + 'static,
     I: InputPin<Error = O::Error> + 'static,
@@ -131,7 +131,7 @@ where
         ReturningBarrier::poll(self).map_err(|e| e.to_string())
     }
 
-    fn into_wire(self: Box<Self>) -> Option<Box<dyn Gate>> {
+    fn into_wire(self: Box<Self>) -> Option<Box<dyn Barrier>> {
         Some(self)
     }
 }
@@ -165,7 +165,7 @@ where
         rest: PinState,
         progress: &mut dyn FnMut(),
         limit: Duration,
-    ) -> Result<Box<dyn Gate>, Fault> {
+    ) -> Result<Box<dyn Barrier>, Fault> {
         let returning = ReturningBarrier::over(*self, rest, progress, limit);
         Ok(Box::new(
             returning.map_err(|e| Fault::Somewhere(e.to_string()))?,
@@ -185,7 +185,7 @@ pub trait Pair: Port {
 /// A node's port, while a communicator uses it.
 pub trait Port {
     /// Called once all nodes have opened and tested their wires; later barriers are the program's.
-    fn ready(&mut self, _way: Way) {}
+    fn ready(&mut self, _way: LevelChanges) {}
 
     /// Checks that the hardware answers, if the port can ask it; the error is the reason why it does not.
     fn check(&self) -> Result<(), String> {
@@ -220,15 +220,15 @@ pub trait Port {
     /// Records that the program has entered or left a barrier.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// Called when members are dead and the survivors leave; `gate` is the gate that this node used.
-    fn lose(&mut self, gate: Option<Box<dyn Gate>>, _dead: &[u32]) {
-        drop(gate);
+    /// Called when members are dead and the survivors leave; `barrier` is the barrier that this node used.
+    fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, _dead: &[u32]) {
+        drop(barrier);
     }
 
-    /// Closes the port after the last barrier. `barriers` is the number of barriers passed; `gate` is the gate they used,
+    /// Closes the port after the last barrier. `barriers` is the number of barriers passed; `barrier` is the barrier that they used,
     /// or `None` if the hardware has been left before.
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
-        drop(gate);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
+        drop(barrier);
         Ok(())
     }
 }
@@ -249,11 +249,11 @@ pub struct ReadBack {
 
 /// How barriers use the wires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum LevelChanges {
     /// Each barrier changes the wires once.
-    There,
+    Once,
     /// Each barrier changes the wires twice, starting at the idle level.
-    ThereAndBack,
+    Twice,
 }
 
 /// An argument of [`Port::mark`].

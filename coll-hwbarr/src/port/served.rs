@@ -3,11 +3,11 @@
 //! A rank that receives a release wakes the sleeping ranks of its host: the server has notified them too, but a sleeping rank does not read its connection.
 //! Each rank has its own connection, so nothing here is shared with another process.
 
-use super::line::{LineWires, Three};
-use super::{Fence, Gate, Pair, Port, Way, Wire, missing_of};
+use super::line::{EurekaPins, LineWires};
+use super::{Barrier, Fence, LevelChanges, Pair, Port, Wire, missing_of};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
-use sim::served::{Address, EurekaWires, InWire, Lookout, OutWire, Wires};
+use sim::served::{Address, BoardReader, EurekaWires, InWire, OutWire, Wires};
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ struct Served<R> {
     /// This rank's wires of the eureka line.
     eureka: Option<EurekaWires<R>>,
     /// `None` once this node has closed.
-    lookout: Option<Lookout<R>>,
+    board_reader: Option<BoardReader<R>>,
     warned: Cell<bool>,
 }
 
@@ -51,7 +51,7 @@ pub fn attach(
     let Wires {
         out,
         input,
-        lookout,
+        reader: board_reader,
         eureka,
     } = Wires::connect_within(
         server,
@@ -68,7 +68,7 @@ pub fn attach(
         timeout,
         wires: Some((out, input)),
         eureka: Some(eureka),
-        lookout: Some(lookout),
+        board_reader: Some(board_reader),
         warned: Cell::new(false),
     })
 }
@@ -76,7 +76,11 @@ pub fn attach(
 impl<R: Fn()> Served<R> {
     /// Returns the nodes that have entered, one bit each; `None` after this node has closed.
     fn arrived(&self) -> Result<Option<u64>, String> {
-        let looked = self.lookout.as_ref().map(Lookout::look).transpose();
+        let looked = self
+            .board_reader
+            .as_ref()
+            .map(BoardReader::look)
+            .transpose();
         let view = looked.map_err(|e| e.to_string())?;
         Ok(view.map(|view| view.board.arrived()))
     }
@@ -95,9 +99,9 @@ impl<R: Fn() + 'static> Pair for Served<R> {
 }
 
 impl<R: Fn() + 'static> Port for Served<R> {
-    fn ready(&mut self, _way: Way) {
-        if let (Some(lookout), Some(timeout)) = (&self.lookout, self.timeout) {
-            lookout.notice_within(timeout);
+    fn ready(&mut self, _way: LevelChanges) {
+        if let (Some(board_reader), Some(timeout)) = (&self.board_reader, self.timeout) {
+            board_reader.notice_within(timeout);
         }
     }
 
@@ -132,13 +136,13 @@ impl<R: Fn() + 'static> Port for Served<R> {
             )
         })?;
         let EurekaWires { out, found, first } = wires;
-        Ok(Box::new(Three { out, found, first }))
+        Ok(Box::new(EurekaPins { out, found, first }))
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, _barriers: u64) -> Result<(), String> {
-        drop(gate);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
+        drop(barrier);
         // The pins have been dropped, so these are the last handles: the node is free when this returns.
-        (self.eureka, self.lookout) = (None, None);
+        (self.eureka, self.board_reader) = (None, None);
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
 //! The port of the simulator's live board, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`Desk`], then the board (crate `sim`). Rank 0 initialises them, and the others attach after a fence.
-//! Writers of the desk: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
-//! ([`Attendance`]), and the last to end writes the files. The first node that wants to warn the user sets `warned`.
+//! Memory: a [`SharedRecord`], then the board (crate `sim`). Rank 0 initialises them, and the others attach after a fence.
+//! Writers of the shared record: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
+//! ([`EndedNodes`]), and the last to end writes the files. The first node that wants to warn the user sets `warned`.
 #![allow(unsafe_code)]
 
-use super::attendance::Attendance;
-use super::line::{LineWires, Three};
+use super::ended_nodes::EndedNodes;
+use super::line::{EurekaPins, LineWires};
 use super::sim_files::{self, Releases, Report};
-use super::{Fence, Gate, MOST_NODES, Mark, Pair, Port, Way, Wire, missing_of, rtl};
+use super::{Barrier, Fence, LevelChanges, MOST_NODES, Mark, Pair, Port, Wire, missing_of, rtl};
 use crate::choice::{RtlSource, SimFiles};
 use barrier_driver::{InputEvents, ToggleBarrier};
 use embedded_hal::digital::OutputPin;
@@ -20,7 +20,7 @@ use std::convert::Infallible;
 
 /// What the nodes of one board share besides the wires.
 #[repr(C)]
-struct Desk {
+struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
     /// Nonzero once a node has warned the user.
@@ -29,24 +29,24 @@ struct Desk {
     before: AtomicU64,
     /// Clock edges evaluated by the nodes' copies of the RTL.
     rtl_edges: AtomicU64,
-    /// One word per node; see [`Attendance`].
+    /// One word per node; see [`EndedNodes`].
     barriers: [AtomicU64; MOST_NODES as usize],
 }
 
 /// Offset of the board, which requires a multiple of 128.
 const BOARD: usize = 1024;
 const ALIGN: usize = 128;
-const _: () = assert!(size_of::<Desk>() <= BOARD && BOARD.is_multiple_of(ALIGN));
+const _: () = assert!(size_of::<SharedRecord>() <= BOARD && BOARD.is_multiple_of(ALIGN));
 
 pub struct Sim {
     comm: Comm,
     files: SimFiles,
-    desk: &'static Desk,
+    shared_record: &'static SharedRecord,
     board: Board<'static>,
     /// The RTL behind the wires, if it replaces the model.
     rtl: Option<&'static Rtl>,
     /// How the program's barriers use the wires.
-    way: Way,
+    level_changes: LevelChanges,
     /// Records the start and end of this node's barriers; `None` without a record.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
@@ -72,7 +72,7 @@ impl Sim {
         // SAFETY: `shared_memory` returned at least `BOARD` bytes, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if comm.rank() == 0 {
-            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the desk as a board only.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the shared record as a board only.
             // It stays mapped until the last rank frees its module, and modules own all borrows of it.
             unsafe { Board::<'static>::init(place, len, nodes, files.record) }
                 .map(|_| ())
@@ -90,15 +90,15 @@ impl Sim {
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a desk by all ranks; it stays mapped as long as the board.
-        let desk = unsafe { at.cast::<Desk>().as_ref() };
+        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a shared record by all ranks; it stays mapped as long as the board.
+        let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
         Ok(Sim {
             comm: comm.clone(),
             files: files.clone(),
-            desk,
+            shared_record,
             board,
             rtl,
-            way: Way::There,
+            level_changes: LevelChanges::Once,
             marks: None,
         })
     }
@@ -143,25 +143,26 @@ impl Sim {
         wires.map_err(|e| e.to_string())
     }
 
-    fn attendance(&self) -> Attendance<'_> {
-        Attendance {
-            nodes: &self.desk.barriers[..self.board.nodes()],
-            ended: &self.desk.ended,
+    fn ended_nodes(&self) -> EndedNodes<'_> {
+        EndedNodes {
+            nodes: &self.shared_record.barriers[..self.board.nodes()],
+            ended: &self.shared_record.ended,
         }
     }
 
     /// Writes the files; the last node to close calls.
     fn write(&self) -> Result<(), String> {
         let report = || {
-            let before = self.desk.before.load(Ordering::Relaxed);
+            let before = self.shared_record.before.load(Ordering::Relaxed);
             let counted = Releases {
                 before,
                 changes: self.board.releases() - before,
             };
-            let all = self.attendance();
-            let report = Report::of_model(1, self.way, counted, all.barriers()).without(all.dead());
+            let all = self.ended_nodes();
+            let report = Report::of_model(1, self.level_changes, counted, all.barriers())
+                .without(all.dead());
             match self.rtl {
-                Some(_) => report.of_rtl(self.desk.rtl_edges.load(Ordering::Relaxed)),
+                Some(_) => report.of_rtl(self.shared_record.rtl_edges.load(Ordering::Relaxed)),
                 None => report,
             }
         };
@@ -179,11 +180,11 @@ impl Pair for Sim {
 }
 
 impl Port for Sim {
-    fn ready(&mut self, way: Way) {
-        self.way = way;
+    fn ready(&mut self, level_changes: LevelChanges) {
+        self.level_changes = level_changes;
         if self.comm.rank() == 0 {
             // Rank 0 enters the program's first barrier only after this, so none can be released before.
-            self.desk
+            self.shared_record
                 .before
                 .store(self.board.releases(), Ordering::Relaxed);
         }
@@ -195,7 +196,7 @@ impl Port for Sim {
     }
 
     fn may_warn(&self) -> bool {
-        self.desk.warned.swap(1, Ordering::Relaxed) == 0
+        self.shared_record.warned.swap(1, Ordering::Relaxed) == 0
     }
 
     fn has_line(&self) -> bool {
@@ -204,7 +205,7 @@ impl Port for Sim {
 
     fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
         let EurekaWires { out, found, first } = self.line_wires()?;
-        Ok(Box::new(Three { out, found, first }))
+        Ok(Box::new(EurekaPins { out, found, first }))
     }
 
     fn mark(&mut self, mark: Mark) {
@@ -213,19 +214,21 @@ impl Port for Sim {
         }
     }
 
-    fn lose(&mut self, gate: Option<Box<dyn Gate>>, dead: &[u32]) {
-        drop(gate);
-        self.attendance().bury(dead);
+    fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, dead: &[u32]) {
+        drop(barrier);
+        self.ended_nodes().record_dead(dead);
     }
 
-    fn close(&mut self, gate: Option<Box<dyn Gate>>, barriers: u64) -> Result<(), String> {
-        drop(gate);
+    fn close(&mut self, barrier: Option<Box<dyn Barrier>>, barriers: u64) -> Result<(), String> {
+        drop(barrier);
         self.marks = None;
         let edges = self.rtl.map_or(0, Rtl::edges);
-        self.desk.rtl_edges.fetch_add(edges, Ordering::Relaxed);
+        self.shared_record
+            .rtl_edges
+            .fetch_add(edges, Ordering::Relaxed);
         // A node may have died after the last barrier.
-        self.attendance().bury(&self.comm.failed_ranks());
-        if self.attendance().close(self.comm.rank(), barriers) {
+        self.ended_nodes().record_dead(&self.comm.failed_ranks());
+        if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! The simulator's output files, written when the last living node has closed: a waveform and a report.
 
-use super::Way;
+use super::LevelChanges;
 use crate::choice::SimFiles;
 use mpi_core::plugin::guest::Comm;
 use serde::Serialize;
@@ -42,12 +42,17 @@ pub struct Releases {
 
 impl Report {
     /// Builds the report of the model on `boards` boards.
-    pub fn of_model(boards: usize, way: Way, counted: Releases, barriers: Vec<u64>) -> Self {
+    pub fn of_model(
+        boards: usize,
+        level_changes: LevelChanges,
+        counted: Releases,
+        barriers: Vec<u64>,
+    ) -> Self {
         let Releases { before, changes } = counted;
         // The wires were idle before the first change, so every second change is a return.
-        let (releases, returns) = match way {
-            Way::There => (changes, 0),
-            Way::ThereAndBack => (changes.div_ceil(2), changes / 2),
+        let (releases, returns) = match level_changes {
+            LevelChanges::Once => (changes, 0),
+            LevelChanges::Twice => (changes.div_ceil(2), changes / 2),
         };
         Self {
             nodes: barriers.len(),

@@ -94,8 +94,11 @@ fn when_channels_are_used_up_the_next_component_serves() {
         let verdicts: Vec<_> = twins.iter().map(verdict).collect();
         assert!(verdicts[..4].iter().all(Result::is_ok), "{verdicts:?}");
         for refused in &verdicts[4..] {
-            let said = refused.as_ref().expect_err("there are five channels");
-            assert!(said.contains("no channel is free: 0 serves"), "{said}");
+            let message = refused.as_ref().expect_err("there are five channels");
+            assert!(
+                message.contains("no channel is free: 0 serves"),
+                "{message}"
+            );
         }
         twins.iter().for_each(|twin| pass(twin, 5));
     });
@@ -124,13 +127,13 @@ fn one_rank_and_one_node_need_no_channel() {
     run(4, &set, |engine| {
         let world = world(engine);
         let node = part(&world, world.rank() / 2);
-        let said = verdict(&node).expect_err("shared memory is there for that");
-        assert!(said.contains("all its ranks are at node "), "{said}");
+        let message = verdict(&node).expect_err("shared memory is there for that");
+        assert!(message.contains("all its ranks are at node "), "{message}");
         let alone = part(&world, world.rank());
-        let said = verdict(&alone).expect_err("nobody to wait for");
+        let message = verdict(&alone).expect_err("nobody to wait for");
         assert!(
-            said.contains("one rank has no other rank to wait for"),
-            "{said}"
+            message.contains("one rank has no other rank to wait for"),
+            "{message}"
         );
         // Ranks 1 and 3 lead no node.
         let led = part(&world, world.rank() % 2);
@@ -179,12 +182,12 @@ fn barriers_that_go_there_and_back_work_over_channels() {
 
 #[test]
 fn a_version_that_is_none_is_refused() {
-    let said = run(2, &[("port", "sim"), ("version", "3")], |engine| {
+    let message = run(2, &[("port", "sim"), ("version", "3")], |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
     assert!(
-        said[0].contains("coll_hwbarr_version is 3, and there are 1 and 2"),
-        "{said:?}"
+        message[0].contains("coll_hwbarr_version is 3, and there are 1 and 2"),
+        "{message:?}"
     );
 }
 

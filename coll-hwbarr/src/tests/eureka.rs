@@ -89,11 +89,11 @@ fn a_served_board_that_goes_in_the_middle_of_a_round_leaves_the_later_ones_to_th
                 end_server();
             }
             blocking(&world);
-            let said = world.eureka_raise().expect_err("no server").to_string();
+            let message = world.eureka_raise().expect_err("no server").to_string();
             assert!(
-                said.contains("the eureka line of MPI_COMM_WORLD: component hwbarr: ")
-                    && said.contains(text),
-                "{said}"
+                message.contains("the eureka line of MPI_COMM_WORLD: component hwbarr: ")
+                    && message.contains(text),
+                "{message}"
             );
             assert!(world.eureka_test().is_err());
             assert_eq!(world.eureka_end().expect("an end"), None);

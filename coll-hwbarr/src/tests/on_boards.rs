@@ -44,20 +44,23 @@ fn boards_that_are_too_few_are_refused() {
             .remove(0)
             .expect_err("it should have refused")
     };
-    let said = refused(65, &[("port", "sim")]);
+    let message = refused(65, &[("port", "sim")]);
     assert!(
-        said.contains(
+        message.contains(
             "there are 65 ranks, and the barrier has at most 64 wires; coll_hwbarr_boards 2 would"
         ),
-        "{said}"
+        "{message}"
     );
-    let said = refused(130, &[("port", "sim"), ("boards", "2")]);
+    let message = refused(130, &[("port", "sim"), ("boards", "2")]);
     assert!(
-        said.contains("the 2 boards of coll_hwbarr_boards have at most 128 wires"),
-        "{said}"
+        message.contains("the 2 boards of coll_hwbarr_boards have at most 128 wires"),
+        "{message}"
     );
-    let said = refused(2, &[("port", "sim"), ("boards", "2"), ("version", "2")]);
-    assert!(said.contains("cascaded boards are of version 1"), "{said}");
-    let said = refused(2, &[("port", "rtl"), ("boards", "2")]);
-    assert!(said.contains("the RTL is one board"), "{said}");
+    let message = refused(2, &[("port", "sim"), ("boards", "2"), ("version", "2")]);
+    assert!(
+        message.contains("cascaded boards are of version 1"),
+        "{message}"
+    );
+    let message = refused(2, &[("port", "rtl"), ("boards", "2")]);
+    assert!(message.contains("the RTL is one board"), "{message}");
 }

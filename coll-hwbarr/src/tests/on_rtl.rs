@@ -99,13 +99,13 @@ fn channels_that_do_not_wait_for_a_late_node_are_refused() {
     if !can_translate() {
         return;
     }
-    let said = said_of(
+    let message = said_of(
         &CHANNEL_RTL,
         "channel_machine.v",
         "(|mask_q) && arrived == mask_q;",
         "(|mask_q) && arrived[N-2:0] == mask_q[N-2:0];",
     );
-    assert!(said.contains("before"), "{said}");
+    assert!(message.contains("before"), "{message}");
 }
 
 #[test]
@@ -113,13 +113,13 @@ fn channels_that_no_node_can_program_are_refused() {
     if !can_translate() {
         return;
     }
-    let said = said_of(
+    let message = said_of(
         &CHANNEL_RTL,
         "channel_frame.v",
         "assign right_o   = ~|check_q;",
         "assign right_o   = 1'b0;",
     );
-    assert!(said.contains("wrong check"), "{said}");
+    assert!(message.contains("wrong check"), "{message}");
 }
 
 /// Returns the component's message about this RTL, which is one of the two versions with one expression replaced.
@@ -142,10 +142,10 @@ fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
         ("rtl_cache", text(&cache)),
         ("timeout", "300ms"),
     ];
-    let said = run(4, &set, |engine| {
+    let message = run(4, &set, |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
-    said[0].clone()
+    message[0].clone()
 }
 
 #[test]
@@ -153,8 +153,8 @@ fn rtl_that_does_not_wait_for_a_late_node_is_refused() {
     if !can_translate() {
         return;
     }
-    let said = said_of(&RTL, "toggle_machine.v", "&level_i;", "&level_i[N-2:0];");
-    assert!(said.contains("before"), "{said}");
+    let message = said_of(&RTL, "toggle_machine.v", "&level_i;", "&level_i[N-2:0];");
+    assert!(message.contains("before"), "{message}");
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn rtl_that_never_releases_is_refused() {
     if !can_translate() {
         return;
     }
-    let said = said_of(
+    let message = said_of(
         &RTL,
         "toggle_machine.v",
         "level_q <= ~level_q;",
         "level_q <= level_q;",
     );
-    assert!(said.contains("has not followed"), "{said}");
+    assert!(message.contains("has not followed"), "{message}");
 }
 
 #[test]
@@ -186,8 +186,8 @@ fn rtl_that_oscillates_is_refused_and_hangs_nobody() {
 
 #[test]
 fn verilog_that_is_not_there_is_named() {
-    let said = run(2, &[("port", "rtl:/nonexistent/verilog")], |engine| {
+    let message = run(2, &[("port", "rtl:/nonexistent/verilog")], |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
-    assert!(said[0].contains("/nonexistent/verilog"), "{said:?}");
+    assert!(message[0].contains("/nonexistent/verilog"), "{message:?}");
 }

@@ -27,10 +27,10 @@ fn a_setting_that_means_nothing_is_named_with_its_value() {
 
 #[test]
 fn more_ranks_than_wires_are_refused() {
-    let said = refusal(65, &[("port", "sim")]);
+    let message = refusal(65, &[("port", "sim")]);
     assert!(
-        said.contains("there are 65 ranks, and the barrier has at most 64 wires"),
-        "{said}"
+        message.contains("there are 65 ranks, and the barrier has at most 64 wires"),
+        "{message}"
     );
 }
 
@@ -49,8 +49,11 @@ fn every_communicator_but_the_world_is_left_to_the_next_component() {
             .expect("a half");
         let copy = engine.block_on(world.dup()).expect("a copy");
         for comm in [&half, &copy, &engine.myself().expect("alone")] {
-            let said = verdict(comm).expect_err("it serves the world only");
-            assert!(said.contains("it belongs to MPI_COMM_WORLD"), "{said}");
+            let message = verdict(comm).expect_err("it serves the world only");
+            assert!(
+                message.contains("it belongs to MPI_COMM_WORLD"),
+                "{message}"
+            );
             blocking(comm);
         }
         blocking(&world);
@@ -60,7 +63,7 @@ fn every_communicator_but_the_world_is_left_to_the_next_component() {
 #[test]
 fn a_wire_that_floats_is_found_and_its_node_is_named() {
     for late in ["1", "5"] {
-        let said = refusal(
+        let message = refusal(
             5,
             &[
                 ("port", "floating:3"),
@@ -69,14 +72,17 @@ fn a_wire_that_floats_is_found_and_its_node_is_named() {
             ],
         );
         assert!(
-            said.contains("node 3: the barrier followed this node's wire"),
-            "{said}"
+            message.contains("node 3: the barrier followed this node's wire"),
+            "{message}"
         );
     }
 }
 
 #[test]
 fn a_wire_that_is_cut_is_found_before_the_program_runs() {
-    let said = refusal(4, &[("port", "cut:2"), ("timeout", "300ms")]);
-    assert!(said.contains("a wire is cut, stuck or inverted"), "{said}");
+    let message = refusal(4, &[("port", "cut:2"), ("timeout", "300ms")]);
+    assert!(
+        message.contains("a wire is cut, stuck or inverted"),
+        "{message}"
+    );
 }

@@ -62,13 +62,13 @@ fn a_node_that_is_too_late_still_holds_everyone() {
 
 #[test]
 fn a_level_that_is_none_is_refused() {
-    let said = run(2, &[("port", "sim"), ("reboot", "up")], |engine| {
+    let message = run(2, &[("port", "sim"), ("reboot", "up")], |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
-    for said in said {
+    for message in message {
         assert!(
-            said.contains("coll_hwbarr_reboot is \"up\", but none, low or high is expected"),
-            "{said}"
+            message.contains("coll_hwbarr_reboot is \"up\", but none, low or high is expected"),
+            "{message}"
         );
     }
 }

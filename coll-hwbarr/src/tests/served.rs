@@ -1,7 +1,7 @@
 //! Barriers over a board that a server on the loopback address provides.
 
 use super::*;
-use sim::served::{Address, Onlooker, Server, View};
+use sim::served::{Address, BoardObserver, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises a flag when it is dropped, also when an assertion fails.
@@ -53,8 +53,8 @@ fn channels_served<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) 
 }
 
 fn view(text: &str) -> View {
-    let mut onlooker = Onlooker::connect(&text.parse().expect("an address")).expect("served");
-    onlooker.look().expect("served")
+    let mut observer = BoardObserver::connect(&text.parse().expect("an address")).expect("served");
+    observer.look().expect("served")
 }
 
 #[test]
@@ -102,22 +102,22 @@ fn a_second_job_finds_the_board_as_it_needs_it() {
 fn refusals(ranks: u32, text: &str) -> Vec<String> {
     run(ranks, &[("port", text)], |engine| {
         let world = world(engine);
-        let said = verdict(&world).expect_err("it should have refused");
+        let message = verdict(&world).expect_err("it should have refused");
         // The next component serves.
         blocking(&world);
-        said
+        message
     })
 }
 
 #[test]
 fn a_board_for_another_number_of_ranks_is_refused() {
     served(4, |text| {
-        for said in refusals(3, text) {
+        for message in refusals(3, text) {
             assert!(
-                said.contains(&format!(
+                message.contains(&format!(
                     "the board at {text} has 4 nodes, and 3 are needed"
                 )),
-                "{said}"
+                "{message}"
             );
         }
     });
@@ -126,20 +126,20 @@ fn a_board_for_another_number_of_ranks_is_refused() {
 #[test]
 fn a_server_that_is_not_there_is_named() {
     let gone = served(1, str::to_owned);
-    for said in refusals(2, &gone) {
+    for message in refusals(2, &gone) {
         assert!(
-            said.contains(&format!("no board can be reached at {gone}: ")),
-            "{said}"
+            message.contains(&format!("no board can be reached at {gone}: ")),
+            "{message}"
         );
     }
 }
 
 #[test]
 fn a_text_that_is_no_address_is_refused() {
-    for said in refusals(2, "sim:tcp://localhost") {
+    for message in refusals(2, "sim:tcp://localhost") {
         assert!(
-            said.contains("\"sim:tcp://localhost\" is no address of a served board"),
-            "{said}"
+            message.contains("\"sim:tcp://localhost\" is no address of a served board"),
+            "{message}"
         );
     }
 }
@@ -239,8 +239,8 @@ fn a_server_of_channels_that_ends_in_the_middle_is_no_error_of_the_program() {
 #[test]
 fn a_board_of_the_other_version_is_refused() {
     channels_served(2, |text, _| {
-        for said in refusals(2, text) {
-            assert!(said.contains("hwbarr serve --channels"), "{said}");
+        for message in refusals(2, text) {
+            assert!(message.contains("hwbarr serve --channels"), "{message}");
         }
     });
 }

@@ -45,12 +45,12 @@ fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
         ("sim_report", missing, "there is no folder"),
     ] {
         run(2, &[("port", "sim"), (parameter, text(&path))], |engine| {
-            let said = verdict(&world(engine)).expect_err("refused");
+            let message = verdict(&world(engine)).expect_err("refused");
             assert!(
-                said.contains(&format!("coll_hwbarr_{parameter}: ")),
-                "{said}"
+                message.contains(&format!("coll_hwbarr_{parameter}: ")),
+                "{message}"
             );
-            assert!(said.contains(why), "{said}");
+            assert!(message.contains(why), "{message}");
         });
         assert!(!path.exists());
     }

@@ -83,36 +83,36 @@ fn a_cable_that_is_not_plugged_is_found_before_a_barrier_hangs_for_it() {
     let Some((_board, files)) = ports(4, Cable::Open(PinState::High)) else {
         return;
     };
-    let said = run(4, &[("port", &text_of(&files))], |engine| {
+    let message = run(4, &[("port", &text_of(&files))], |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
-    for said in said {
+    for message in message {
         assert!(
-            said.contains("node 3 reads high and 3 others read low"),
-            "{said}"
+            message.contains("node 3 reads high and 3 others read low"),
+            "{message}"
         );
     }
 }
 
 #[test]
 fn one_port_is_not_shared_by_the_ranks_of_a_host() {
-    let said = run(
+    let message = run(
         2,
         &[("port", "ppdev:/dev/parport0,out=D0,in=nACK")],
         |engine| verdict(&world(engine)).expect_err("it should have refused"),
     );
     assert!(
-        said[0].contains("is one port, and 2 ranks run on the host of rank 0"),
-        "{said:?}"
+        message[0].contains("is one port, and 2 ranks run on the host of rank 0"),
+        "{message:?}"
     );
 }
 
 #[test]
 fn a_port_that_is_not_there_refuses_with_its_name() {
-    let said = run(
+    let message = run(
         2,
         &[("port", "ppdev:/nowhere/parport{rank},out=D0,in=nACK")],
         |engine| verdict(&world(engine)).expect_err("it should have refused"),
     );
-    assert!(said[1].contains("/nowhere/parport"), "{said:?}");
+    assert!(message[1].contains("/nowhere/parport"), "{message:?}");
 }

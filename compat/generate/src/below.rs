@@ -1,19 +1,8 @@
 //! Generates the interface to the backend: one slot for each function of the standard ABI, and a typed accessor for it.
 
-use crate::table::{Function, Param};
 use crate::tables::Tables;
+use mpi_api_tables::{Function, Param};
 use std::fmt::Write;
-
-const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
-
-/// Returns a parameter's name in Rust.
-pub fn ident(name: &str) -> String {
-    if RESERVED.contains(&name) {
-        format!("r#{name}")
-    } else {
-        name.to_string()
-    }
-}
 
 /// Returns true if a C type is a handle of the standard.
 pub fn is_handle(base: &str) -> bool {
@@ -46,31 +35,7 @@ pub fn parameter(p: &Param, handle: &str, file: &str, status: &str) -> String {
     if is_function(p) {
         return "usize".into();
     }
-    let mut rust = base(&p.base, handle, file, status);
-    let mut levels = p.stars;
-    match p.array.as_str() {
-        "" => {}
-        "[]" => levels += 1,
-        inner => {
-            let len = inner.trim_start_matches("[][").trim_end_matches(']');
-            rust = format!("[{rust}; {len}]");
-            levels += 1;
-        }
-    }
-    for level in 0..levels {
-        let qualifier = if level == 0 && p.is_const {
-            "const"
-        } else {
-            "mut"
-        };
-        rust = format!("*{qualifier} {rust}");
-    }
-    rust
-}
-
-/// Returns the fixed parameters, without variable arguments.
-pub fn parameters(f: &Function) -> impl Iterator<Item = &Param> {
-    f.params.iter().filter(|p| p.base != "...")
+    p.rust_type(&base(&p.base, handle, file, status))
 }
 
 /// Returns the result type of a function in the backend's types.
@@ -80,7 +45,8 @@ pub fn result(f: &Function) -> String {
 
 /// Returns the type of a backend function, whose family is in scope as `F`.
 pub fn function_type(f: &Function) -> String {
-    let types: Vec<String> = parameters(f)
+    let types: Vec<String> = f
+        .fixed_params()
         .map(|p| parameter(p, "F::Below", "usize", "F::BelowStatus"))
         .collect();
     format!(

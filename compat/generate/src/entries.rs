@@ -1,10 +1,10 @@
 //! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
 
-use crate::below::{base, ident, is_function, is_handle, parameter, parameters};
+use crate::below::{base, is_function, is_handle, parameter};
 use crate::direction::Below;
 use crate::families::variant;
-use crate::table::{Function, Param};
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
+use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -36,19 +36,20 @@ pub fn write(
         }
         let body = if let Some(module) = by_hand.get(&f.name) {
             served.by_hand.push(f.name.clone());
-            let names: Vec<String> = parameters(f).map(|p| ident(&p.name)).collect();
+            let names: Vec<String> = f.fixed_params().map(|p| p.rust_name()).collect();
             format!("compat::{module}::{}::<F>({})", f.name, names.join(", "))
         } else {
             served.generated.push(f.name.clone());
             Body::of(tables, f)?.write()
         };
-        let params: Vec<String> = parameters(f)
+        let params: Vec<String> = f
+            .fixed_params()
             .map(|p| {
                 let kind = parameter(p, "Handle", "usize", "Status");
-                format!("{}: {kind}", ident(&p.name))
+                format!("{}: {kind}", p.rust_name())
             })
             .collect();
-        let names: Vec<String> = parameters(f).map(|p| ident(&p.name)).collect();
+        let names: Vec<String> = f.fixed_params().map(|p| p.rust_name()).collect();
         let (params, names) = (params.join(", "), names.join(", "));
         let result = base(&f.returns, "Handle", "usize", "Status");
         let name = &f.name;
@@ -83,7 +84,8 @@ fn symbols(name: &str) -> Vec<String> {
 
 /// Generates a body that forwards calls from inside the backend unconverted; `alone`: the backend makes no MPI calls by name in this function.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
-    let types: Vec<String> = parameters(f)
+    let types: Vec<String> = f
+        .fixed_params()
         .map(|p| parameter(p, "Handle", "usize", "Status"))
         .collect();
     let result = base(&f.returns, "Handle", "usize", "Status");
@@ -124,7 +126,7 @@ impl<'a> Body<'a> {
             after: String::new(),
             on_success: String::new(),
         };
-        for p in parameters(f) {
+        for p in f.fixed_params() {
             body.parameter(tables, p)
                 .map_err(|what| format!("{}, parameter {}: {what}", f.name, p.name))?;
         }
@@ -132,7 +134,7 @@ impl<'a> Body<'a> {
     }
 
     fn parameter(&mut self, tables: &Tables, p: &Param) -> Result<(), String> {
-        let name = ident(&p.name);
+        let name = p.rust_name();
         let meaning = tables.meaning(&self.function.name, &p.name);
         if is_function(p) {
             return Err("a function of the program has to be handed on by hand".into());
@@ -252,7 +254,9 @@ impl<'a> Body<'a> {
                 "let mut text = TextOut::new(F::limit(Limit::{limit}), {name}); "
             );
             self.arguments.push("text.argument()".into());
-            let has_length = parameters(self.function)
+            let has_length = self
+                .function
+                .fixed_params()
                 .any(|q| tables.meaning(&self.function.name, &q.name) == Some(("textlen", None)));
             let length = if has_length {
                 "resultlen"

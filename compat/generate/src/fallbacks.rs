@@ -4,9 +4,9 @@
 //! becomes one element of a larger datatype if the standard has a datatype argument for it. Handwritten functions in
 //! `compat/src/foreign_below/fallbacks` take precedence; a call of any other function reports that the backend does not have it.
 
-use crate::below::{base, ident, parameter, parameters};
-use crate::table::{Function, Param};
+use crate::below::{base, parameter};
 use crate::tables::Tables;
+use mpi_api_tables::{Function, Param};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -90,12 +90,14 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
 
 /// Generates a persistent operation that starts the nonblocking one.
 fn persist(f: &Function, turn: &Function) -> String {
-    let params: Vec<String> = parameters(f)
-        .map(|p| format!("{}: {}", ident(&p.name), kind(p)))
+    let params: Vec<String> = f
+        .fixed_params()
+        .map(|p| format!("{}: {}", p.rust_name(), kind(p)))
         .collect();
-    let given: Vec<String> = parameters(turn)
+    let given: Vec<String> = turn
+        .fixed_params()
         .filter(|p| p.base != "MPI_Request")
-        .map(|p| ident(&p.name))
+        .map(|p| p.rust_name())
         .collect();
     let given = given.join(", ");
     format!(
@@ -144,10 +146,10 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
     let (mut before, mut after) = (String::new(), String::new());
     let (mut arguments, mut kept, mut always) = (Vec::<String>::new(), Vec::new(), String::new());
     let is_reduction = f.params.iter().any(|p| p.base == "MPI_Op") && !f.name.contains("ccumulate");
-    let large: Vec<&Param> = parameters(f).collect();
+    let large: Vec<&Param> = f.fixed_params().collect();
     let mut fitted = None;
-    for (i, (p, q)) in large.iter().zip(parameters(small)).enumerate() {
-        let name = ident(&p.name);
+    for (i, (p, q)) in large.iter().zip(small.fixed_params()).enumerate() {
+        let name = p.rust_name();
         let (wide, tight) = (kind(p), kind(q));
         if fitted.take() == Some(i) {
             arguments.push(format!("fit_{i}.datatype"));
@@ -168,7 +170,7 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
                     let _ = write!(
                         before,
                         "let fit_{of} = match Fit::<F>::new({name}, {}) {{ Ok(fit) => fit, Err(code) => return code }}; ",
-                        ident(&datatype.name)
+                        datatype.rust_name()
                     );
                     arguments.push(format!("fit_{of}.count"));
                     let _ = write!(always, "fit_{of}.free(); ");
@@ -241,7 +243,7 @@ fn narrow(f: &Function, small: &Function) -> Result<String, String> {
     }
     let params: Vec<String> = large
         .iter()
-        .map(|p| format!("{}: {}", ident(&p.name), kind(p)))
+        .map(|p| format!("{}: {}", p.rust_name(), kind(p)))
         .collect();
     Ok(format!(
         "unsafe extern \"C\" fn {name}<F: Foreign>({params}) -> c_int {{\n    \

@@ -6,10 +6,6 @@
 //! same tables.
 #![forbid(unsafe_code)]
 
-#[path = "../../../mpi-abi/api/table.rs"]
-#[allow(dead_code)] // The header's part of the table.
-pub mod table;
-
 pub mod below;
 pub mod direction;
 pub mod entries;

@@ -4,13 +4,13 @@
 //! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
 //! and results come from the tables of constants, not from the conversions.
 
-use crate::below::{base, ident, is_function, is_handle, parameter, parameters, result};
+use crate::below::{base, is_function, is_handle, parameter, result};
 use crate::direction::Below;
 use crate::entries::Served;
 use crate::families::Which;
 use crate::sides::Sides;
-use crate::table::{Function, Param};
 use crate::tables::Tables;
+use mpi_api_tables::{Function, Param};
 use std::fmt::Write;
 
 /// Generates the text of the tests; the including module has `address`, `call` and the other helpers of `compat/shared/mock.rs`.
@@ -42,7 +42,7 @@ pub fn write(
             expects: String::new(),
             after: String::new(),
         };
-        for (i, p) in parameters(f).enumerate() {
+        for (i, p) in f.fixed_params().enumerate() {
             mock.parameter(i, p)
                 .map_err(|what| format!("mock of {}, parameter {}: {what}", f.name, p.name))?;
         }
@@ -184,7 +184,7 @@ impl Mock<'_> {
 
     /// Adds a number or an address that is passed through unchanged.
     fn plain(&mut self, i: usize, p: &Param) {
-        let lengths = parameters(self.function).filter_map(|q| {
+        let lengths = self.function.fixed_params().filter_map(|q| {
             let (_, length) = self.tables.meaning(&self.function.name, &q.name)?;
             length.map(str::to_string)
         });
@@ -288,14 +288,15 @@ impl Mock<'_> {
 
     fn text(&self, id: usize) -> String {
         let f = self.function;
-        let params: Vec<String> = parameters(f)
+        let params: Vec<String> = f
+            .fixed_params()
             .enumerate()
             .map(|(i, p)| {
                 let kind = parameter(p, "Below", "usize", "BelowStatus");
                 format!("a{i}: {kind}")
             })
             .collect();
-        let name = ident(&f.name);
+        let name = &f.name;
         let returned = result(f)
             .replace("F::BelowStatus", "BelowStatus")
             .replace("F::Below", "Below");

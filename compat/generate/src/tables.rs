@@ -1,6 +1,6 @@
-//! Parser of the tables: prototypes and standard values of `mpi-abi/api`, meanings of parameters and other ABIs' values of `compat/api`.
+//! Parser of the tables: meanings of parameters and other ABIs' values of `compat/api`.
 
-use crate::table::{self, Function, Kind};
+use mpi_api_tables::{Function, lines, number};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -83,13 +83,13 @@ pub fn read(root: &Path) -> Result<Tables, String> {
         std::fs::read_to_string(&path)
             .map_err(|e| format!("{} cannot be read: {e}", path.display()))
     };
-    let mut functions = table::functions(&text("mpi-abi/api/functions.txt")?)?.functions;
-    let extensions = table::functions(&text("mpi-abi/api/extensions.txt")?)?.functions;
-    functions.extend(extensions);
-    let mut standard = standard_values(&text("mpi-abi/api/constants.txt")?)?;
+    let mut functions = mpi_api_tables::functions()?.functions;
+    functions.extend(mpi_api_tables::extensions()?.functions);
+    let constants = mpi_api_tables::constants()?;
+    let mut standard = mpi_api_tables::values(&constants);
     // Extensions, which are not in the standard's header.
     for (name, value) in EXTENSIONS {
-        standard.insert(name.into(), value);
+        standard.insert(name, value);
     }
     let (handles, words) = families(&text("compat/api/families.txt")?, &standard)?;
     let (meanings, alone) = meanings(&text("compat/api/kinds.txt")?, &functions)?;
@@ -126,40 +126,9 @@ impl Tables {
 /// Marks a function in which no library calls MPI functions by name.
 const ALONE: &str = "alone";
 
-fn number(text: &str) -> Option<i64> {
-    match text.strip_prefix("0x") {
-        Some(hex) => i64::from_str_radix(hex, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-/// Returns the standard's constants by name, with aliases resolved.
-fn standard_values(text: &str) -> Result<BTreeMap<String, i64>, String> {
-    let mut values = BTreeMap::new();
-    for section in table::constants(text)? {
-        if matches!(section.kind, Kind::Typedef | Kind::Struct | Kind::Callback) {
-            continue;
-        }
-        for item in section.items {
-            let known = item.number().or_else(|| values.get(&item.value).copied());
-            if let Some(value) = known {
-                values.insert(item.name, value);
-            }
-        }
-    }
-    Ok(values)
-}
-
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    text.lines()
-        .enumerate()
-        .map(|(i, l)| (i + 1, l.trim()))
-        .filter(|(_, l)| !l.is_empty() && !l.starts_with('#'))
-}
-
 fn families(
     text: &str,
-    standard: &BTreeMap<String, i64>,
+    standard: &BTreeMap<&str, i64>,
 ) -> Result<(Vec<Handle>, Vec<Word>), String> {
     let (mut handles, mut words) = (Vec::new(), Vec::<Word>::new());
     let mut kind = None;
@@ -189,7 +158,7 @@ fn families(
         let fields: Vec<&str> = line.split_whitespace().collect();
         let name = fields[0].to_string();
         let value = *standard
-            .get(&name)
+            .get(name.as_str())
             .ok_or_else(|| wrong("the standard has no such constant"))?;
         match (kind, fields.as_slice()) {
             (Some(kind), [_, mpich, symbol, size, fortran]) => handles.push(Handle {

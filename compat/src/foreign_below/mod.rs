@@ -17,6 +17,7 @@ mod kept;
 mod open;
 mod operators;
 mod own;
+mod refusal;
 mod standard;
 mod statuses;
 mod typed_blocks;

@@ -154,25 +154,25 @@ pub unsafe fn write_string(
 }
 
 /// An integer type of counts and displacements.
-pub trait Wide: Copy {
+pub trait IntoI64: Copy {
     fn wide(self) -> i64;
 }
 
-impl Wide for c_int {
+impl IntoI64 for c_int {
     #[inline]
     fn wide(self) -> i64 {
         self.into()
     }
 }
 
-impl Wide for i64 {
+impl IntoI64 for i64 {
     #[inline]
     fn wide(self) -> i64 {
         self
     }
 }
 
-impl Wide for isize {
+impl IntoI64 for isize {
     #[inline]
     fn wide(self) -> i64 {
         self as i64
@@ -183,7 +183,11 @@ impl Wide for isize {
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements.
-pub unsafe fn wides<T: Wide>(from: *const T, len: usize, name: &str) -> Result<Vec<i64>, Failure> {
+pub unsafe fn widened<T: IntoI64>(
+    from: *const T,
+    len: usize,
+    name: &str,
+) -> Result<Vec<i64>, Failure> {
     // SAFETY: `from` is valid for `len` elements by the `# Safety` contract of this function, as `slice` requires.
     Ok(unsafe { slice(from, len, name)? }
         .iter()

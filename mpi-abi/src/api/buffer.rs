@@ -76,7 +76,7 @@ unsafe fn iflush(
         true => Poll::Ready(Ok(())),
         false => Poll::Pending,
     });
-    let req = state::engine()?.spawn(Box::pin(done));
+    let req = state::engine()?.start_future(Box::pin(done));
     // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running_for(req, comm)?, "request") }
 }

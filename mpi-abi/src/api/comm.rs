@@ -9,7 +9,7 @@ use crate::object::Attached;
 use crate::object::attribute::Owner;
 use crate::object::comm::CommObject;
 use crate::object::request::{self, reap_orphans, running, wait_for_orphans};
-use crate::registry::comm::{register, register_some, register_with, remove, tell_connections};
+use crate::registry::comm::{register, register_some, register_with, remove, report_connections};
 use crate::state;
 use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
@@ -48,9 +48,9 @@ pub(super) fn child(new: Option<Comm>, parent: &CommObject) -> Result<MPI_Comm, 
 }
 
 /// Copies the parent's attributes and sets the hints of a duplicate; if a copy function fails, the duplicate is freed.
-fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
+fn complete_duplicate(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Failure> {
     let object = register(new, parent)?;
-    arrange_as(&object, parent);
+    copy_topology(&object, parent);
     *object.attached.hints.borrow_mut() = Hints::known(hints);
     if let Err(failure) = parent.owner().copy_all(&object.owner()) {
         let _ = object.owner().delete_all();
@@ -61,7 +61,7 @@ fn dress(new: Comm, parent: &CommObject, hints: &Hints) -> Result<MPI_Comm, Fail
 }
 
 /// Gives a duplicate the topology of its parent.
-fn arrange_as(object: &CommObject, parent: &CommObject) {
+fn copy_topology(object: &CommObject, parent: &CommObject) {
     if let Some(topology) = parent.topology.get() {
         // A new communicator has no topology yet, so this cannot fail.
         let _ = object.topology.set(topology.clone());
@@ -73,7 +73,13 @@ pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let new = state::engine()?.block_on(parent.comm.dup())?;
     // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
-    unsafe { out(newcomm, dress(new, &parent, &Hints::new())?, "newcomm") }
+    unsafe {
+        out(
+            newcomm,
+            complete_duplicate(new, &parent, &Hints::new())?,
+            "newcomm",
+        )
+    }
 }
 
 pub unsafe fn MPI_Comm_dup_with_info(
@@ -84,18 +90,24 @@ pub unsafe fn MPI_Comm_dup_with_info(
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
     let new = state::engine()?.block_on(parent.comm.dup())?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup_with_info requires it of the caller.
-    unsafe { out(newcomm, dress(new, &parent, &hints)?, "newcomm") }
+    unsafe {
+        out(
+            newcomm,
+            complete_duplicate(new, &parent, &hints)?,
+            "newcomm",
+        )
+    }
 }
 
 /// The destination of a nonblocking call's result.
-pub(crate) enum Later {
+pub(crate) enum HandleSink {
     /// An output argument.
     Place(*mut MPI_Comm),
     /// A function of a library for another ABI, whose output argument has another form, and its context.
     Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
 }
 
-impl Later {
+impl HandleSink {
     /// Writes the handle.
     ///
     /// # Safety
@@ -103,16 +115,16 @@ impl Later {
     unsafe fn write(&self, comm: MPI_Comm) {
         match self {
             // SAFETY: `place` is still valid by the `# Safety` contract of this function.
-            Later::Place(place) => unsafe { place.write(comm) },
+            HandleSink::Place(place) => unsafe { place.write(comm) },
             // SAFETY: `deliver` may be called with `place` by the `# Safety` contract of this function.
-            Later::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
+            HandleSink::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
         }
     }
 
     fn is_null(&self) -> bool {
         match self {
-            Later::Place(place) => place.is_null(),
-            Later::Contextual(_, place) => place.is_null(),
+            HandleSink::Place(place) => place.is_null(),
+            HandleSink::Contextual(_, place) => place.is_null(),
         }
     }
 }
@@ -141,7 +153,7 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
 pub(crate) unsafe fn idup(
     comm: MPI_Comm,
     hints: &Hints,
-    later: Later,
+    later: HandleSink,
     request: *mut MPI_Request,
 ) -> Outcome {
     let parent = state::comm(comm)?;
@@ -164,13 +176,13 @@ pub(crate) unsafe fn idup(
         };
         // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
-            arrange_as(&object, &source);
+            copy_topology(&object, &source);
             // SAFETY: `later` is valid until the request completes by the `# Safety` contract of this function.
             unsafe { later.write(object.handle()) };
         }
         Ok(())
     };
-    let req = state::engine()?.spawn(Box::pin(duplication));
+    let req = state::engine()?.start_future(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
         // The other members create theirs, for which they need this member; here the program does not get it.
@@ -187,7 +199,7 @@ pub unsafe fn MPI_Comm_idup(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup requires of its caller.
-    unsafe { idup(comm, &Hints::new(), Later::Place(newcomm), request) }
+    unsafe { idup(comm, &Hints::new(), HandleSink::Place(newcomm), request) }
 }
 
 pub unsafe fn MPI_Comm_idup_with_info(
@@ -197,7 +209,14 @@ pub unsafe fn MPI_Comm_idup_with_info(
     request: *mut MPI_Request,
 ) -> Outcome {
     // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup_with_info requires of its caller.
-    unsafe { idup(comm, &info::hints(info)?, Later::Place(newcomm), request) }
+    unsafe {
+        idup(
+            comm,
+            &info::hints(info)?,
+            HandleSink::Place(newcomm),
+            request,
+        )
+    }
 }
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
@@ -320,7 +339,7 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     remove(handle)?;
     reap_orphans();
     if is_mixed {
-        tell_connections();
+        report_connections();
     }
     // SAFETY: `comm` is null or writable: the C binding of MPI_Comm_free requires it of the caller.
     unsafe { out(comm, MPI_COMM_NULL, "comm") }

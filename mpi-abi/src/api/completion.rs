@@ -14,7 +14,7 @@ use crate::object::request::{
     self, EMPTY, Finished, RequestState, c_status, failed_status, finish, finish_simple, look,
 };
 use batch::Batch;
-pub(super) use batch::Several;
+pub(super) use batch::SomeOutcome;
 use mpi_core::record::Asker;
 use mpi_core::request::Status;
 pub(super) use statuses::Statuses;
@@ -164,7 +164,7 @@ pub unsafe fn MPI_Testall(
     // SAFETY: `array_of_requests`, `flag` and `array_of_statuses` are valid as the C binding of MPI_Testall requires of its caller.
     unsafe {
         let batch = Batch::new(count, array_of_requests, array_of_statuses)?;
-        let natural = || Ok(batch.survey_twice(|s| s.running == 0)?.running == 0);
+        let natural = || Ok(batch.survey_with_retry(|s| s.running == 0)?.running == 0);
         let done = decide(Asker::Testall, batch.requests, natural)?;
         out(flag, done.into(), "flag")?;
         // A replay may report all complete while requests are still running; `take_all` waits for those.
@@ -226,7 +226,7 @@ pub unsafe fn MPI_Testany(
     unsafe {
         let mut batch = Batch::new(count, array_of_requests, MPI_STATUSES_IGNORE)?;
         let natural = || {
-            let survey = batch.survey_twice(|s| s.complete > 0 || s.running == 0)?;
+            let survey = batch.survey_with_retry(|s| s.complete > 0 || s.running == 0)?;
             let nothing = survey.complete == 0 && survey.running > 0;
             Ok((!nothing).then(|| batch.first_complete()))
         };
@@ -252,10 +252,10 @@ pub unsafe fn MPI_Waitsome(
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
             // As in MPI_Testsome: messages that have arrived are found in one call.
-            batch.survey_twice(|s| s.running == 0)?;
+            batch.survey_with_retry(|s| s.running == 0)?;
             Ok(match batch.wait_any()? {
-                true => Several::Complete,
-                false => Several::Inactive,
+                true => SomeOutcome::Complete,
+                false => SomeOutcome::Inactive,
             })
         };
         let found = decide(Asker::Waitsome, batch.requests, natural)?;
@@ -275,10 +275,10 @@ pub unsafe fn MPI_Testsome(
         let batch = Batch::new(incount, array_of_requests, array_of_statuses)?;
         let natural = || {
             // Polls even if some request is complete already: callers expect messages that have arrived to be found in one call.
-            let survey = batch.survey_twice(|s| s.running == 0)?;
+            let survey = batch.survey_with_retry(|s| s.running == 0)?;
             Ok(match survey.running + survey.complete {
-                0 => Several::Inactive,
-                _ => Several::Complete,
+                0 => SomeOutcome::Inactive,
+                _ => SomeOutcome::Complete,
             })
         };
         let found = decide(Asker::Testsome, batch.requests, natural)?;

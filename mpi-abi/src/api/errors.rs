@@ -3,7 +3,7 @@
 use super::args::{out, string, write_string};
 use crate::abi::*;
 use crate::error::handler::{self, UserHandler};
-use crate::error::{Failure, Outcome, Target, codes, raise, unseen};
+use crate::error::{Failure, Outcome, Target, codes, raise, unread_errors};
 use crate::object::Attached;
 use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
@@ -13,14 +13,14 @@ pub unsafe fn MPI_Error_string(
     string: *mut c_char,
     resultlen: *mut c_int,
 ) -> Outcome {
-    unseen::looks_at(errorcode);
+    unread_errors::note_read(errorcode);
     let text = codes::text(errorcode)?;
     // SAFETY: `string` has MPI_MAX_ERROR_STRING bytes and `resultlen` is writable: the C binding of MPI_Error_string requires it of the caller.
     unsafe { write_string(string, resultlen, &text, MPI_MAX_ERROR_STRING, "string") }
 }
 
 pub unsafe fn MPI_Error_class(errorcode: c_int, errorclass: *mut c_int) -> Outcome {
-    unseen::looks_at(errorcode);
+    unread_errors::note_read(errorcode);
     // SAFETY: `errorclass` is null or writable: the C binding of MPI_Error_class requires it of the caller.
     unsafe { out(errorclass, codes::class(errorcode)?, "errorclass") }
 }

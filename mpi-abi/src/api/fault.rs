@@ -31,7 +31,7 @@ pub unsafe fn MPIX_Comm_is_revoked(comm: MPI_Comm, flag: *mut c_int) -> Outcome 
 
 pub unsafe fn MPIX_Comm_get_failed(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
-    crate::init::look_after_launcher();
+    crate::init::poll_launcher();
     let failed = groups::register(object.comm.get_failed(), object.session.clone())?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Comm_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
@@ -100,7 +100,7 @@ pub unsafe fn MPIX_Comm_iagree(
         // SAFETY: `flag` is valid until the request completes: the C binding of MPIX_Comm_iagree requires it of the caller.
         unsafe { store(flag, agreed) }
     };
-    let req = state::engine()?.spawn(Box::pin(agreement));
+    let req = state::engine()?.start_future(Box::pin(agreement));
     // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_iagree requires it of the caller.
     unsafe { out(request, running(req, &object)?, "request") }
 }
@@ -131,7 +131,7 @@ pub unsafe fn MPIX_Comm_ishrink(
         }
         Ok(())
     };
-    let req = state::engine()?.spawn(Box::pin(shrinking));
+    let req = state::engine()?.start_future(Box::pin(shrinking));
     // SAFETY: `request` is null or writable: the C binding of MPIX_Comm_ishrink requires it of the caller.
     unsafe { out(request, running(req, &parent)?, "request") }
 }
@@ -151,7 +151,7 @@ pub unsafe fn MPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> Outcome {
 
 pub unsafe fn MPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::win(win)?;
-    crate::init::look_after_launcher();
+    crate::init::poll_launcher();
     let failed = groups::register(object.win.get_failed(), None)?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Win_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }

@@ -149,7 +149,7 @@ pub unsafe fn MPI_Group_difference(
 /// `ranks` is an array of the caller with `n` elements.
 unsafe fn ranks_of(n: c_int, ranks: *const c_int) -> Result<Vec<i64>, Failure> {
     // SAFETY: `ranks` is valid by the `# Safety` contract of this function.
-    unsafe { super::args::wides(ranks, length(n, "n")?, "ranks") }
+    unsafe { super::args::widened(ranks, length(n, "n")?, "ranks") }
 }
 
 pub unsafe fn MPI_Group_incl(

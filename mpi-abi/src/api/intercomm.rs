@@ -38,7 +38,7 @@ pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Ou
 }
 
 /// Converts a leader's error into one for its group, which would wait indefinitely if the call returned only here.
-pub(super) fn astray(mistake: &Failure) -> LeaderError {
+pub(super) fn leader_error(mistake: &Failure) -> LeaderError {
     LeaderError {
         code: mistake.code(),
         why: mistake.message().into(),
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Intercomm_create(
     });
     let across = bridge.as_ref().map(|bridge| match bridge {
         Ok((peer, remote)) => Ok((&peer.comm, *remote)),
-        Err(failure) => Err(astray(failure)),
+        Err(failure) => Err(leader_error(failure)),
     });
     let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
     // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create requires it of the caller.

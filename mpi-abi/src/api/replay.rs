@@ -3,7 +3,7 @@
 //! Every call whose result depends on timing uses [`decide`], with a closure that computes the natural result.
 //! Outside record and replay that is this closure and one branch on a relaxed load.
 
-use super::completion::Several;
+use super::completion::SomeOutcome;
 use crate::abi::*;
 use crate::error::Failure;
 use crate::object::request::{self, RequestState, look};
@@ -38,10 +38,10 @@ fn decided<F: Found>(
     requests: &[MPI_Request],
     natural: impl FnOnce() -> Result<F, Failure>,
 ) -> Result<F, Failure> {
-    let looks = all_looks(requests)?;
+    let states = all_states(requests)?;
     let engine = state::engine()?;
     let script = match engine.script() {
-        Some(script) if looks.iter().any(|look| *look != RequestState::Inactive) => script,
+        Some(script) if states.iter().any(|look| *look != RequestState::Inactive) => script,
         // If no request is active, only one result is possible.
         _ => return natural(),
     };
@@ -70,12 +70,12 @@ fn decided<F: Found>(
     F::of(recorded, requests)
 }
 
-fn all_looks(requests: &[MPI_Request]) -> Result<Vec<RequestState>, Failure> {
+fn all_states(requests: &[MPI_Request]) -> Result<Vec<RequestState>, Failure> {
     requests.iter().map(|handle| look(*handle)).collect()
 }
 
-fn complete_ones(looks: &[RequestState]) -> Option<Vec<usize>> {
-    let complete = (0..looks.len()).filter(|at| looks[*at] == RequestState::Complete);
+fn complete_ones(states: &[RequestState]) -> Option<Vec<usize>> {
+    let complete = (0..states.len()).filter(|at| states[*at] == RequestState::Complete);
     let places: Vec<usize> = complete.collect();
     (!places.is_empty()).then_some(places)
 }
@@ -102,8 +102,8 @@ impl Found for Vec<RequestState> {
 
     fn of(places: Option<Vec<usize>>, requests: &[MPI_Request]) -> Result<Self, Failure> {
         let places = places.unwrap_or_default();
-        let mut looks = all_looks(requests)?;
-        for (at, look) in looks.iter_mut().enumerate() {
+        let mut states = all_states(requests)?;
+        for (at, look) in states.iter_mut().enumerate() {
             if *look != RequestState::Inactive {
                 *look = match places.contains(&at) {
                     true => RequestState::Complete,
@@ -111,7 +111,7 @@ impl Found for Vec<RequestState> {
                 };
             }
         }
-        Ok(looks)
+        Ok(states)
     }
 }
 
@@ -148,12 +148,12 @@ impl Found for Option<Option<usize>> {
     }
 }
 
-impl Found for Several {
+impl Found for SomeOutcome {
     fn places(&self, requests: &[MPI_Request]) -> Option<Vec<usize>> {
-        complete_ones(&all_looks(requests).ok()?)
+        complete_ones(&all_states(requests).ok()?)
     }
 
     fn of(places: Option<Vec<usize>>, _: &[MPI_Request]) -> Result<Self, Failure> {
-        Ok(Several::These(places.unwrap_or_default()))
+        Ok(SomeOutcome::These(places.unwrap_or_default()))
     }
 }

@@ -69,7 +69,7 @@ pub unsafe fn MPI_Request_get_status(
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.
-unsafe fn looked_at<'a>(
+unsafe fn polled_states<'a>(
     count: c_int,
     requests: *const MPI_Request,
 ) -> Result<(&'a [MPI_Request], Vec<RequestState>), Failure> {
@@ -79,8 +79,8 @@ unsafe fn looked_at<'a>(
         state::engine()?.poll_once();
         requests.iter().map(|handle| look(*handle)).collect()
     };
-    let looks = decide(Asker::GetStatus, requests, natural)?;
-    Ok((requests, looks))
+    let states = decide(Asker::GetStatus, requests, natural)?;
+    Ok((requests, states))
 }
 
 pub unsafe fn MPI_Request_get_status_all(
@@ -91,8 +91,8 @@ pub unsafe fn MPI_Request_get_status_all(
 ) -> Outcome {
     // SAFETY: `array_of_requests`, `flag` and `array_of_statuses` are valid as the C binding of MPI_Request_get_status_all requires of its caller.
     unsafe {
-        let (requests, looks) = looked_at(count, array_of_requests)?;
-        let done = !looks.contains(&RequestState::Running);
+        let (requests, states) = polled_states(count, array_of_requests)?;
+        let done = !states.contains(&RequestState::Running);
         out(flag, done.into(), "flag")?;
         let mut statuses = Statuses::at(array_of_statuses);
         if done {
@@ -113,13 +113,13 @@ pub unsafe fn MPI_Request_get_status_any(
 ) -> Outcome {
     // SAFETY: `array_of_requests`, `indx`, `flag` and `status` are valid as the C binding of MPI_Request_get_status_any requires of its caller.
     unsafe {
-        let (requests, looks) = looked_at(count, array_of_requests)?;
-        if let Some(i) = looks.iter().position(|l| *l == RequestState::Complete) {
+        let (requests, states) = polled_states(count, array_of_requests)?;
+        if let Some(i) = states.iter().position(|l| *l == RequestState::Complete) {
             out(indx, i as c_int, "index")?;
             out(flag, 1, "flag")?;
             return peek_one(requests[i], status);
         }
-        let none_active = !looks.contains(&RequestState::Running);
+        let none_active = !states.contains(&RequestState::Running);
         if none_active {
             set_empty(status);
         }
@@ -137,12 +137,12 @@ pub unsafe fn MPI_Request_get_status_some(
 ) -> Outcome {
     // SAFETY: `array_of_requests`, `outcount`, `array_of_indices` and `array_of_statuses` are valid as the C binding of MPI_Request_get_status_some requires of its caller.
     unsafe {
-        let (requests, looks) = looked_at(incount, array_of_requests)?;
-        if looks.iter().all(|l| *l == RequestState::Inactive) {
+        let (requests, states) = polled_states(incount, array_of_requests)?;
+        if states.iter().all(|l| *l == RequestState::Inactive) {
             return out(outcount, MPI_UNDEFINED, "outcount");
         }
         let mut statuses = Statuses::at(array_of_statuses);
-        let complete = (0..looks.len()).filter(|i| looks[*i] == RequestState::Complete);
+        let complete = (0..states.len()).filter(|i| states[*i] == RequestState::Complete);
         let mut found = 0;
         for i in complete {
             out(

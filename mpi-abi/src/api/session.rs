@@ -1,7 +1,7 @@
 //! Sessions, process sets, and communicators created from groups (sections 7.4.2, 7.6.2 and 11.3).
 
 use super::args::{out, read, string, write_string};
-use super::{groups, intercomm::astray};
+use super::{groups, intercomm::leader_error};
 use crate::abi::*;
 use crate::error::handler;
 use crate::error::{Failure, Outcome, Target};
@@ -205,7 +205,8 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         let leader = groups::member(&members, local_leader, "local_leader")?;
         // The remote arguments are significant only at the local leader.
         let leads = members.proc(leader) == Some(engine.me());
-        let other = leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| astray(&e)));
+        let other =
+            leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| leader_error(&e)));
         // SAFETY: `stringtag` is valid as the C binding of MPI_Intercomm_create_from_groups requires of its caller.
         let tag = unsafe { tag_of(stringtag)? };
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);

@@ -10,7 +10,7 @@ mod convert;
 pub mod handler;
 pub mod raise;
 mod target;
-pub mod unseen;
+pub mod unread_errors;
 
 pub use contextual::{Context, Contextual, Release};
 pub use target::Target;

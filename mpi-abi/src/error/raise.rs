@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::handler::{self, Serves, UserHandler};
-use super::{Failure, Target, codes, unseen};
+use super::{Failure, Target, codes, unread_errors};
 use crate::abi::*;
 use crate::abort::abort;
 use crate::functions;
@@ -22,7 +22,7 @@ pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     let user = match handler {
         MPI_ERRORS_RETURN => {
             if let Target::File(_) = target {
-                unseen::returned(id, &failure);
+                unread_errors::returned(id, &failure);
             }
             return failure.code();
         }

@@ -3,31 +3,31 @@
 //! The leader notifies at the end of a burst of news, because a follower that wakes takes the lock.
 //! Followers wait for a notification as other waiters wait for messages: they spin first and then sleep. Only sleepers cost the leader a system call.
 //!
-//! Protocol: a notifying thread increments `bulletins`, or clears `leader`, and then reads `asleep`; a follower increments `asleep` under `inside`
-//! and then reads both once more. [`Giant::order`] or its counterpart separates the two steps on each side.
+//! Protocol: a notifying thread increments `notifications`, or clears `leader`, and then reads `sleeping_followers`; a follower increments `sleeping_followers` under `inside`
+//! and then reads both once more. [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 
-use super::{Giant, me};
+use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
 use std::sync::PoisonError;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use std::time::Duration;
 
 /// The event a follower waits for may arrive without a message, through shared memory alone; so it polls for itself at this interval.
-const OWN_LOOK: Duration = Duration::from_millis(1);
+const OWN_POLL: Duration = Duration::from_millis(1);
 
 /// The wait policy of followers: they spin about as long as a wake-up takes.
 const FOLLOWING: WaitPolicy = WaitPolicy {
     spins: 0,
     pauses: Duration::from_micros(20),
     yields: 0,
-    nap: OWN_LOOK,
+    nap: OWN_POLL,
     ..WaitPolicy::ROOMY
 };
 
 /// Number of polls with news after which the leader notifies although more is arriving.
 const LONG_BURST: u32 = 64;
 
-impl Giant {
+impl GlobalLock {
     /// Runs between two polls of a wait in the engine. Without another leader, makes the caller the leader and returns false; otherwise
     /// waits until the leader has news or has left, and returns true.
     /// `busy`: the caller's last poll may have found something for other threads, and more is likely to arrive at once.
@@ -46,44 +46,46 @@ impl Giant {
         if leader == 0 || leader == me {
             self.leader.store(me, Relaxed);
             if self.followers.load(Relaxed) > 0 {
-                self.lead(busy, slept);
+                self.notify_followers(busy, slept);
             }
             return false;
         }
         if busy || slept {
-            self.stirred
-                .store(self.stirred.load(Relaxed).max(1), Relaxed);
+            self.news_polls
+                .store(self.news_polls.load(Relaxed).max(1), Relaxed);
         }
-        self.follow_on(me);
+        self.wait_for_leader(me);
         true
     }
 
     /// Ends a call whose effects followers may be waiting for: the leader will notify them; without a leader, one of them is woken to lead.
     #[cold]
-    pub(super) fn leave_followers(&self) {
-        self.stirred
-            .store(self.stirred.load(Relaxed).max(1), Relaxed);
-        self.order();
-        let idle = self.leader.load(Relaxed) == 0 && !self.called.load(Relaxed);
-        if idle && self.asleep.load(Relaxed) > 0 {
+    pub(super) fn notify_at_release(&self) {
+        self.news_polls
+            .store(self.news_polls.load(Relaxed).max(1), Relaxed);
+        self.release_fence();
+        let idle = self.leader.load(Relaxed) == 0 && !self.leader_called.load(Relaxed);
+        if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
             // It may have woken up for its own poll meanwhile.
-            self.called.store(self.asleep.load(Relaxed) > 0, Relaxed);
+            self.leader_called
+                .store(self.sleeping_followers.load(Relaxed) > 0, Relaxed);
             drop(inside);
             self.news.notify_one();
         }
     }
 
     /// Notifies the followers, if there is news and no more is arriving just now.
-    fn lead(&self, busy: bool, slept: bool) {
-        let stirred = self.stirred.load(Relaxed) + u32::from(busy || slept);
-        let tell = stirred > 0 && (!busy || stirred > LONG_BURST);
-        self.stirred.store(if tell { 0 } else { stirred }, Relaxed);
-        if tell {
-            let bulletins = self.bulletins.load(Relaxed).wrapping_add(1);
-            self.bulletins.store(bulletins, Ordering::Release);
-            self.order();
-            if self.asleep.load(Relaxed) > 0 {
+    fn notify_followers(&self, busy: bool, slept: bool) {
+        let news_polls = self.news_polls.load(Relaxed) + u32::from(busy || slept);
+        let notify = news_polls > 0 && (!busy || news_polls > LONG_BURST);
+        self.news_polls
+            .store(if notify { 0 } else { news_polls }, Relaxed);
+        if notify {
+            let notifications = self.notifications.load(Relaxed).wrapping_add(1);
+            self.notifications.store(notifications, Ordering::Release);
+            self.release_fence();
+            if self.sleeping_followers.load(Relaxed) > 0 {
                 drop(self.lock());
                 self.news.notify_all();
             }
@@ -91,35 +93,35 @@ impl Giant {
     }
 
     #[cold]
-    fn follow_on(&self, me: usize) {
+    fn wait_for_leader(&self, me: usize) {
         let depth = self.depth.load(Relaxed);
         // The leader publishes only while it holds the lock, which this thread still holds.
-        let seen = self.bulletins.load(Relaxed);
+        let seen = self.notifications.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
         mpi_base::race_detectors::releasing(self);
-        self.give_back();
+        self.unlock();
         let waits =
-            || self.bulletins.load(Ordering::Acquire) == seen && self.leader.load(Relaxed) != 0;
+            || self.notifications.load(Ordering::Acquire) == seen && self.leader.load(Relaxed) != 0;
         let mut waiter = Waiter::new(FOLLOWING);
         while waits() && !waiter.is_tired() {
             waiter.pause_or(|_| {});
         }
         if waits() {
-            self.follow_asleep(waits);
+            self.sleep_as_follower(waits);
         }
         self.take(me, depth);
         self.followers.fetch_sub(1, Relaxed);
     }
 
     /// Sleeps while `waits` holds, at most until its next own poll.
-    fn follow_asleep(&self, waits: impl Fn() -> bool) {
+    fn sleep_as_follower(&self, waits: impl Fn() -> bool) {
         let inside = self.lock();
-        self.asleep.fetch_add(1, Relaxed);
-        self.order_for_all();
-        let woken = self.news.wait_timeout_while(inside, OWN_LOOK, |()| waits());
+        self.sleeping_followers.fetch_add(1, Relaxed);
+        self.sleeper_fence();
+        let woken = self.news.wait_timeout_while(inside, OWN_POLL, |()| waits());
         // A thread that was woken to lead and finds a leader may be woken again.
-        self.called.store(false, Relaxed);
-        self.asleep.fetch_sub(1, Relaxed);
+        self.leader_called.store(false, Relaxed);
+        self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));
     }
 }

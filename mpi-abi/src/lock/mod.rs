@@ -2,21 +2,21 @@
 //!
 //! Below that level no thread takes it: the check is one relaxed load.
 //! It is re-entrant, because a program's callback may call MPI again, and a thread that waits in the engine admits the others
-//! between two polls ([`Giant::relax`]).
+//! between two polls ([`GlobalLock::yield_to_waiters`]).
 //! Until a second thread arrives, the lock is reserved for the first one, which pays no atomic operation at all ([`reserved`]);
 //! afterwards an uncontended lock is taken by one atomic operation and released by a store.
 //!
 //! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has left ([`following`]).
-//! A thread that finds the lock taken increments `wanting` and rings the process's bell, so that a sleeping leader releases the lock.
+//! A thread that finds the lock taken increments `waiters` and rings the process's bell, so that a sleeping leader releases the lock.
 //!
 //! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
 //! A thread that goes to sleep sets `sleeper` under `inside`, and only then checks that the lock is still taken;
 //! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
-//! where the system supports that, and otherwise both have their own ([`Giant::order`]).
-//! Only the owner writes `depth`, `turns`, `unheeded`, `leader`, `stirred` and `bulletins`, and `called` except for a follower that wakes.
-//! `wanting` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
+//! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
+//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
+//! `waiters` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
 mod following;
@@ -40,20 +40,20 @@ const SPINS: u32 = 32;
 
 /// A waiting thread reads the lock once in this many spins, so that the holder makes several calls meanwhile. Otherwise the lock would change
 /// threads at each call, and with it all cache lines that the engine touches.
-const LOOK: u32 = 16;
+const POLL_EVERY: u32 = 16;
 
 /// Number of yields before a waiting thread sleeps.
 const YIELDS: u32 = 4;
 
-/// Number of hand-overs without a taker after which a thread sleeps for [`MAKING_WAY`].
+/// Number of hand-overs without a taker after which a thread sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
 /// The duration of that sleep.
-const MAKING_WAY: Duration = Duration::from_micros(50);
+const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
 
 /// A re-entrant lock with hand-over.
 #[derive(Debug)]
-pub struct Giant {
+pub struct GlobalLock {
     /// The thread that holds the lock, 0 for none.
     owner: AtomicUsize,
     /// Nesting depth of the owner.
@@ -67,20 +67,20 @@ pub struct Giant {
     /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
     turns: AtomicU32,
     /// Number of consecutive hand-overs without a taker.
-    unheeded: AtomicU32,
+    unused_hand_overs: AtomicU32,
     /// Number of threads that wait for the lock.
-    wanting: AtomicU32,
+    waiters: AtomicU32,
     /// The thread that polls for all that wait in the engine, 0 for none; and the number of its followers.
     leader: AtomicUsize,
     followers: AtomicU32,
     /// Polls with news that the followers have not been notified of.
-    stirred: AtomicU32,
+    news_polls: AtomicU32,
     /// Counts notifications of followers.
-    bulletins: AtomicU32,
+    notifications: AtomicU32,
     /// Number of followers that sleep.
-    asleep: AtomicU32,
+    sleeping_followers: AtomicU32,
     /// True if a follower has been woken to lead.
-    called: AtomicBool,
+    leader_called: AtomicBool,
     /// Held by a thread that goes to sleep or wakes another.
     inside: Mutex<()>,
     /// Wakes a sleeper when the lock is free.
@@ -101,23 +101,23 @@ pub fn me() -> usize {
     MARK.with(|m| std::ptr::from_ref(m).addr())
 }
 
-impl Giant {
+impl GlobalLock {
     pub const fn new() -> Self {
-        Giant {
+        GlobalLock {
             owner: AtomicUsize::new(0),
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
             asymmetric: AtomicBool::new(false),
             sleeper: AtomicBool::new(false),
             turns: AtomicU32::new(0),
-            unheeded: AtomicU32::new(0),
-            wanting: AtomicU32::new(0),
+            unused_hand_overs: AtomicU32::new(0),
+            waiters: AtomicU32::new(0),
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
-            stirred: AtomicU32::new(0),
-            bulletins: AtomicU32::new(0),
-            asleep: AtomicU32::new(0),
-            called: AtomicBool::new(false),
+            news_polls: AtomicU32::new(0),
+            notifications: AtomicU32::new(0),
+            sleeping_followers: AtomicU32::new(0),
+            leader_called: AtomicBool::new(false),
             inside: Mutex::new(()),
             free: Condvar::new(),
             news: Condvar::new(),
@@ -126,7 +126,7 @@ impl Giant {
     }
 
     /// Makes a thread that finds the lock taken ring this bell from now on.
-    pub fn ring_at(&self, inbox: &'static Inbox) {
+    pub fn set_bell(&self, inbox: &'static Inbox) {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
@@ -135,7 +135,7 @@ impl Giant {
     /// Returns true if a thread waits for the lock.
     #[inline]
     pub fn is_wanted(&self) -> bool {
-        self.wanting.load(Ordering::SeqCst) > 0
+        self.waiters.load(Ordering::SeqCst) > 0
     }
 
     /// Takes the lock, or increments its nesting depth.
@@ -170,15 +170,15 @@ impl Giant {
             self.leader.store(0, Relaxed);
         }
         if self.followers.load(Relaxed) > 0 {
-            self.leave_followers();
+            self.notify_at_release();
         }
-        self.give_back();
+        self.unlock();
     }
 
     #[inline]
-    fn give_back(&self) {
+    fn unlock(&self) {
         self.owner.store(0, Ordering::Release);
-        self.order();
+        self.release_fence();
         if self.sleeper.load(Relaxed) {
             self.wake();
         }
@@ -186,7 +186,7 @@ impl Giant {
 
     /// The releasing side's fence, between its store and its check for a sleeper.
     #[inline]
-    fn order(&self) {
+    fn release_fence(&self) {
         if self.asymmetric.load(Relaxed) {
             fence::light();
         } else {
@@ -194,8 +194,8 @@ impl Giant {
         }
     }
 
-    /// The sleeper's counterpart of [`Giant::order`].
-    fn order_for_all(&self) {
+    /// The sleeper's counterpart of [`GlobalLock::release_fence`].
+    fn sleeper_fence(&self) {
         if !(self.asymmetric.load(Relaxed) && fence::heavy()) {
             mpi_base::atomic::fence(Ordering::SeqCst);
         }
@@ -214,44 +214,44 @@ impl Giant {
     ///
     /// Only the owner may call it, and only while nothing is borrowed from the state.
     #[inline]
-    pub fn relax(&self) -> bool {
-        self.is_wanted() && self.make_way()
+    pub fn yield_to_waiters(&self) -> bool {
+        self.is_wanted() && self.hand_over()
     }
 
     #[cold]
-    fn make_way(&self) -> bool {
+    fn hand_over(&self) -> bool {
         let me = me();
         if !self.holds(me) {
             return false;
         }
         let (depth, turn) = (self.depth.load(Relaxed), self.turns.load(Relaxed));
-        let unheeded = self.unheeded.load(Relaxed);
+        let unused_hand_overs = self.unused_hand_overs.load(Relaxed);
         race_detectors::releasing(self);
-        self.give_back();
-        let had_turn = || self.turns.load(Relaxed) != turn;
+        self.unlock();
+        let was_taken = || self.turns.load(Relaxed) != turn;
         let mut spins = 0;
-        while !had_turn() && spins < SPINS {
+        while !was_taken() && spins < SPINS {
             std::hint::spin_loop();
             spins += 1;
         }
-        if !had_turn() {
+        if !was_taken() {
             // The waiting thread may need this core.
             std::thread::yield_now();
         }
-        if !had_turn() && unheeded >= PATIENCE {
+        if !was_taken() && unused_hand_overs >= PATIENCE {
             // The waiting thread is asleep, or preempted.
-            std::thread::sleep(MAKING_WAY);
+            std::thread::sleep(HAND_OVER_SLEEP);
         }
-        let heeded = had_turn();
+        let used = was_taken();
         self.take(me, depth);
-        let unheeded = if heeded { 0 } else { unheeded + 1 };
-        self.unheeded.store(unheeded, Relaxed);
+        let unused_hand_overs = if used { 0 } else { unused_hand_overs + 1 };
+        self.unused_hand_overs.store(unused_hand_overs, Relaxed);
         true
     }
 
     /// Returns true if this thread owns the lock; a reservation becomes ordinary ownership.
     fn holds(&self, me: usize) -> bool {
-        self.end_own_reservation(me);
+        self.convert_reservation(me);
         self.owner.load(Relaxed) == me
     }
 
@@ -259,7 +259,7 @@ impl Giant {
     #[inline]
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
-            self.wait_for_it(me);
+            self.wait_until_free(me);
         }
         self.depth.store(depth, Relaxed);
         self.turns
@@ -275,32 +275,32 @@ impl Giant {
     }
 
     #[cold]
-    fn wait_for_it(&self, me: usize) {
-        self.wanting.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or an inbox that `ring_at` received with lifetime `'static`.
+    fn wait_until_free(&self, me: usize) {
+        self.waiters.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: null, or an inbox that `set_bell` received with lifetime `'static`.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
             inbox.bell().ring();
         }
         // It may be reserved between the first check and the next.
-        self.end_reservation();
+        self.revoke_reservation();
         let mut slept = false;
         while !self.spin(me) {
             self.sleep();
             slept = true;
-            self.end_reservation();
+            self.revoke_reservation();
         }
         if slept {
             // The thread that woke this one cleared the flag for all sleepers; set it again so that they are woken after this one.
             self.sleeper.store(true, Relaxed);
         }
-        self.wanting.fetch_sub(1, Ordering::SeqCst);
+        self.waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Spins for a moment until the lock is free, and takes it; returns false if it stayed taken.
     fn spin(&self, me: usize) -> bool {
         for _ in 0..YIELDS {
             for spin in 0..SPINS {
-                if spin % LOOK == 0 && self.owner.load(Relaxed) == 0 && self.try_take(me) {
+                if spin % POLL_EVERY == 0 && self.owner.load(Relaxed) == 0 && self.try_take(me) {
                     return true;
                 }
                 std::hint::spin_loop();
@@ -314,8 +314,8 @@ impl Giant {
     fn sleep(&self) {
         let inside = self.lock();
         self.sleeper.store(true, Relaxed);
-        self.order_for_all();
-        if self.owner.load(Relaxed) != 0 && !self.is_unattended() {
+        self.sleeper_fence();
+        if self.owner.load(Relaxed) != 0 && !self.is_reservation_valid() {
             let woken = self.free.wait(inside);
             drop(woken.unwrap_or_else(PoisonError::into_inner));
         }
@@ -326,8 +326,8 @@ impl Giant {
     }
 }
 
-impl Default for Giant {
+impl Default for GlobalLock {
     fn default() -> Self {
-        Giant::new()
+        GlobalLock::new()
     }
 }

@@ -4,13 +4,13 @@
 //! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002; here the revoking side executes the fence for both.)
 //!
 //! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which no thread can take, and only the holder is ever inside.
-//! The holder changes `within` and then reads `lost`; the thread that revokes the reservation sets `lost` and then reads `within`.
+//! The holder changes `nesting` and then reads `revoked`; the thread that revokes the reservation sets `revoked` and then reads `nesting`.
 //! The fence between the two steps is [`fence::light`] for the holder and [`fence::heavy`] for the other, so at least one sees the other's store:
 //! either the revoking thread sees that the holder is outside, and frees the lock;
 //! or the holder sees the revocation when it enters or leaves, and frees the lock itself.
 //! Both may happen; `owner` leaves [`RESERVED`] under `inside`, by the thread that finds it still reserved.
 
-use super::{Giant, me};
+use super::{GlobalLock, me};
 use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
@@ -23,22 +23,22 @@ pub(super) struct Reservation {
     /// The thread that has or had the reservation, 0 for none.
     holder: AtomicUsize,
     /// The holder's nesting depth; only the holder writes it.
-    within: AtomicU32,
+    nesting: AtomicU32,
     /// True if the reservation has been revoked.
-    lost: AtomicBool,
+    revoked: AtomicBool,
 }
 
 impl Reservation {
     pub(super) const fn new() -> Self {
         Reservation {
             holder: AtomicUsize::new(0),
-            within: AtomicU32::new(0),
-            lost: AtomicBool::new(false),
+            nesting: AtomicU32::new(0),
+            revoked: AtomicBool::new(false),
         }
     }
 }
 
-impl Giant {
+impl GlobalLock {
     /// Reserves the lock for the calling thread, which holds it, unless another waits already or the system cannot execute other threads' fences.
     pub fn reserve(&self) {
         if !(fence::register() && fence::heavy()) {
@@ -49,7 +49,7 @@ impl Giant {
         let mine = self.owner.load(Relaxed) == me && !self.is_wanted();
         if mine && self.reservation.holder.load(Relaxed) == 0 {
             self.reservation
-                .within
+                .nesting
                 .store(self.depth.load(Relaxed), Relaxed);
             self.reservation.holder.store(me, Relaxed);
             self.owner.store(RESERVED, Ordering::Release);
@@ -63,8 +63,8 @@ impl Giant {
     }
 
     /// Returns true if the lock is reserved and no thread has revoked the reservation yet.
-    pub(super) fn is_unattended(&self) -> bool {
-        self.is_reserved() && !self.reservation.lost.load(Relaxed)
+    pub(super) fn is_reservation_valid(&self) -> bool {
+        self.is_reserved() && !self.reservation.revoked.load(Relaxed)
     }
 
     /// Enters by reservation, if the caller has it.
@@ -72,27 +72,27 @@ impl Giant {
     pub(super) fn enter_reserved(&self, me: usize) -> bool {
         let Reservation {
             holder,
-            within,
-            lost,
+            nesting,
+            revoked,
         } = &self.reservation;
         if holder.load(Relaxed) != me {
             return false;
         }
-        let depth = within.load(Relaxed);
+        let depth = nesting.load(Relaxed);
         if depth > 0 {
-            within.store(depth + 1, Relaxed);
+            nesting.store(depth + 1, Relaxed);
             return true;
         }
-        if lost.load(Relaxed) {
+        if revoked.load(Relaxed) {
             return false;
         }
-        within.store(1, Relaxed);
+        nesting.store(1, Relaxed);
         fence::light();
-        if !lost.load(Relaxed) {
+        if !revoked.load(Relaxed) {
             return true;
         }
-        within.store(0, Ordering::Release);
-        self.make_free();
+        nesting.store(0, Ordering::Release);
+        self.free_revoked();
         false
     }
 
@@ -102,43 +102,47 @@ impl Giant {
         if !self.is_reserved() {
             return false;
         }
-        let Reservation { within, lost, .. } = &self.reservation;
-        let depth = within.load(Relaxed) - 1;
-        within.store(depth, Ordering::Release);
+        let Reservation {
+            nesting, revoked, ..
+        } = &self.reservation;
+        let depth = nesting.load(Relaxed) - 1;
+        nesting.store(depth, Ordering::Release);
         fence::light();
-        if depth == 0 && lost.load(Relaxed) {
-            self.make_free();
+        if depth == 0 && revoked.load(Relaxed) {
+            self.free_revoked();
         }
         true
     }
 
     /// Converts the reservation of the holder, which is inside, into ordinary ownership.
-    pub(super) fn end_own_reservation(&self, me: usize) {
+    pub(super) fn convert_reservation(&self, me: usize) {
         let Reservation {
             holder,
-            within,
-            lost,
+            nesting,
+            revoked,
         } = &self.reservation;
         if self.is_reserved() && holder.load(Relaxed) == me {
             let _inside = self.lock();
-            lost.store(true, Relaxed);
-            self.depth.store(within.load(Relaxed), Relaxed);
-            within.store(0, Relaxed);
+            revoked.store(true, Relaxed);
+            self.depth.store(nesting.load(Relaxed), Relaxed);
+            nesting.store(0, Relaxed);
             self.owner.store(me, Relaxed);
         }
     }
 
     /// Revokes the reservation for another thread; if its holder is outside, the lock becomes free.
-    pub(super) fn end_reservation(&self) {
+    pub(super) fn revoke_reservation(&self) {
         if !self.is_reserved() {
             return;
         }
-        let Reservation { within, lost, .. } = &self.reservation;
+        let Reservation {
+            nesting, revoked, ..
+        } = &self.reservation;
         let _inside = self.lock();
-        if self.is_reserved() && !lost.load(Relaxed) {
-            lost.store(true, Relaxed);
+        if self.is_reserved() && !revoked.load(Relaxed) {
+            revoked.store(true, Relaxed);
             // If the heavy fence fails, nothing is known of the holder, which then frees the lock at its next entry or exit.
-            if fence::heavy() && within.load(Ordering::Acquire) == 0 {
+            if fence::heavy() && nesting.load(Ordering::Acquire) == 0 {
                 self.owner.store(0, Ordering::Release);
             }
         }
@@ -146,7 +150,7 @@ impl Giant {
 
     /// Frees the lock of a holder that is outside and has lost the reservation.
     #[cold]
-    fn make_free(&self) {
+    fn free_revoked(&self) {
         let inside = self.lock();
         if self.is_reserved() {
             self.owner.store(0, Ordering::Release);

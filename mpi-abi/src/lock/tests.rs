@@ -5,18 +5,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// Admits other threads, as the owner, until one has entered and left.
-fn let_another_in(giant: &Arc<Giant>) -> std::thread::JoinHandle<()> {
+fn start_waiter(lock: &Arc<GlobalLock>) -> std::thread::JoinHandle<()> {
     let done = Arc::new(AtomicBool::new(false));
     let other = {
-        let (giant, done) = (giant.clone(), done.clone());
+        let (lock, done) = (lock.clone(), done.clone());
         std::thread::spawn(move || {
-            giant.acquire();
+            lock.acquire();
             done.store(true, Relaxed);
-            giant.release();
+            lock.release();
         })
     };
     while !done.load(Relaxed) {
-        if !giant.relax() {
+        if !lock.yield_to_waiters() {
             std::thread::yield_now();
         }
     }
@@ -25,28 +25,28 @@ fn let_another_in(giant: &Arc<Giant>) -> std::thread::JoinHandle<()> {
 
 #[test]
 fn a_thread_may_take_it_again_and_gives_it_back_as_often() {
-    let giant = Giant::new();
-    giant.acquire();
-    giant.acquire();
-    giant.release();
-    assert_ne!(giant.owner.load(Relaxed), 0);
-    giant.release();
-    assert_eq!(giant.owner.load(Relaxed), 0);
+    let lock = GlobalLock::new();
+    lock.acquire();
+    lock.acquire();
+    lock.release();
+    assert_ne!(lock.owner.load(Relaxed), 0);
+    lock.release();
+    assert_eq!(lock.owner.load(Relaxed), 0);
 }
 
 #[test]
 fn only_one_thread_is_inside() {
-    let (giant, inside) = (Arc::new(Giant::new()), Arc::new(AtomicU32::new(0)));
+    let (lock, inside) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
     let threads: Vec<_> = (0..4)
         .map(|_| {
-            let (giant, inside) = (giant.clone(), inside.clone());
+            let (lock, inside) = (lock.clone(), inside.clone());
             std::thread::spawn(move || {
                 for _ in 0..200 {
-                    giant.acquire();
+                    lock.acquire();
                     assert_eq!(inside.fetch_add(1, Relaxed), 0);
                     inside.fetch_sub(1, Relaxed);
-                    giant.relax();
-                    giant.release();
+                    lock.yield_to_waiters();
+                    lock.release();
                 }
             })
         })
@@ -59,25 +59,25 @@ fn only_one_thread_is_inside() {
 #[test]
 fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
     const THREADS: u32 = 6;
-    let (giant, total) = (Arc::new(Giant::new()), Arc::new(AtomicU32::new(0)));
+    let (lock, total) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
-            let (giant, total) = (giant.clone(), total.clone());
+            let (lock, total) = (lock.clone(), total.clone());
             std::thread::spawn(move || {
                 for round in 0..300 {
-                    giant.acquire();
+                    lock.acquire();
                     // A load and a store, not one atomic operation: only the lock makes it correct.
                     let seen = total.load(Relaxed);
                     if (round + thread) % 3 == 0 {
-                        giant.acquire();
-                        giant.follow(round % 2 == 0, false);
-                        giant.release();
-                        giant.relax();
+                        lock.acquire();
+                        lock.follow(round % 2 == 0, false);
+                        lock.release();
+                        lock.yield_to_waiters();
                         total.store(total.load(Relaxed) + 1, Relaxed);
                     } else {
                         total.store(seen + 1, Relaxed);
                     }
-                    giant.release();
+                    lock.release();
                     if (round + thread) % 7 == 0 {
                         std::thread::yield_now();
                     }
@@ -89,120 +89,123 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
         assert!(thread.join().is_ok());
     }
     assert_eq!(total.load(Relaxed), THREADS * 300);
-    assert_eq!(giant.owner.load(Relaxed), 0);
+    assert_eq!(lock.owner.load(Relaxed), 0);
     assert_eq!(
-        (giant.wanting.load(Relaxed), giant.followers.load(Relaxed)),
+        (lock.waiters.load(Relaxed), lock.followers.load(Relaxed)),
         (0, 0)
     );
 }
 
 #[test]
 fn followers_wait_outside_until_the_leader_has_news_or_goes() {
-    let (giant, done) = (Arc::new(Giant::new()), Arc::new(AtomicBool::new(false)));
-    giant.acquire();
-    assert!(!giant.follow(false, false), "the first to wait leads");
+    let (lock, done) = (
+        Arc::new(GlobalLock::new()),
+        Arc::new(AtomicBool::new(false)),
+    );
+    lock.acquire();
+    assert!(!lock.follow(false, false), "the first to wait leads");
     let other = {
-        let (giant, done) = (giant.clone(), done.clone());
+        let (lock, done) = (lock.clone(), done.clone());
         std::thread::spawn(move || {
-            giant.acquire();
+            lock.acquire();
             let mut followed = 0;
             while !done.load(Relaxed) {
-                followed += u32::from(giant.follow(false, false));
-                giant.relax();
+                followed += u32::from(lock.follow(false, false));
+                lock.yield_to_waiters();
             }
-            giant.release();
+            lock.release();
             followed
         })
     };
-    while giant.followers.load(Relaxed) == 0 {
-        giant.relax();
+    while lock.followers.load(Relaxed) == 0 {
+        lock.yield_to_waiters();
         std::thread::yield_now();
     }
     done.store(true, Relaxed);
-    assert!(!giant.follow(true, false), "the leader stays the leader");
-    giant.release();
+    assert!(!lock.follow(true, false), "the leader stays the leader");
+    lock.release();
     assert!(other.join().is_ok_and(|followed| followed > 0));
     assert_eq!(
-        (giant.leader.load(Relaxed), giant.followers.load(Relaxed)),
+        (lock.leader.load(Relaxed), lock.followers.load(Relaxed)),
         (0, 0)
     );
 }
 
 #[test]
 fn a_waiting_thread_lets_the_one_in_that_it_waits_for() {
-    let giant = Arc::new(Giant::new());
-    giant.acquire();
-    giant.acquire();
-    let other = let_another_in(&giant);
-    assert_eq!(giant.depth.load(Relaxed), 2);
-    giant.release();
-    giant.release();
+    let lock = Arc::new(GlobalLock::new());
+    lock.acquire();
+    lock.acquire();
+    let other = start_waiter(&lock);
+    assert_eq!(lock.depth.load(Relaxed), 2);
+    lock.release();
+    lock.release();
     assert!(other.join().is_ok());
 }
 
 #[test]
 fn the_first_thread_has_it_reserved_until_another_comes() {
-    let giant = Arc::new(Giant::new());
-    giant.acquire();
-    giant.reserve();
-    if !giant.is_reserved() {
+    let lock = Arc::new(GlobalLock::new());
+    lock.acquire();
+    lock.reserve();
+    if !lock.is_reserved() {
         // The system cannot execute other threads' fences, so the lock is an ordinary one.
-        return giant.release();
+        return lock.release();
     }
-    giant.acquire();
-    giant.release();
-    assert!(giant.is_reserved());
-    giant.release();
-    assert!(giant.is_reserved(), "nobody has come");
+    lock.acquire();
+    lock.release();
+    assert!(lock.is_reserved());
+    lock.release();
+    assert!(lock.is_reserved(), "nobody has come");
     let other = {
-        let giant = giant.clone();
+        let lock = lock.clone();
         std::thread::spawn(move || {
-            giant.acquire();
-            assert_eq!(giant.owner.load(Relaxed), me());
-            giant.release();
+            lock.acquire();
+            assert_eq!(lock.owner.load(Relaxed), me());
+            lock.release();
         })
     };
     assert!(other.join().is_ok());
-    assert!(!giant.is_reserved());
-    giant.acquire();
+    assert!(!lock.is_reserved());
+    lock.acquire();
     assert_eq!(
-        (giant.owner.load(Relaxed), giant.depth.load(Relaxed)),
+        (lock.owner.load(Relaxed), lock.depth.load(Relaxed)),
         (me(), 1)
     );
-    giant.release();
-    assert_eq!(giant.owner.load(Relaxed), 0);
+    lock.release();
+    assert_eq!(lock.owner.load(Relaxed), 0);
 }
 
 #[test]
 fn whoever_has_it_reserved_and_is_inside_makes_way_with_all_its_takings() {
-    let giant = Arc::new(Giant::new());
-    giant.acquire();
-    giant.reserve();
-    giant.acquire();
-    let other = let_another_in(&giant);
+    let lock = Arc::new(GlobalLock::new());
+    lock.acquire();
+    lock.reserve();
+    lock.acquire();
+    let other = start_waiter(&lock);
     assert_eq!(
-        (giant.owner.load(Relaxed), giant.depth.load(Relaxed)),
+        (lock.owner.load(Relaxed), lock.depth.load(Relaxed)),
         (me(), 2)
     );
-    giant.release();
-    giant.release();
+    lock.release();
+    lock.release();
     assert!(other.join().is_ok());
-    assert_eq!(giant.owner.load(Relaxed), 0);
+    assert_eq!(lock.owner.load(Relaxed), 0);
 }
 
 #[test]
 fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
     for round in 0..2_000 {
-        let (giant, inside) = (Giant::new(), AtomicU32::new(0));
+        let (lock, inside) = (GlobalLock::new(), AtomicU32::new(0));
         let visit = || {
-            giant.acquire();
+            lock.acquire();
             assert_eq!(inside.fetch_add(1, Relaxed), 0);
             inside.fetch_sub(1, Relaxed);
-            giant.release();
+            lock.release();
         };
-        giant.acquire();
-        giant.reserve();
-        giant.release();
+        lock.acquire();
+        lock.reserve();
+        lock.release();
         std::thread::scope(|scope| {
             let others: Vec<_> = (0..2).map(|_| scope.spawn(visit)).collect();
             // From no delay to far beyond the arrival of the others.
@@ -213,6 +216,6 @@ fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
                 assert!(other.join().is_ok());
             }
         });
-        assert_eq!(giant.owner.load(Relaxed), 0);
+        assert_eq!(lock.owner.load(Relaxed), 0);
     }
 }

@@ -99,7 +99,7 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     if look(handle)? != RequestState::Running {
         return Ok(());
     }
-    state::engine()?.wait_publishing(|| is_settled(handle), || tell(handle, 1));
+    state::engine()?.wait_publishing(|| is_settled(handle), || publish_wait(handle, 1));
     Ok(())
 }
 
@@ -116,7 +116,7 @@ pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure
 
 /// Publishes on the state page that the process waits for this request, the first of `requests`.
 #[cold]
-pub fn tell(handle: MPI_Request, requests: usize) {
+pub fn publish_wait(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };
     let running = match object_of(handle) {
         Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,

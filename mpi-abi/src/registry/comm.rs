@@ -41,14 +41,14 @@ pub fn register_with(
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
     object.set_handle(MPI_Comm(handle));
     if object.comm.is_mixed() {
-        tell_connections();
+        report_connections();
     }
     Ok(object)
 }
 
 /// Reports to the launcher the other jobs that this process is connected with, if they have changed:
 /// a communicator with processes of another job was created or freed.
-pub fn tell_connections() {
+pub fn report_connections() {
     let engine = state().engine.borrow().clone();
     let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {
         return;

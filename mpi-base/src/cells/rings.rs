@@ -45,17 +45,17 @@ impl Ring {
 
 /// Selects a cell of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum CellOf {
     /// The cell that only this member writes; members are numbered from 0.
     Of(u32),
     /// The cell after all members' cells, with the arrivals in front; the member that has the result writes it.
     Result,
 }
 
-impl From<u32> for Place {
+impl From<u32> for CellOf {
     #[inline(always)]
-    fn from(member: u32) -> Place {
-        Place::Of(member)
+    fn from(member: u32) -> CellOf {
+        CellOf::Of(member)
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) const fn of_result(cell: usize) -> usize {
 
 /// The layout of one ring in memory, in words.
 #[derive(Clone, Copy, Debug)]
-pub struct Track {
+pub struct CellRing {
     first: usize,
     /// The distance between the cells of two consecutive operations.
     row: usize,
@@ -76,13 +76,13 @@ pub struct Track {
     grown: u64,
 }
 
-impl Track {
+impl CellRing {
     /// The number of bytes that a member can publish.
     pub fn capacity(&self) -> usize {
         (self.cell - 1) * WORD
     }
 
-    /// The number of bytes of a result, which is more than [`Track::capacity`].
+    /// The number of bytes of a result, which is more than [`CellRing::capacity`].
     pub fn capacity_of_result(&self) -> usize {
         (of_result(self.cell) - 1) * WORD
     }
@@ -122,13 +122,13 @@ impl Track {
 
     /// The cells of an operation whose data and result use this ring.
     #[inline(always)]
-    pub fn spot(&self, number: u64) -> Spot<'_> {
+    pub fn address(&self, number: u64) -> CellAddress<'_> {
         let first = self.cells_of(number);
-        Spot {
+        CellAddress {
             number,
-            track: self,
+            cell_ring: self,
             first,
-            track_of_result: self,
+            ring_of_result: self,
             first_of_result: first,
         }
     }
@@ -136,17 +136,17 @@ impl Track {
 
 /// The cells of one operation.
 #[derive(Clone, Copy, Debug)]
-pub struct Spot<'t> {
+pub struct CellAddress<'t> {
     pub(super) number: u64,
-    pub(super) track: &'t Track,
+    pub(super) cell_ring: &'t CellRing,
     /// The first of the members' cells, in words.
     pub(super) first: usize,
     /// The ring and the first cell of the result.
-    pub(super) track_of_result: &'t Track,
+    pub(super) ring_of_result: &'t CellRing,
     pub(super) first_of_result: usize,
 }
 
-impl<'t> Spot<'t> {
+impl<'t> CellAddress<'t> {
     /// The operation's number.
     #[inline(always)]
     pub fn number(&self) -> u64 {
@@ -156,16 +156,16 @@ impl<'t> Spot<'t> {
     /// The cells are free when all members have finished the operation this far before.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
-        let room = self.track.room(self.number);
-        room.min(self.track_of_result.room(self.number))
+        let room = self.cell_ring.room(self.number);
+        room.min(self.ring_of_result.room(self.number))
     }
 
     /// The same operation with its result in another ring.
     #[inline(always)]
-    pub fn with_result(self, track: &'t Track) -> Spot<'t> {
-        Spot {
-            track_of_result: track,
-            first_of_result: track.cells_of(self.number),
+    pub fn with_result(self, cell_ring: &'t CellRing) -> CellAddress<'t> {
+        CellAddress {
+            ring_of_result: cell_ring,
+            first_of_result: cell_ring.cells_of(self.number),
             ..self
         }
     }
@@ -179,12 +179,12 @@ fn depth_before(number: u64) -> u64 {
 }
 
 /// The layouts of these rings in the memory of `members` members' cells.
-pub fn tracks(members: u32, rings: &[Ring]) -> Vec<Track> {
+pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     let mut end = before_rings(members);
-    let track = |ring: &Ring| {
+    let cell_ring = |ring: &Ring| {
         let first = end;
         end += ring.words(members);
-        Track {
+        CellRing {
             first,
             row: ring.row(members),
             cell: ring.cell / WORD,
@@ -195,7 +195,7 @@ pub fn tracks(members: u32, rings: &[Ring]) -> Vec<Track> {
             },
         }
     };
-    rings.iter().map(track).collect()
+    rings.iter().map(cell_ring).collect()
 }
 
 /// The number of words that these rings need for `members` members.
@@ -217,11 +217,11 @@ mod tests {
     fn what_lay_in_cells_before_is_finished_when_they_have_room_however_deep_the_ring_is_by_then() {
         for depth in [1, 4, 64, 128, 256, DEEPEST] {
             let ring = Ring { cell: LINE, depth };
-            let track = &tracks(3, &[ring])[0];
+            let cell_ring = &cell_rings(3, &[ring])[0];
             let mut before = std::collections::BTreeMap::new();
             for number in 1..DEEPEST * 40 {
-                let finished = number.saturating_sub(track.spot(number).depth());
-                if let Some(last) = before.insert(track.cells_of(number), number) {
+                let finished = number.saturating_sub(cell_ring.address(number).depth());
+                if let Some(last) = before.insert(cell_ring.cells_of(number), number) {
                     assert!(last <= finished, "depth {depth}: {last} before {number}");
                 }
             }
@@ -235,8 +235,8 @@ mod tests {
             cell: LINE,
             depth: DEEPEST,
         };
-        let track = &tracks(3, &[ring])[0];
-        let deep = [1, 2047, 2048, 4096, 8191, 8192].map(|number| track.depth_at(number));
+        let cell_ring = &cell_rings(3, &[ring])[0];
+        let deep = [1, 2047, 2048, 4096, 8191, 8192].map(|number| cell_ring.depth_at(number));
         assert_eq!(deep, [64, 64, 128, 256, 256, 512]);
     }
 }

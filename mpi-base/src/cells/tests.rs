@@ -23,8 +23,8 @@ fn what_one_shows_others_read_from_any_byte_on() {
     let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
     let (a, b) = (member(0), member(1));
     let data: Vec<u8> = (1..=21).collect();
-    let track = tracks(2, &[LONG])[0];
-    let [first, second] = [1, 2].map(|number| track.spot(number));
+    let cell_ring = cell_rings(2, &[LONG])[0];
+    let [first, second] = [1, 2].map(|number| cell_ring.address(number));
     assert!(!b.seen(0, first));
     a.show(0, first, &data);
     assert!(b.seen(0, first) && !b.seen(0, second) && !b.seen(1, first));
@@ -46,11 +46,11 @@ fn data_of_every_length_are_shown_as_they_were() {
         let memory = board(2, &[LONG]);
         let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
         let (a, b) = (member(0), member(1));
-        let track = tracks(2, &[LONG])[0];
-        let spot = track.spot(1);
-        a.show(0, spot, &data[..len]);
+        let cell_ring = cell_rings(2, &[LONG])[0];
+        let address = cell_ring.address(1);
+        a.show(0, address, &data[..len]);
         let mut read = vec![7; data.len()];
-        b.read(0, spot, 0, &mut read);
+        b.read(0, address, 0, &mut read);
         assert_eq!(read[..len], data[..len], "{len} bytes");
         assert!(read[len..].iter().all(|byte| *byte == 0), "{len} bytes");
     }
@@ -61,15 +61,15 @@ fn a_cell_is_filled_in_parts_and_shown_at_once() {
     let memory = board(2, &[LONG]);
     let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
     let (a, b) = (member(0), member(1));
-    let track = tracks(2, &[LONG])[0];
-    let spot = track.spot(1);
-    a.fill(0, spot, 16, &[7, 8, 9]);
-    a.compose(0, spot, 0..16, |room| room.fill(1));
-    assert!(!b.seen(0, spot));
-    a.publish(0, spot);
-    assert!(b.seen(0, spot));
+    let cell_ring = cell_rings(2, &[LONG])[0];
+    let address = cell_ring.address(1);
+    a.fill(0, address, 16, &[7, 8, 9]);
+    a.compose(0, address, 0..16, |room| room.fill(1));
+    assert!(!b.seen(0, address));
+    a.publish(0, address);
+    assert!(b.seen(0, address));
     let mut read = [0; 19];
-    b.read(0, spot, 0, &mut read);
+    b.read(0, address, 0, &mut read);
     assert_eq!(read[..16], [1; 16]);
     assert_eq!(read[16..], [7, 8, 9]);
 }
@@ -80,21 +80,21 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
     let memory = board(2, &rings);
     let member = |me| Cells::new(&memory[..], me, 2, &rings).unwrap();
     let (a, b) = (member(0), member(1));
-    let tracks = tracks(2, &rings);
-    for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
-        let has_room = |number| a.has_room(track.spot(number));
+    let tracks = cell_rings(2, &rings);
+    for (cell_ring, Ring { depth, .. }) in tracks.iter().zip(rings) {
+        let has_room = |number| a.has_room(cell_ring.address(number));
         assert!(has_room(depth) && !has_room(depth + 1));
     }
     // A result that is longer than the members' data has less room.
-    assert!(!a.has_room(tracks[0].spot(LONG.depth + 1).with_result(&tracks[1])));
+    assert!(!a.has_room(tracks[0].address(LONG.depth + 1).with_result(&tracks[1])));
     // Out of order: the first operation is finished last.
     for number in [3, 2, 1] {
-        assert!(!a.has_room(tracks[1].spot(LONG.depth + number)));
+        assert!(!a.has_room(tracks[1].address(LONG.depth + number)));
         a.finish(number);
         b.finish(number);
     }
-    for (track, Ring { depth, .. }) in tracks.iter().zip(rings) {
-        let has_room = |number| a.has_room(track.spot(number));
+    for (cell_ring, Ring { depth, .. }) in tracks.iter().zip(rings) {
+        let has_room = |number| a.has_room(cell_ring.address(number));
         assert!(has_room(depth + 3) && !has_room(depth + 4));
     }
     assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
@@ -108,25 +108,25 @@ fn no_two_cells_overlap() {
         let memory = board(members, &rings);
         let cells = Cells::new(&memory[..], 0, members, &rings).unwrap();
         let mut all = Vec::new();
-        let tracks = tracks(members, &rings);
-        for (track, ring) in tracks.iter().zip(rings) {
-            assert_eq!(track.capacity(), ring.cell - WORD);
-            assert!(track.capacity_of_result() > ring.cell);
+        let tracks = cell_rings(members, &rings);
+        for (cell_ring, ring) in tracks.iter().zip(rings) {
+            assert_eq!(cell_ring.capacity(), ring.cell - WORD);
+            assert!(cell_ring.capacity_of_result() > ring.cell);
             for number in 1..=ring.depth {
-                let spot = track.spot(number);
-                let of_members = |member| (Place::Of(member), spot, track.capacity());
+                let address = cell_ring.address(number);
+                let of_members = |member| (CellOf::Of(member), address, cell_ring.capacity());
                 all.extend((0..members).map(of_members));
-                all.push((Place::Result, spot, track.capacity_of_result()));
+                all.push((CellOf::Result, address, cell_ring.capacity_of_result()));
             }
         }
-        for (i, (place, spot, capacity)) in all.iter().enumerate() {
-            cells.fill(*place, *spot, 0, &vec![i as u8 + 1; *capacity]);
-            cells.publish(*place, *spot);
-            cells.arrive(*spot);
-            cells.finish(spot.number());
+        for (i, (place, address, capacity)) in all.iter().enumerate() {
+            cells.fill(*place, *address, 0, &vec![i as u8 + 1; *capacity]);
+            cells.publish(*place, *address);
+            cells.arrive(*address);
+            cells.finish(address.number());
         }
-        for (i, (place, spot, capacity)) in all.iter().enumerate() {
-            cells.inspect(*place, *spot, 0..*capacity, |data| {
+        for (i, (place, address, capacity)) in all.iter().enumerate() {
+            cells.inspect(*place, *address, 0..*capacity, |data| {
                 assert!(data.iter().all(|byte| *byte == i as u8 + 1), "{i}");
             });
         }
@@ -139,16 +139,16 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     let member = |me| Cells::new(&memory[..], me, 3, &[SHORT]).unwrap();
     let ranks = [member(0), member(1), member(2)];
     for number in 1..=3 * SHORT.depth {
-        let track = tracks(3, &[SHORT])[0];
-        let spot = track.spot(number);
+        let cell_ring = cell_rings(3, &[SHORT])[0];
+        let address = cell_ring.address(number);
         let last = (number % 3) as usize;
         for (i, rank) in ranks.iter().enumerate().filter(|(i, _)| *i != last) {
-            assert!(!rank.arrive(spot), "{i}");
-            assert!(!rank.all_arrived(spot));
+            assert!(!rank.arrive(address), "{i}");
+            assert!(!rank.all_arrived(address));
         }
-        assert!(ranks[last].arrive(spot));
-        assert!(ranks[0].all_arrived(spot));
-        ranks[last].forget_arrivals(spot);
+        assert!(ranks[last].arrive(address));
+        assert!(ranks[0].all_arrived(address));
+        ranks[last].forget_arrivals(address);
     }
 }
 
@@ -161,7 +161,7 @@ fn whatever_may_be_under_way_may_end_in_any_order() {
     };
     let memory = board(1, &[deep]);
     let cells = Cells::new(&memory[..], 0, 1, &[deep]).unwrap();
-    assert!(cells.has_room(tracks(1, &[deep])[0].spot(DEEPEST_UNORDERED)));
+    assert!(cells.has_room(cell_rings(1, &[deep])[0].address(DEEPEST_UNORDERED)));
     for number in (1..=DEEPEST_UNORDERED).rev() {
         assert!(!cells.has_finished(0, 1));
         cells.finish(number);
@@ -175,23 +175,23 @@ fn an_offer_is_claimed_once() {
     let memory = board(2, &[SHORT]);
     let member = |me| Cells::new(&memory[..], me, 2, &[SHORT]).unwrap();
     let (a, b) = (member(0), member(1));
-    let track = tracks(2, &[SHORT])[0];
+    let cell_ring = cell_rings(2, &[SHORT])[0];
     for first in [1, 1 + OFFERS] {
-        let spots = || (first..first + OFFERS).map(|number| track.spot(number));
-        for spot in spots() {
-            assert!(!a.claim(1, spot));
-            b.fill(1, spot, 0, &[spot.number() as u8]);
-            b.offer(spot);
-            assert!(!a.claim(0, spot));
-            a.finish(spot.number());
-            b.finish(spot.number());
+        let spots = || (first..first + OFFERS).map(|number| cell_ring.address(number));
+        for address in spots() {
+            assert!(!a.claim(1, address));
+            b.fill(1, address, 0, &[address.number() as u8]);
+            b.offer(address);
+            assert!(!a.claim(0, address));
+            a.finish(address.number());
+            b.finish(address.number());
         }
-        for spot in spots() {
-            assert!(a.claim(1, spot) && !a.claim(1, spot) && !b.claim(1, spot));
-            a.compose(1, spot, 0..1, |byte| byte[0] += 100);
-            a.publish(1, spot);
-            b.inspect(1, spot, 0..1, |byte| {
-                assert_eq!(byte, [spot.number() as u8 + 100])
+        for address in spots() {
+            assert!(a.claim(1, address) && !a.claim(1, address) && !b.claim(1, address));
+            a.compose(1, address, 0..1, |byte| byte[0] += 100);
+            a.publish(1, address);
+            b.inspect(1, address, 0..1, |byte| {
+                assert_eq!(byte, [address.number() as u8 + 100])
             });
         }
     }
@@ -228,19 +228,19 @@ fn how_long_data_are_travels_with_their_number() {
     let memory = board(2, &[LONG]);
     let member = |me| Cells::new(&memory[..], me, 2, &[LONG]).unwrap();
     let (a, b) = (member(0), member(1));
-    let track = tracks(2, &[LONG])[0];
+    let cell_ring = cell_rings(2, &[LONG])[0];
     let long = 1 << 20;
     for (number, bytes) in (1..).zip([0, 7, 65_664, long]) {
-        let spot = track.spot(number);
-        assert!(!b.seen(0, spot));
-        a.publish_of(0, spot, bytes);
-        assert!(b.seen(0, spot) && !b.seen(0, track.spot(number + 4)));
-        assert_eq!(b.length(0, spot, bytes), Ok(()));
+        let address = cell_ring.address(number);
+        assert!(!b.seen(0, address));
+        a.publish_of(0, address, bytes);
+        assert!(b.seen(0, address) && !b.seen(0, cell_ring.address(number + 4)));
+        assert_eq!(b.length(0, address, bytes), Ok(()));
         if bytes < long {
-            assert_eq!(b.length(0, spot, bytes + 1), Err(Some(bytes)));
+            assert_eq!(b.length(0, address, bytes + 1), Err(Some(bytes)));
         }
     }
-    let spot = track.spot(5);
-    a.publish(0, spot);
-    assert_eq!(b.length(0, spot, 0), Err(None), "nobody says");
+    let address = cell_ring.address(5);
+    a.publish(0, address);
+    assert_eq!(b.length(0, address, 0), Err(None), "nobody says");
 }

@@ -5,7 +5,7 @@ use loom::thread;
 
 use super::check;
 use crate::atomic::{AtomicU64, Ordering, fence};
-use crate::cells::{self, Cells, Place, Ring, Spot};
+use crate::cells::{self, CellAddress, CellOf, Cells, Ring};
 
 /// Two rings, one with room for two operations and one for one.
 const RINGS: [Ring; 2] = [
@@ -35,9 +35,13 @@ fn wait_until(done: impl Fn() -> bool) {
     }
 }
 
-fn read_word(cells: &Cells<&[AtomicU64]>, place: impl Into<Place> + Copy, spot: Spot<'_>) -> u64 {
+fn read_word(
+    cells: &Cells<&[AtomicU64]>,
+    place: impl Into<CellOf> + Copy,
+    address: CellAddress<'_>,
+) -> u64 {
     let mut word = [0; 8];
-    cells.read(place, spot, 0, &mut word);
+    cells.read(place, address, 0, &mut word);
     u64::from_ne_bytes(word)
 }
 
@@ -49,14 +53,14 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
         let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
             let cells = member(&memory, me);
             for number in 1..=2u64 {
-                let tracks = cells::tracks(2, &RINGS);
-                let spot = tracks[1].spot(number);
-                wait_until(|| cells.has_room(spot));
-                cells.show(me, spot, &(10 * number + u64::from(me)).to_ne_bytes());
-                cells.fetch_next(spot);
+                let cell_rings = cells::cell_rings(2, &RINGS);
+                let address = cell_rings[1].address(number);
+                wait_until(|| cells.has_room(address));
+                cells.show(me, address, &(10 * number + u64::from(me)).to_ne_bytes());
+                cells.fetch_next(address);
                 let other = 1 - me;
-                wait_until(|| cells.seen(other, spot));
-                let read = read_word(&cells, other, spot);
+                wait_until(|| cells.seen(other, address));
+                let read = read_word(&cells, other, address);
                 assert_eq!(read, 10 * number + u64::from(other));
                 cells.finish(number);
             }
@@ -74,26 +78,26 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
     check(|| {
         let memory = cells();
         // The third operation shares its cell with the first; the second is in the other ring.
-        let track = |number: u64| cells::tracks(2, &RINGS)[usize::from(number == 2)];
+        let cell_ring = |number: u64| cells::cell_rings(2, &RINGS)[usize::from(number == 2)];
         let giver = {
             let memory = memory.clone();
             thread::spawn(move || {
                 let cells = member(&memory, 0);
                 for number in 1..=3u64 {
-                    let track = track(number);
-                    let spot = track.spot(number);
-                    wait_until(|| cells.has_room(spot));
-                    cells.show(0, spot, &(7 * number).to_ne_bytes());
+                    let cell_ring = cell_ring(number);
+                    let address = cell_ring.address(number);
+                    wait_until(|| cells.has_room(address));
+                    cells.show(0, address, &(7 * number).to_ne_bytes());
                     cells.finish(number);
                 }
             })
         };
         let cells = member(&memory, 1);
         for number in 1..=3u64 {
-            let track = track(number);
-            let spot = track.spot(number);
-            wait_until(|| cells.seen(0, spot));
-            assert_eq!(read_word(&cells, 0, spot), 7 * number);
+            let cell_ring = cell_ring(number);
+            let address = cell_ring.address(number);
+            wait_until(|| cells.seen(0, address));
+            assert_eq!(read_word(&cells, 0, address), 7 * number);
             cells.finish(number);
         }
         giver.join().unwrap();
@@ -105,43 +109,43 @@ fn who_runs_ahead_writes_no_cell_that_somebody_still_reads() {
 fn an_offer_is_taken_up_by_one_of_two() {
     check(|| {
         let memory = cells();
-        let add = |cells: &Cells<&[AtomicU64]>, spot: Spot<'_>| {
-            let before = read_word(cells, 0, spot);
-            let sum = read_word(cells, 1, spot) + before;
-            cells.show(1, spot, &sum.to_ne_bytes());
+        let add = |cells: &Cells<&[AtomicU64]>, address: CellAddress<'_>| {
+            let before = read_word(cells, 0, address);
+            let sum = read_word(cells, 1, address) + before;
+            cells.show(1, address, &sum.to_ne_bytes());
         };
         let first = {
             let memory = memory.clone();
             thread::spawn(move || {
                 let cells = member(&memory, 0);
                 for number in 1..=2u64 {
-                    let tracks = cells::tracks(2, &RINGS);
-                    let spot = tracks[1].spot(number);
-                    wait_until(|| cells.has_room(spot));
-                    cells.show(0, spot, &(10 * number).to_ne_bytes());
+                    let cell_rings = cells::cell_rings(2, &RINGS);
+                    let address = cell_rings[1].address(number);
+                    wait_until(|| cells.has_room(address));
+                    cells.show(0, address, &(10 * number).to_ne_bytes());
                     cells.finish(number);
                     fence(Ordering::SeqCst);
-                    if cells.claim(1, spot) {
-                        add(&cells, spot);
+                    if cells.claim(1, address) {
+                        add(&cells, address);
                     }
                 }
             })
         };
         let cells = member(&memory, 1);
         for number in 1..=2u64 {
-            let tracks = cells::tracks(2, &RINGS);
-            let spot = tracks[1].spot(number);
-            wait_until(|| cells.has_room(spot));
-            cells.fill(1, spot, 0, &number.to_ne_bytes());
-            let goes_on = cells.seen(0, spot) || {
-                cells.offer(spot);
-                cells.seen(0, spot) && cells.claim(1, spot)
+            let cell_rings = cells::cell_rings(2, &RINGS);
+            let address = cell_rings[1].address(number);
+            wait_until(|| cells.has_room(address));
+            cells.fill(1, address, 0, &number.to_ne_bytes());
+            let goes_on = cells.seen(0, address) || {
+                cells.offer(address);
+                cells.seen(0, address) && cells.claim(1, address)
             };
             match goes_on {
-                true => add(&cells, spot),
-                false => wait_until(|| cells.seen(1, spot)),
+                true => add(&cells, address),
+                false => wait_until(|| cells.seen(1, address)),
             }
-            assert_eq!(read_word(&cells, 1, spot), 11 * number);
+            assert_eq!(read_word(&cells, 1, address), 11 * number);
             cells.finish(number);
         }
         first.join().unwrap();
@@ -156,18 +160,18 @@ fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
         let run = |memory: Arc<Vec<AtomicU64>>, me: u32| {
             let cells = member(&memory, me);
             for number in 1..=2u64 {
-                let tracks = cells::tracks(2, &RINGS);
-                let spot = tracks[0].spot(number).with_result(&tracks[1]);
-                wait_until(|| cells.has_room(spot));
-                cells.show(me, spot, &(number << me).to_ne_bytes());
-                if cells.arrive(spot) {
-                    cells.forget_arrivals(spot);
-                    let sum = read_word(&cells, 0, spot) + read_word(&cells, 1, spot);
-                    cells.show(Place::Result, spot, &sum.to_ne_bytes());
+                let cell_rings = cells::cell_rings(2, &RINGS);
+                let address = cell_rings[0].address(number).with_result(&cell_rings[1]);
+                wait_until(|| cells.has_room(address));
+                cells.show(me, address, &(number << me).to_ne_bytes());
+                if cells.arrive(address) {
+                    cells.forget_arrivals(address);
+                    let sum = read_word(&cells, 0, address) + read_word(&cells, 1, address);
+                    cells.show(CellOf::Result, address, &sum.to_ne_bytes());
                 } else {
-                    wait_until(|| cells.seen(Place::Result, spot));
+                    wait_until(|| cells.seen(CellOf::Result, address));
                 }
-                assert_eq!(read_word(&cells, Place::Result, spot), 3 * number);
+                assert_eq!(read_word(&cells, CellOf::Result, address), 3 * number);
                 cells.finish(number);
             }
         };

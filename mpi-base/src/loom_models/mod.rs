@@ -10,8 +10,8 @@ mod doorbell;
 mod inbox;
 mod lock;
 mod ring;
+mod shm_agreement;
 mod split_copy;
-mod testimonies;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 

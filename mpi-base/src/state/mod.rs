@@ -29,7 +29,7 @@ pub use call::{About, NO_PEER, NO_TAG, Waits};
 pub use collective::{Collective, SAID_WORDS};
 pub use file::{FILE_NAME_WORDS, FileCall, InFile, file_name_words};
 pub use process::Phase;
-pub use progress::Gate;
+pub use progress::BarrierWire;
 pub use window::{AboutWindow, WindowNeed};
 
 use crate::hardware::Confinement;
@@ -74,7 +74,7 @@ pub struct State {
     /// The latest collective operation, which may be complete.
     pub collective: Collective,
     /// The wire of the hardware barrier that the rank drives.
-    pub gate: Option<Gate>,
+    pub barrier_wire: Option<BarrierWire>,
     /// The system call on a file that it is executing.
     pub in_file: Option<InFile>,
     /// The window that it waits at.
@@ -169,8 +169,8 @@ impl StatePage {
 
     /// Sets the number of hardware barriers entered and released at this rank's wire.
     #[inline]
-    pub fn gate(&self, wire: u32, entered: u64, released: u64) {
-        self.progress.set_gate(wire, entered, released);
+    pub fn set_barrier_wire(&self, wire: u32, entered: u64, released: u64) {
+        self.progress.set_barrier_wire(wire, entered, released);
     }
 
     /// Sets the core on which the rank waits; `None` if it waits on none.
@@ -229,7 +229,7 @@ impl StatePage {
             about,
             since_ns: self.call.since_ns(),
             collective: self.collective.latest(),
-            gate: self.progress.gate(),
+            barrier_wire: self.progress.barrier_wire(),
             in_file: self.file.current(),
             at_window: (about.waits == Waits::Window).then(|| self.window.latest()),
             progress: self.progress.counted(),

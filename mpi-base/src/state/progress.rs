@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// A wire of the hardware barrier, as seen by the rank that drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gate {
+pub struct BarrierWire {
     /// The wire's index on the board, from 0; the rank's own number.
     pub wire: u32,
     /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
@@ -19,10 +19,10 @@ pub struct Gate {
 pub(super) struct ProgressLine {
     progress: AtomicU64,
     // The rank's wire of the hardware barrier, if it drives one: written at each barrier.
-    gate_entered: AtomicU64,
-    gate_released: AtomicU64,
+    barrier_entered: AtomicU64,
+    barrier_released: AtomicU64,
     /// The wire's index plus one; 0 if there is none.
-    gate_wire: AtomicU32,
+    wire_plus_one: AtomicU32,
     /// The core on which the rank last waited plus one, if cores are oversubscribed; 0 if unknown.
     core: AtomicU32,
 }
@@ -40,18 +40,18 @@ impl ProgressLine {
     }
 
     #[inline]
-    pub(super) fn set_gate(&self, wire: u32, entered: u64, released: u64) {
-        self.gate_entered.store(entered, Relaxed);
-        self.gate_released.store(released, Relaxed);
-        self.gate_wire.store(wire.wrapping_add(1), Relaxed);
+    pub(super) fn set_barrier_wire(&self, wire: u32, entered: u64, released: u64) {
+        self.barrier_entered.store(entered, Relaxed);
+        self.barrier_released.store(released, Relaxed);
+        self.wire_plus_one.store(wire.wrapping_add(1), Relaxed);
     }
 
-    pub(super) fn gate(&self) -> Option<Gate> {
-        let wire = self.gate_wire.load(Relaxed).checked_sub(1)?;
-        Some(Gate {
+    pub(super) fn barrier_wire(&self) -> Option<BarrierWire> {
+        let wire = self.wire_plus_one.load(Relaxed).checked_sub(1)?;
+        Some(BarrierWire {
             wire,
-            entered: self.gate_entered.load(Relaxed),
-            released: self.gate_released.load(Relaxed),
+            entered: self.barrier_entered.load(Relaxed),
+            released: self.barrier_released.load(Relaxed),
         })
     }
 

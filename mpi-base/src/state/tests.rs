@@ -116,12 +116,12 @@ fn the_latest_collective_is_kept_after_the_call() {
 #[test]
 fn a_rank_without_a_wire_has_none() {
     let page = StatePage::default();
-    assert_eq!(page.snapshot().gate, None);
-    page.gate(0, 3, 2);
-    let gate = Gate {
+    assert_eq!(page.snapshot().barrier_wire, None);
+    page.set_barrier_wire(0, 3, 2);
+    let wire = BarrierWire {
         wire: 0,
         entered: 3,
         released: 2,
     };
-    assert_eq!(page.snapshot().gate, Some(gate));
+    assert_eq!(page.snapshot().barrier_wire, Some(wire));
 }

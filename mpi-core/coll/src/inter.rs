@@ -52,7 +52,7 @@ impl Module for Inter {
 
 /// After a length mismatch both groups continue to the end: see [`length_mismatch`](super::length_mismatch).
 async fn carry_out(cx: Invocation, call: Call) -> Result<(), Error> {
-    let cx = cx.enduring().unwrap_or(cx);
+    let cx = cx.checked_for_lengths().unwrap_or(cx);
     let outcome = between(&cx, call).await;
     cx.verdict(outcome)
 }

@@ -24,7 +24,7 @@ pub struct Invocation {
     /// Index in the call's chain: the number of components that passed the call down to this one.
     depth: usize,
     /// The checked call that it belongs to, if that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
-    endures: Option<CheckedCall>,
+    checked: Option<CheckedCall>,
 }
 
 impl From<&Conversation> for Invocation {
@@ -33,7 +33,7 @@ impl From<&Conversation> for Invocation {
         Invocation {
             talk: talk.clone(),
             depth: 0,
-            endures: None,
+            checked: None,
         }
     }
 }
@@ -43,7 +43,7 @@ impl Invocation {
         Invocation {
             talk: Conversation::new(comm, plane, tag),
             depth,
-            endures: None,
+            checked: None,
         }
     }
 
@@ -98,22 +98,22 @@ impl Invocation {
         Invocation {
             talk: Conversation::new(comm.clone(), Plane::Collective, self.tag()),
             depth: 0,
-            endures: self.endures.clone(),
+            checked: self.checked.clone(),
         }
     }
 
     /// The same invocation, which from now on continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
     /// Returns `None` if it does so already as a part of a larger one; otherwise the caller must call [`Invocation::verdict`].
-    pub(super) fn enduring(&self) -> Option<Invocation> {
-        self.endures.is_none().then(|| Invocation {
-            endures: Some(CheckedCall::of(&self.talk)),
+    pub(super) fn checked_for_lengths(&self) -> Option<Invocation> {
+        self.checked.is_none().then(|| Invocation {
+            checked: Some(CheckedCall::of(&self.talk)),
             ..self.clone()
         })
     }
 
     /// The result of a call that continues after a length mismatch.
     pub(super) fn verdict(&self, outcome: Result<(), Error>) -> Result<(), Error> {
-        let spoilt = self.endures.as_ref().and_then(CheckedCall::take);
+        let spoilt = self.checked.as_ref().and_then(CheckedCall::take);
         match spoilt {
             Some(error) => Err(error),
             None => outcome,
@@ -121,14 +121,14 @@ impl Invocation {
     }
 
     /// Filters the outcome of a part: a length mismatch is recorded, and the invocation continues.
-    pub(super) fn endure(&self, outcome: Result<(), Error>) -> Result<(), Error> {
-        outcome.or_else(|e| keep(self.endures.as_ref(), e))
+    pub(super) fn note_length_mismatch(&self, outcome: Result<(), Error>) -> Result<(), Error> {
+        outcome.or_else(|e| keep(self.checked.as_ref(), e))
     }
 
     /// Returns true after a length mismatch: this process's data are then invalid and must not be sent.
     #[inline]
     fn has_length_mismatch(&self) -> bool {
-        self.endures
+        self.checked
             .as_ref()
             .is_some_and(CheckedCall::has_length_mismatch)
     }
@@ -164,7 +164,7 @@ impl Invocation {
         let due = Due {
             bytes: buf.bytes() as u64,
             comm: self.comm().downgrade(),
-            invocation: self.endures.clone(),
+            invocation: self.checked.clone(),
         };
         self.receive(buf, source, Some(due))
     }
@@ -217,7 +217,7 @@ impl Invocation {
         let (bytes, due) = (block.bytes() as u64, to.bytes() as u64);
         match bytes.cmp(&due) {
             Ordering::Equal => Ok(()),
-            Ordering::Less => self.endure(Err(CollError::Short {
+            Ordering::Less => self.note_length_mismatch(Err(CollError::Short {
                 comm: self.comm().label(),
                 me: Some(self.rank()),
                 source: source as i32,
@@ -225,7 +225,7 @@ impl Invocation {
                 due,
             }
             .into())),
-            Ordering::Greater => self.endure(Err(PmlError::Truncated {
+            Ordering::Greater => self.note_length_mismatch(Err(PmlError::Truncated {
                 receiver: self.rank() as i32,
                 source: source as i32,
                 tag: self.tag(),

@@ -120,12 +120,12 @@ pub trait Module {
     /// The functions that the module serves.
     fn serves(&self) -> CallSet;
 
-    /// On rank 0: serialises this module's configuration into `_letter`, the config blob. Local: must not communicate.
-    fn give(&self, _comm: &Comm, _letter: &mut Vec<u8>) {}
+    /// On rank 0: serialises this module's configuration into the config blob. Local: must not communicate.
+    fn export_config(&self, _comm: &Comm, _config: &mut Vec<u8>) {}
 
     /// On every member, rank 0 included: imports rank 0's config blob. Returns an error if this process cannot serve with it. Local.
     /// If any member refuses, here or in its query, the module is dropped on all members; see [`Module::withdraw`].
-    fn take(&self, _comm: &Comm, _letter: &[u8]) -> Result<(), Refusal> {
+    fn import_config(&self, _comm: &Comm, _config: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
 
@@ -172,8 +172,8 @@ pub trait Module {
     }
 
     /// Carries out a fast call.
-    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
-        Err(Unserved::on(comm, brief.id()))
+    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        Err(Unserved::on(comm, call.id()))
     }
 
     /// The module's eureka line for this communicator, if it has one.

@@ -145,7 +145,7 @@ impl Default for Coll {
 
 impl Framework for Coll {
     fn propose(&self, comm: &Comm) -> Result<Box<dyn Proposal>, Error> {
-        Ok(Box::new(Stand::of(self, comm)?))
+        Ok(Box::new(LocalOffers::of(self, comm)?))
     }
 
     fn between_groups(&self) -> Box<dyn Collectives> {
@@ -170,9 +170,9 @@ impl Framework for Coll {
     }
 }
 
-impl Proposal for Stand {
+impl Proposal for LocalOffers {
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
-        Stand::invite(self, comm, to);
+        LocalOffers::invite(self, comm, to);
     }
 
     fn agree<'a>(
@@ -181,13 +181,13 @@ impl Proposal for Stand {
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>> {
         Box::pin(async move {
-            let table = Stand::agree(*self, comm, invitation).await?;
+            let table = LocalOffers::agree(*self, comm, invitation).await?;
             Ok(Box::new(table) as Box<dyn Collectives>)
         })
     }
 
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives> {
-        let Stand {
+        let LocalOffers {
             mut offers,
             refused,
             ..
@@ -217,10 +217,10 @@ impl Collectives for Table {
     }
 
     #[inline]
-    fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
-        match self.chains.of(brief.id()).first() {
-            Some(module) => module.run_fast_call(comm, brief),
-            None => Err(Unserved::on(comm, brief.id())),
+    fn carry_out_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
+        match self.chains.of(call.id()).first() {
+            Some(module) => module.run_fast_call(comm, call),
+            None => Err(Unserved::on(comm, call.id())),
         }
     }
 
@@ -245,16 +245,16 @@ struct Offer {
 }
 
 /// What this process could use for a communicator, before the members have agreed.
-pub struct Stand {
+pub struct LocalOffers {
     /// Sorted by name.
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
 }
 
-impl Stand {
+impl LocalOffers {
     /// Queries each component of this process.
-    fn of(coll: &Coll, comm: &Comm) -> Result<Stand, CollError> {
+    fn of(coll: &Coll, comm: &Comm) -> Result<LocalOffers, CollError> {
         let known = match coll.candidates.get() {
             Some(known) => known,
             None => {
@@ -280,7 +280,7 @@ impl Stand {
                 Err(refusal) => refused.push((name, refusal)),
             }
         }
-        Ok(Stand {
+        Ok(LocalOffers {
             offers,
             refused,
             demands: known.demands.clone(),
@@ -292,14 +292,14 @@ impl Stand {
         for offer in &self.offers {
             if let Some(module) = &offer.module {
                 let entry = (offer.priority, module.sets_up(), &*offer.name);
-                offer::write(to, entry, |to| module.give(comm, to));
+                offer::write(to, entry, |to| module.export_config(comm, to));
             }
         }
     }
 
     /// Agrees with all members of `comm`, each of which has received rank 0's invitation.
     pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
-        let Stand {
+        let LocalOffers {
             offers,
             refused,
             demands,
@@ -317,7 +317,7 @@ impl Stand {
                 module: None,
             });
             taken.push(match &offer.module {
-                Some(module) => module.take(comm, entry.letter),
+                Some(module) => module.import_config(comm, entry.config),
                 None => Err(reason_for(&offer.name, &refused)),
             });
             if entry.sets_up {
@@ -431,11 +431,11 @@ pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, Param
 }
 
 fn reason_for(name: &str, refused: &Refused) -> Refusal {
-    let said = refused
+    let reported = refused
         .iter()
         .find(|(n, _)| **n == *name)
         .map(|(_, reason)| reason.clone());
-    said.unwrap_or_else(|| Refusal("this process does not have it".into()))
+    reported.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
 /// Drops the offers that lost their vote, after calling `end` on their modules.

@@ -6,7 +6,7 @@ use crate::pml::Config;
 use crate::{Call, Coll, Component};
 use mpi_base::node::Node;
 use mpi_base::param::{Params, Source};
-use mpi_transport::rte::SharedBoard;
+use mpi_transport::rte::TestModex;
 use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -46,7 +46,7 @@ pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 struct Meeting {
     /// Unique in this process.
     job: String,
-    board: SharedBoard,
+    modex: TestModex,
     fence: Barrier,
 }
 
@@ -89,7 +89,7 @@ impl Job {
         let number = JOBS.fetch_add(1, Ordering::Relaxed);
         let meeting = Meeting {
             job: format!("test {} {number}", std::process::id()),
-            board: SharedBoard::default(),
+            modex: TestModex::default(),
             fence: Barrier::new(self.ranks as usize),
         };
         std::thread::scope(|scope| {
@@ -147,7 +147,7 @@ impl Job {
             size: self.ranks,
             node: Some((node.clone(), neighbours.clone())),
             params: &params,
-            board: Some(meeting.board.of(me)),
+            modex: Some(meeting.modex.of(me)),
         };
         let opened = crate::btl::open_all(&around).expect("transports");
         if opened.fence {

@@ -28,7 +28,7 @@ pub mod trace;
 
 pub use engine::Engine;
 pub use node_members::NodeMembers;
-pub use observer::{Witness, WitnessError};
+pub use observer::{ObserverError, RunObserver};
 
 use mpi_p2p::{pml, request};
 use mpi_transport::{bml, btl};

@@ -17,14 +17,14 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 /// The observer of one process.
-pub struct Witness {
+pub struct RunObserver {
     trace: Option<Rc<Trace>>,
     script: Option<Script>,
 }
 
 /// Why a requested observer cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum WitnessError {
+pub enum ObserverError {
     Param(ParamError),
     Record(RecordError),
     /// Recording and replaying at once.
@@ -35,15 +35,15 @@ pub enum WitnessError {
     },
 }
 
-impl fmt::Display for WitnessError {
+impl fmt::Display for ObserverError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            WitnessError::Param(e) => e.fmt(f),
-            WitnessError::Record(e) => e.fmt(f),
-            WitnessError::Both => {
+            ObserverError::Param(e) => e.fmt(f),
+            ObserverError::Record(e) => e.fmt(f),
+            ObserverError::Both => {
                 write!(f, "a run cannot be recorded while it repeats a recording")
             }
-            WitnessError::NoTape { rank, events } => write!(
+            ObserverError::NoTape { rank, events } => write!(
                 f,
                 "the node's memory has no room for rank {rank}'s tape of {events} events"
             ),
@@ -51,34 +51,34 @@ impl fmt::Display for WitnessError {
     }
 }
 
-impl std::error::Error for WitnessError {}
+impl std::error::Error for ObserverError {}
 
-impl Witness {
+impl RunObserver {
     /// Creates the observer that the parameters ask for, for a rank of a job; a trace is written to the node's memory.
     pub fn wanted(
         params: &Params,
         node: &Node,
         (rank, size): (u32, u32),
-    ) -> Result<Option<Witness>, WitnessError> {
-        let events = params.get(&TRACE).map_err(WitnessError::Param)?;
-        let record = params.get(&RECORD).map_err(WitnessError::Param)?;
-        let replay = params.get(&REPLAY).map_err(WitnessError::Param)?;
+    ) -> Result<Option<RunObserver>, ObserverError> {
+        let events = params.get(&TRACE).map_err(ObserverError::Param)?;
+        let record = params.get(&RECORD).map_err(ObserverError::Param)?;
+        let replay = params.get(&REPLAY).map_err(ObserverError::Param)?;
         let named = |folder: &PathBuf| !folder.as_os_str().is_empty();
         let script = match (named(&record), named(&replay)) {
             (false, false) => None,
             (true, false) => Some(Script::record(&record, rank, size)),
             (false, true) => Some(Script::replay(&replay, rank, size)),
-            (true, true) => return Err(WitnessError::Both),
+            (true, true) => return Err(ObserverError::Both),
         };
-        let script = script.transpose().map_err(WitnessError::Record)?;
+        let script = script.transpose().map_err(ObserverError::Record)?;
         let trace = match events {
             0 => None,
             _ => Some(Rc::new(
-                Trace::new(node, events).ok_or(WitnessError::NoTape { rank, events })?,
+                Trace::new(node, events).ok_or(ObserverError::NoTape { rank, events })?,
             )),
         };
         let needed = trace.is_some() || script.is_some();
-        Ok(needed.then_some(Witness { trace, script }))
+        Ok(needed.then_some(RunObserver { trace, script }))
     }
 
     /// Returns the trace, if one is written.
@@ -92,7 +92,7 @@ impl Witness {
     }
 }
 
-impl Observer for Witness {
+impl Observer for RunObserver {
     #[cold]
     fn sends(&self, to: &Envelope, bytes: u64) {
         if let Some(trace) = &self.trace

@@ -118,6 +118,11 @@ impl Persistent {
         }
     }
 
+    /// Returns true for a collective operation.
+    pub fn is_collective(&self) -> bool {
+        matches!(self.operation, Operation::Collective(_))
+    }
+
     /// Returns the state-page entry of a wait for an operation without a request of its own.
     pub fn about(&self) -> Option<About> {
         match &self.active {

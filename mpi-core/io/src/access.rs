@@ -1,6 +1,6 @@
 //! Data transfer between memory and the runs of a view, with data sieving.
 //!
-//! Adjacent runs are merged. Contiguous memory is read and written in place; other memory is packed through a stage of
+//! Adjacent runs are merged. Contiguous memory is read and written in place; other memory is packed through a buffer of
 //! [`STAGE`] bytes. Where runs are short with short gaps between them, a read also reads the gaps, as far as that costs less
 //! than another system call ([`Disk::read_sieve`]). A write does so only if no other process has the file open or a hint asks for it, since it
 //! writes back bytes that others may write concurrently.
@@ -86,12 +86,12 @@ impl Source<'_> {
                 let end = (from + run.len) as usize;
                 write_all(disk, &bytes[from as usize..end], run.offset)
             }
-            Source::Packed(buf, stage) => {
+            Source::Packed(buf, buffer) => {
                 while run.len > 0 {
                     let part = run.len.min(STAGE);
-                    stage.resize(part as usize, 0);
-                    buf.pack_at(from, stage);
-                    write_all(disk, stage, run.offset)?;
+                    buffer.resize(part as usize, 0);
+                    buf.pack_at(from, buffer);
+                    write_all(disk, buffer, run.offset)?;
                     from += part;
                     run = Run::new(run.offset + part, run.len - part);
                 }
@@ -135,15 +135,15 @@ impl Sink<'_> {
         let mut done = 0;
         while run.len > 0 {
             let part = run.len.min(STAGE);
-            let mut stage = match self {
-                Sink::Unpacked(_, stage) => std::mem::take(stage),
+            let mut buffer = match self {
+                Sink::Unpacked(_, buffer) => std::mem::take(buffer),
                 Sink::Bytes(_) => Vec::new(),
             };
-            stage.resize(part as usize, 0);
-            let read = read_all(disk, &mut stage, run.offset)?;
-            self.put(&stage[..read], at);
+            buffer.resize(part as usize, 0);
+            let read = read_all(disk, &mut buffer, run.offset)?;
+            self.put(&buffer[..read], at);
             if let Sink::Unpacked(_, kept) = self {
-                *kept = stage;
+                *kept = buffer;
             }
             done += read as i64;
             if (read as i64) < part {

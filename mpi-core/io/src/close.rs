@@ -4,8 +4,8 @@ use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
 use super::error::{IoClass, IoError, class_number};
 use super::file::File;
-use super::split::Staging;
 use crate::Error;
+use crate::split_collective::SharedMemory;
 
 impl File {
     /// `MPI_File_close`; collective.
@@ -86,9 +86,9 @@ impl File {
     /// Releases the memory that the members share.
     fn free_memory(&self) -> Result<(), Error> {
         self.shared.free()?;
-        match self.stages.take() {
-            Staging::Ready(stages) => stages.free(),
-            Staging::Untried | Staging::Impossible => Ok(()),
+        match self.buffers.take() {
+            SharedMemory::Ready(buffers) => buffers.free(),
+            SharedMemory::Untried | SharedMemory::Impossible => Ok(()),
         }
     }
 

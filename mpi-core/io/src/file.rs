@@ -9,14 +9,14 @@ use super::disk::{self, Disk};
 use super::ending;
 use super::error::{IoClass, IoError, class_number};
 use super::hints::Tuning;
-use super::seating::Seating;
 use super::shared::SharedPointer;
-use super::split::{Split, Staging};
 use super::view::View;
 use crate::Error;
+use crate::collective::node_map::NodeMap;
 use crate::comm::Comm;
 use crate::group::Group;
 use crate::osc::is_direct_allowed;
+use crate::split_collective::{SharedMemory, SplitCollective};
 use mpi_base::state::FileCall;
 use rustix::fs::OFlags;
 use std::cell::{Cell, RefCell};
@@ -33,10 +33,10 @@ pub struct File {
     pub(super) position: Cell<i64>,
     pub(super) shared: SharedPointer,
     pub(super) atomic: Cell<bool>,
-    pub(super) split: RefCell<Option<Split>>,
-    pub(super) seating: Seating,
+    pub(super) split: RefCell<Option<SplitCollective>>,
+    pub(super) node_map: NodeMap,
     /// The shared memory of collective accesses; the first access that uses it makes it.
-    pub(super) stages: RefCell<Staging>,
+    pub(super) buffers: RefCell<SharedMemory>,
 }
 
 /// The end of the error text at the ranks where the call itself did not fail.
@@ -80,9 +80,9 @@ fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, I
 }
 
 /// Replaces hints left at 0 by values that depend on the map of members to nodes.
-fn resolved(mut tuning: Tuning, seating: &Seating) -> Tuning {
+fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
     if tuning.cb_nodes == 0 {
-        tuning.cb_nodes = seating.usual_aggregators();
+        tuning.cb_nodes = node_map.usual_aggregators();
     }
     tuning
 }
@@ -111,7 +111,7 @@ impl File {
     ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
-        let seat = Seating::words(engine.node_id(), is_direct_allowed(engine.params()));
+        let seat = NodeMap::words(engine.node_id(), is_direct_allowed(engine.params()));
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(seat);
         words.extend(tuning.words());
@@ -120,9 +120,9 @@ impl File {
         let classes: Vec<u64> = each().map(|words| words[0]).collect();
         agreed(own, path, check, &classes)?;
         let seats = each().map(|words| std::array::from_fn(|which| words[2 + which]));
-        let seating = Seating::of(&seats.collect::<Vec<_>>());
+        let node_map = NodeMap::of(&seats.collect::<Vec<_>>());
         // Hints may differ between ranks; rank 0's are used.
-        let tuning = resolved(Tuning::from_words(&all[2 + seat.len()..]), &seating);
+        let tuning = resolved(Tuning::from_words(&all[2 + seat.len()..]), &node_map);
         if let Some(rank) = each().position(|words| words[1] != all[1]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
@@ -151,8 +151,8 @@ impl File {
             shared,
             atomic: Cell::new(false),
             split: RefCell::default(),
-            seating,
-            stages: RefCell::default(),
+            node_map,
+            buffers: RefCell::default(),
         })
     }
 
@@ -190,7 +190,7 @@ impl File {
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.share(&tuning.words()))?;
-        let mut tuning = resolved(Tuning::from_words(&all), &self.seating);
+        let mut tuning = resolved(Tuning::from_words(&all), &self.node_map);
         // The permissions apply only when a file is created.
         tuning.permissions = self.disk.tuning().permissions;
         self.disk.set_tuning(tuning);
@@ -204,7 +204,7 @@ impl File {
 
     /// Returns the maximum number of aggregators of a collective access.
     pub fn aggregators(&self) -> u32 {
-        let most = self.seating.aggregators(self.comm.size());
+        let most = self.node_map.aggregators(self.comm.size());
         self.disk.tuning().cb_nodes.min(most)
     }
 

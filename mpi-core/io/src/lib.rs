@@ -6,18 +6,14 @@
 //! | [`amode`] | access modes; opening and deleting files by name |
 //! | [`disk`] | the system calls, each recorded on the state page and in the I/O report |
 //! | [`access`] | data transfer between memory and the runs of a view, with data sieving |
+//! | `uring_read` | long nonblocking reads by io_uring |
+//! | `collective` | collective buffering: two-phase I/O by messages, in shared memory and between nodes |
 //! | [`file`] | an open file and the agreement of its members |
 //! | `close` | `MPI_File_close`; `ending` is the agreement on it, also after deaths |
 //! | [`size`] | its size |
 //! | [`position`] | setting the view, and the file pointers |
-//! | [`transfer`] | read and write calls; `moves` is the direction of a transfer, `split` the state between calls |
+//! | [`transfer`] | read and write calls; `direction` is the direction of a transfer, `split_collective` the state between calls |
 //! | [`report`] | counters for `mpirun --io-report`, written to the event ring |
-//! | [`two_phase`] | two-phase collective I/O by messages |
-//! | `staged` | two-phase collective I/O through shared memory of a node; `stage` is one aggregator's buffer, `walk` iterates over the pieces |
-//! | `across` | two-level aggregation: between nodes, after each node has merged its pieces; `bits` is the bitmap of touched bytes, `marks` its encoding |
-//! | `plan` | the decisions that all members make alike; `seating` is the map of members to nodes |
-//! | `background` | long nonblocking reads by io_uring |
-//! | `post` | concurrent nonblocking messages of a collective access |
 //! | [`hints`] | hints, and the values that accesses use |
 //! | [`shared`] | the shared file pointer |
 //! | [`conversion`] | data representations |
@@ -34,33 +30,24 @@
 #![deny(unsafe_code)]
 
 pub mod access;
-mod across;
 pub mod amode;
-mod background;
-mod bits;
 mod close;
+mod collective;
 pub mod conversion;
+mod direction;
 pub mod disk;
 mod ending;
 pub mod error;
 pub mod file;
 pub mod hints;
-mod marks;
-mod moves;
-mod plan;
 pub mod position;
-mod post;
 pub mod report;
-mod seating;
 pub mod shared;
 pub mod size;
-mod split;
-mod stage;
-mod staged;
+mod split_collective;
 pub mod transfer;
-pub mod two_phase;
+mod uring_read;
 pub mod view;
-mod walk;
 
 // Modules of lower packages, under the names that this crate uses.
 use mpi_engine::{comm, engine, trace};

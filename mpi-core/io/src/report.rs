@@ -126,8 +126,8 @@ impl FileLog {
 
     fn wanted(engine: &Engine) -> Option<FileLog> {
         let trace = engine
-            .witness()
-            .and_then(|witness| witness.trace().cloned());
+            .observer()
+            .and_then(|observer| observer.trace().cloned());
         let tape = match trace {
             Some(trace) => Tape::Traced(trace),
             // An invalid value has been reported at the start of the process.

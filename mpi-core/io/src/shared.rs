@@ -10,7 +10,7 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use crate::op::{Op, Predefined};
-use crate::osc::{Assert, Flavor, Hints, Spec, There, Win};
+use crate::osc::{Assert, Flavor, Hints, Spec, TargetArgs, Win};
 
 #[derive(Clone)]
 pub struct SharedPointer(Win);
@@ -51,7 +51,7 @@ impl SharedPointer {
                 RecvBuf::new(std::ptr::from_mut(&mut before).cast(), 1, int.clone()),
             )
         };
-        let there = There {
+        let there = TargetArgs {
             rank: 0,
             disp: 0,
             count: 1,

@@ -2,21 +2,21 @@
 #![allow(unsafe_code)]
 
 use super::access::{self, RangeLock};
-use super::background::{LONG, Start};
 use super::disk::now_ns;
 use super::error::{IoClass, IoError};
 use super::file::{File, told};
 use super::hints::Switch;
-use super::moves::Moves;
-use super::plan::{Course, Plan};
 use super::report::Counter;
-use super::split::{Split, Staging};
-use super::staged::Stages;
 use super::view::View;
 use crate::Error;
+use crate::collective::plan::{Decision, Plan};
+use crate::collective::shm_aggregation::ShmBuffers;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::direction::Transfer;
 use crate::engine::Engine;
 use crate::request::{Body, Req, Status};
+use crate::split_collective::{SharedMemory, SplitCollective};
+use crate::uring_read::{LONG, Start};
 use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
@@ -47,7 +47,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
     let (completes, at) = (access.clone(), engine.clone());
-    let worker = engine.spawn(Box::pin(async move {
+    let worker = engine.start_future(Box::pin(async move {
         let _always = at.poll_always();
         let status = outcome.await.map(|bytes| Status {
             bytes: bytes.max(0) as u64,
@@ -190,10 +190,10 @@ impl File {
 
     /// Individual read. Returns the number of bytes of the buffer that were filled.
     pub fn read(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.alone(place, Moves::Read(buf))
+        self.alone(place, Transfer::Read(buf))
     }
 
-    fn alone(&self, place: Place, mut moves: Moves) -> Result<i64, Error> {
+    fn alone(&self, place: Place, mut moves: Transfer) -> Result<i64, Error> {
         self.counted(moves.writes(), false, || {
             let from = self.part(place, &moves)?;
             self.told(from.and_then(|from| moves.alone(self, from)))
@@ -206,7 +206,7 @@ impl File {
     /// No other code uses the buffer until the request is complete.
     pub unsafe fn begin_read(&self, place: Place, buf: &mut RecvBuf) -> Result<Begun, Error> {
         let begin = now_ns();
-        let from = self.part(place, &Moves::Read(buf))?;
+        let from = self.part(place, &Transfer::Read(buf))?;
         let long = from
             .as_ref()
             .ok()
@@ -249,11 +249,11 @@ impl File {
 
     /// Individual write. Returns the number of bytes of the buffer that were written.
     pub fn write(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        self.alone(place, Moves::Write(buf))
+        self.alone(place, Transfer::Write(buf))
     }
 
     /// Returns the stream position of a member's access, or the error that makes it impossible.
-    fn part(&self, place: Place, moves: &Moves) -> Result<Result<i64, IoError>, Error> {
+    fn part(&self, place: Place, moves: &Transfer) -> Result<Result<i64, IoError>, Error> {
         let may = moves.allowed_in(self);
         let etypes = match may.and_then(|()| self.etypes(moves.datatype(), moves.bytes())) {
             Ok(etypes) => etypes,
@@ -275,7 +275,7 @@ impl File {
         &self,
         from: &Result<i64, IoError>,
         (view, wanted): (&View, Switch),
-        moves: &mut Moves,
+        moves: &mut Transfer,
     ) -> Option<Result<i64, IoError>> {
         let bytes = moves.bytes();
         let from = match from {
@@ -288,38 +288,38 @@ impl File {
     }
 
     /// Returns the shared memory for a plan; `None` if messages must be used.
-    fn stages(&self, plan: &Plan) -> Result<Option<Rc<Stages>>, Error> {
-        match &*self.stages.borrow() {
-            Staging::Impossible => return Ok(None),
-            Staging::Ready(stages) if stages.suit(plan) => return Ok(Some(stages.clone())),
+    fn buffers(&self, plan: &Plan) -> Result<Option<Rc<ShmBuffers>>, Error> {
+        match &*self.buffers.borrow() {
+            SharedMemory::Impossible => return Ok(None),
+            SharedMemory::Ready(buffers) if buffers.suit(plan) => return Ok(Some(buffers.clone())),
             _ => {}
         }
-        if let Staging::Ready(old) = self.stages.replace(Staging::Untried) {
+        if let SharedMemory::Ready(old) = self.buffers.replace(SharedMemory::Untried) {
             old.give_back()?;
         }
-        let made = Stages::new(&self.comm, &self.seating, plan)?.map(Rc::new);
-        *self.stages.borrow_mut() = match &made {
-            Some(stages) => Staging::Ready(stages.clone()),
-            None => Staging::Impossible,
+        let made = ShmBuffers::new(&self.comm, &self.node_map, plan)?.map(Rc::new);
+        *self.buffers.borrow_mut() = match &made {
+            Some(buffers) => SharedMemory::Ready(buffers.clone()),
+            None => SharedMemory::Impossible,
         };
         Ok(made)
     }
 
     /// Collective read.
     pub fn read_all(&self, place: Place, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.all(place, Moves::Read(buf))
+        self.all(place, Transfer::Read(buf))
     }
 
     /// Collective write.
     pub fn write_all(&self, place: Place, buf: &SendBuf) -> Result<i64, Error> {
-        self.all(place, Moves::Write(buf))
+        self.all(place, Transfer::Write(buf))
     }
 
-    fn all(&self, place: Place, moves: Moves) -> Result<i64, Error> {
+    fn all(&self, place: Place, moves: Transfer) -> Result<i64, Error> {
         self.counted(moves.writes(), true, || self.all_now(place, moves))
     }
 
-    fn all_now(&self, place: Place, mut moves: Moves) -> Result<i64, Error> {
+    fn all_now(&self, place: Place, mut moves: Transfer) -> Result<i64, Error> {
         let view = self.view();
         let from = self.part(place, &moves)?;
         let tuning = self.disk.tuning();
@@ -328,16 +328,16 @@ impl File {
             return self.agree(from.and_then(|from| moves.alone(self, from)));
         }
         let done = self.first(&from, (&view, wanted), &mut moves);
-        let by = (wanted, &tuning, &self.seating, moves.writes());
+        let by = (wanted, &tuning, &self.node_map, moves.writes());
         let at = from.unwrap_or(0);
         let part = (at, moves.bytes());
         let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
-            Course::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
-            Course::Each => done.unwrap_or_else(|| moves.alone(self, at)),
-            Course::Together(plan) => {
+            Decision::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
+            Decision::Each => done.unwrap_or_else(|| moves.alone(self, at)),
+            Decision::Together(plan) => {
                 self.count_aggregated();
-                let stages = self.stages(&plan)?;
-                let by = (&plan, stages.as_deref());
+                let buffers = self.buffers(&plan)?;
+                let by = (&plan, buffers.as_deref());
                 let moved = moves.together(self, by, (&view, at), done.is_some())?;
                 both(done, moved)
             }
@@ -367,15 +367,15 @@ impl File {
 
     /// Ordered read at the shared pointer.
     pub fn read_ordered(&self, buf: &mut RecvBuf) -> Result<i64, Error> {
-        self.ordered(Moves::Read(buf))
+        self.ordered(Transfer::Read(buf))
     }
 
     /// Ordered write at the shared pointer.
     pub fn write_ordered(&self, buf: &SendBuf) -> Result<i64, Error> {
-        self.ordered(Moves::Write(buf))
+        self.ordered(Transfer::Write(buf))
     }
 
-    fn ordered(&self, mut moves: Moves) -> Result<i64, Error> {
+    fn ordered(&self, mut moves: Transfer) -> Result<i64, Error> {
         self.counted(moves.writes(), true, || {
             let at = self.in_order(self.etypes(moves.datatype(), moves.bytes()))?;
             let may = moves.allowed_in(self);
@@ -398,7 +398,7 @@ impl File {
             return Err(IoError::new(IoClass::UnsupportedOperation, sentence).into());
         }
         let bytes = act()?;
-        *self.split.borrow_mut() = Some(Split { call, bytes });
+        *self.split.borrow_mut() = Some(SplitCollective { call, bytes });
         Ok(())
     }
 

@@ -2,53 +2,59 @@
 //!
 //! Each origin remembers its accesses to each target until they are complete there: by a fence, the end of an epoch or a flush.
 //! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
-//! Accesses of other origins on this node are found in tables in shared memory ([`super::neighbours`]); accesses of origins on other nodes are not checked.
+//! Accesses of other origins on this node are found in tables in shared memory ([`crate::state::neighbours`]); accesses of origins on other nodes are not checked.
 
-use super::access::{Does, There};
-use super::accesses::Conflict;
+use super::access::TargetArgs;
 use super::runs;
-use super::target::Target;
-use super::turns::Turn;
 use super::win::Win;
-use super::{Flavor, OscClass, OscError};
 use crate::Error;
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::access_kind::AccessKind;
+use crate::state::access_order::OrderedAccess;
+use crate::state::open_accesses::Conflict;
+use crate::state::target::Target;
 
 impl Win {
     /// Records the begin of an access for traces, recorded runs and the conflict check. Returns an error if it conflicts with an incomplete access.
     /// The access ends when the returned value is dropped.
     #[inline]
-    pub(super) fn note(
+    pub(crate) fn note(
         &self,
         call: &'static str,
-        does: Does,
+        kind: AccessKind,
         target: &Target,
-        there: &There<'_>,
-    ) -> Result<Turn<'_>, Error> {
-        self.traces_access(target, there.disp, there.datatype.bytes(there.count));
-        if self.0.accesses.are_wanted() {
-            self.note_access(call, does, target, there)?;
+        target_args: &TargetArgs<'_>,
+    ) -> Result<OrderedAccess<'_>, Error> {
+        self.traces_access(
+            target,
+            target_args.disp,
+            target_args.datatype.bytes(target_args.count),
+        );
+        if self.0.open_accesses.are_wanted() {
+            self.note_access(call, kind, target, target_args)?;
         }
-        self.take_turn(call, target)
+        self.order_access(call, target)
     }
 
     #[cold]
     fn note_access(
         &self,
         call: &'static str,
-        does: Does,
+        kind: AccessKind,
         target: &Target,
-        there: &There<'_>,
+        target_args: &TargetArgs<'_>,
     ) -> Result<(), OscError> {
         let start = match self.0.flavor {
-            Flavor::Dynamic => there.disp,
-            _ => there.disp.saturating_mul(target.unit as i64),
+            Flavor::Dynamic => target_args.disp,
+            _ => target_args.disp.saturating_mul(target.unit as i64),
         };
-        let bytes = there.datatype.bytes(there.count);
-        let runs = runs::of(there.datatype, there.count, bytes).map(|run| {
+        let bytes = target_args.datatype.bytes(target_args.count);
+        let runs = runs::of(target_args.datatype, target_args.count, bytes).map(|run| {
             let from = start.saturating_add(run.offset);
             from..from.saturating_add(run.len)
         });
-        let begun = (self.0.accesses).begin((call, does), target.rank, runs);
+        let begun = (self.0.open_accesses).begin((call, kind), target.rank, runs);
         begun.map_err(|other| self.conflict(call, target.rank, &other))
     }
 

@@ -5,21 +5,22 @@
 //! A member that cannot create its part reports so in the same exchange, and all members fail with the same error text.
 //! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
 
-use super::accesses::{Accesses, CHECK};
 use super::am::Service;
-use super::am::remote::Remote;
-use super::attached::Attached;
-use super::control::{self, Control};
-use super::epoch::Epochs;
-use super::mapped::{self, Mapped, Offer};
-use super::neighbours::{self, Neighbours};
-use super::target::{Held, Route, Target};
+use super::state::remote_members::RemoteMembers;
 use super::traced::trace_of;
 use super::win::{Given, Inner, Own, Win};
-use super::{Flavor, OscClass, OscError, Spec, is_direct_allowed};
 use crate::Error;
 use crate::comm::Comm;
+use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
+use crate::error::{OscClass, OscError};
+use crate::spec::{Flavor, Spec, is_direct_allowed};
+use crate::state::attached_cache::AttachedCache;
+use crate::state::control::{self, Control};
+use crate::state::epoch::Epochs;
+use crate::state::neighbours::{self, Neighbours};
+use crate::state::open_accesses::{CHECK, OpenAccesses};
+use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -32,9 +33,9 @@ const ADDRESS: usize = 2;
 const SIZE: usize = 3;
 const UNIT: usize = 4;
 const CONTROL: usize = 5;
-/// The offset of the table of [`super::neighbours`], or 0.
+/// The offset of the table of [`crate::state::neighbours`], or 0.
 const WATCHED: usize = 6;
-/// The XPMEM name that [`super::mapped`] offers, or 0.
+/// The XPMEM name that [`crate::direct::mapped`] offers, or 0.
 const NAME: usize = 7;
 /// 1 if the kernel denies this member `process_vm_readv` of another member on this node.
 const CANNOT_COPY: usize = 8;
@@ -73,7 +74,7 @@ impl Win {
         let mut given = Given::default();
         let made = Win::make_on(own.clone(), &comm.label(), spec, &mut given).await;
         if made.is_err() {
-            Service::of(own.engine()).has_gone(own.context().number());
+            Service::of(own.engine()).forget_window(own.context().number());
             leave_end_to_others(own, given);
         }
         let (win, by_message) = made?;
@@ -141,32 +142,33 @@ impl Win {
         words[UNIT] = spec.unit;
         words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
         let all = own.share(&words).await?;
-        let said = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
-        let poor = (0..own.size()).find(|r| said(*r as usize, KIND) == Memory::Lacking as u64);
+        let word_of =
+            |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
+        let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
         if let Some(rank) = poor {
             let sentence = format!(
                 "rank {rank} of {called} has no shared memory for {} bytes of a window",
-                said(rank as usize, SIZE)
+                word_of(rank as usize, SIZE)
             );
             return Err(OscError::new(OscClass::NoMemory, sentence).into());
         }
         let offers = |rank: u32| {
-            let said = |which| said(rank as usize, which);
+            let word_of = |which| word_of(rank as usize, which);
             Offer {
-                name: said(NAME),
-                address: said(ADDRESS),
-                len: said(SIZE),
+                name: word_of(NAME),
+                address: word_of(ADDRESS),
+                len: word_of(SIZE),
             }
         };
         let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
         let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
         let places: Vec<(u32, u32, ShmOffset)> = members
             .iter()
-            .map(|(rank, place)| (*rank, *place, ShmOffset(said(*rank as usize, CONTROL))))
+            .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
             .collect();
         let control = Control::find(&engine, &places, own.size() as usize)?;
         let watched =
-            |rank: u32| Some(ShmOffset(said(rank as usize, WATCHED))).filter(|at| at.0 != 0);
+            |rank: u32| Some(ShmOffset(word_of(rank as usize, WATCHED))).filter(|at| at.0 != 0);
         let me = own.rank();
         let others = members.iter().filter(|(rank, _)| *rank != me);
         let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
@@ -174,7 +176,7 @@ impl Win {
         let trace = trace_of(&engine);
         let mut targets = Vec::with_capacity(own.size() as usize);
         for rank in 0..own.size() {
-            let words: [u64; EACH] = std::array::from_fn(|which| said(rank as usize, which));
+            let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
             targets.push(target(
                 &engine,
                 &own,
@@ -190,18 +192,18 @@ impl Win {
         }
         // All members read the same words, so all compute the same value.
         let is_copied = |rank: u32| {
-            let is_arena = said(rank as usize, KIND) == Memory::Arena as u64;
-            !is_arena && !mapped.is_direct(said(rank as usize, NAME))
+            let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
+            !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
         };
-        let any_cannot_copy = (0..own.size()).any(|rank| said(rank as usize, CANNOT_COPY) != 0);
+        let any_cannot_copy = (0..own.size()).any(|rank| word_of(rank as usize, CANNOT_COPY) != 0);
         let by_message = targets.iter().any(|target| target.here.is_none())
             || any_cannot_copy && (0..own.size()).any(is_copied);
         let win = Win(Rc::new(Inner {
             epochs: Epochs::default(),
-            remote: Remote::new(own.size()),
-            attached: Attached::new(own.size()),
+            remote: RemoteMembers::new(own.size()),
+            attached_cache: AttachedCache::new(own.size()),
             mapped,
-            accesses: Accesses::new(checks, own.size(), neighbours),
+            open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
             trace,
             combine: Cell::new(None),
             word: Cell::new(None),

@@ -5,55 +5,59 @@
 //! Lock tickets are recorded in the same way; `MPI_Win_lock_all` takes a ticket of each member, so that its order is known too.
 //! Other runs skip all of this. Loads and stores without a call are not ordered.
 
-use super::target::Target;
-use super::turns::{Turn, Turns};
 use super::win::Win;
 use crate::Error;
 use crate::record::{Asker, Script};
+use crate::state::access_order::{AccessOrder, OrderedAccess};
+use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, Ticket};
 
 impl Win {
     /// Returns the recording or replay that orders this window.
-    pub(super) fn script(&self) -> Option<&Script> {
+    pub(crate) fn script(&self) -> Option<&Script> {
         self.0.engine.script().filter(|_| self.is_all_here())
     }
 
     /// Takes a turn at a member for an access.
     #[inline]
-    pub(super) fn take_turn(&self, call: &str, target: &Target) -> Result<Turn<'_>, Error> {
+    pub(crate) fn order_access(
+        &self,
+        call: &str,
+        target: &Target,
+    ) -> Result<OrderedAccess<'_>, Error> {
         match (self.script(), target.here) {
             (Some(script), Some(index)) => {
-                let turns = &self.0.control.of(index).turns;
-                self.take_turn_of(script, turns, call, target)
+                let access_order = &self.0.control.of(index).access_order;
+                self.order_access_by(script, access_order, call, target)
             }
-            _ => Ok(Turn::free()),
+            _ => Ok(OrderedAccess::free()),
         }
     }
 
     #[cold]
-    fn take_turn_of<'a>(
+    fn order_access_by<'a>(
         &self,
         script: &Script,
-        turns: &'a Turns,
+        access_order: &'a AccessOrder,
         call: &str,
         target: &Target,
-    ) -> Result<Turn<'a>, Error> {
+    ) -> Result<OrderedAccess<'a>, Error> {
         let number = match script.is_replay() {
             true => script.number_of(Asker::Access)?,
-            false => turns.draw(),
+            false => access_order.draw(),
         };
         self.wait_for((call, WindowNeed::Answer), target, || {
-            turns.has_come(number)
+            access_order.has_come(number)
         })?;
         if !script.is_replay() {
             script.completed(Asker::Access, &[number as usize])?;
         }
-        Ok(Turn::begin(turns))
+        Ok(OrderedAccess::begin(access_order))
     }
 
     /// Draws a ticket for a lock of a member on this node, in the recorded order if this is a replay.
-    pub(super) fn draw_ticket(
+    pub(crate) fn draw_ticket(
         &self,
         call: &str,
         target: &Target,
@@ -77,7 +81,7 @@ impl Win {
     }
 
     /// `MPI_Win_test` in a recorded or replayed run; a replay returns the recorded answer.
-    pub(super) fn test_scripted(&self, script: &Script) -> Result<bool, Error> {
+    pub(crate) fn test_scripted(&self, script: &Script) -> Result<bool, Error> {
         if script.is_replay() {
             let over = script.places(Asker::WinTest)?.is_some();
             match over {
@@ -97,7 +101,7 @@ impl Win {
     }
 
     /// Returns true if `MPI_Win_lock_all` may use the flag, whose order cannot be recorded.
-    pub(super) fn may_use_flag(&self) -> bool {
+    pub(crate) fn may_use_flag(&self) -> bool {
         self.script().is_none()
     }
 }

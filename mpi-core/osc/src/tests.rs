@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::OscError;
-use super::{Assert, Flavor, Hints, LockMode, OscClass, Spec, There, Win};
+use super::{Assert, Flavor, Hints, LockMode, OscClass, Spec, TargetArgs, Win};
 use crate::Error;
 use crate::coll::Call;
 use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
@@ -28,8 +28,8 @@ fn barrier(engine: &Engine) {
     world.collective(Call::Barrier).expect("a barrier");
 }
 
-fn there(datatype: &Datatype, rank: u32, disp: i64) -> There<'_> {
-    There {
+fn target_args(datatype: &Datatype, rank: u32, disp: i64) -> TargetArgs<'_> {
+    TargetArgs {
         rank: rank as i32,
         disp,
         count: 1,
@@ -55,7 +55,7 @@ fn add(win: &Win, rank: u32, disp: i64) -> i64 {
     win.fetch_and_op(
         &send(&one),
         &mut recv(&mut old),
-        there(&long, rank, disp),
+        target_args(&long, rank, disp),
         &sum,
     )
     .expect("an access");
@@ -115,18 +115,19 @@ fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
             win.lock(LockMode::Exclusive, 1, Assert::default())
                 .expect("a lock");
             let mut value = 0;
-            let req = win.get(&mut recv(&mut value), there(&long, 1, 2));
+            let req = win.get(&mut recv(&mut value), target_args(&long, 1, 2));
             win.give_up(req.expect("a get"));
             win.flush(1).expect("a flush");
             value += 1;
-            win.put(&send(&value), there(&long, 1, 2)).expect("a put");
+            win.put(&send(&value), target_args(&long, 1, 2))
+                .expect("a put");
             win.unlock(1).expect("its end");
         }
         barrier(engine);
         win.lock(LockMode::Shared, 1, Assert::default())
             .expect("a lock");
         let mut value = 0;
-        let req = win.get(&mut recv(&mut value), there(&long, 1, 2));
+        let req = win.get(&mut recv(&mut value), target_args(&long, 1, 2));
         win.give_up(req.expect("a get"));
         win.unlock(1).expect("its end");
         assert_eq!(value, 90);
@@ -147,15 +148,17 @@ fn locks_of_all_and_exclusive_locks_take_turns() {
                 win.lock(LockMode::Exclusive, 0, Assert::default())
                     .expect("a lock");
                 let value = round * 10 + i64::from(me);
-                win.put(&send(&value), there(&long, 0, 0)).expect("a put");
+                win.put(&send(&value), target_args(&long, 0, 0))
+                    .expect("a put");
                 win.flush(0).expect("a flush");
-                win.put(&send(&value), there(&long, 0, 1)).expect("a put");
+                win.put(&send(&value), target_args(&long, 0, 1))
+                    .expect("a put");
                 win.unlock(0).expect("its end");
             } else {
                 win.lock_all(Assert::default()).expect("a lock of all");
                 let mut pair = [0; 2];
                 for (disp, value) in (0..).zip(&mut pair) {
-                    let req = win.get(&mut recv(value), there(&long, 0, disp));
+                    let req = win.get(&mut recv(value), target_args(&long, 0, disp));
                     win.give_up(req.expect("a get"));
                 }
                 win.flush_all().expect("a flush");
@@ -178,14 +181,14 @@ fn posts_that_run_ahead_are_not_lost() {
         for round in 0..25 {
             win.post(&alone(before), Assert::default()).expect("a post");
             win.start(&alone(next), Assert::default()).expect("a start");
-            win.put(&send(&round), there(&long, next, 0))
+            win.put(&send(&round), target_args(&long, next, 0))
                 .expect("a put");
             win.complete().expect("completing");
             win.wait().expect("waiting");
             win.lock(LockMode::Shared, me as i32, Assert::default())
                 .expect("a lock");
             let mut value = -1;
-            let req = win.get(&mut recv(&mut value), there(&long, me, 0));
+            let req = win.get(&mut recv(&mut value), target_args(&long, me, 0));
             win.give_up(req.expect("a get"));
             win.unlock(me as i32).expect("its end");
             assert_eq!(value, round);
@@ -207,7 +210,7 @@ fn an_access_in_no_epoch_or_out_of_range_is_an_error_and_nothing_else() {
             error.class
         };
         let value = 5;
-        let put = |disp| win.put(&send(&value), there(&long, 1, disp));
+        let put = |disp| win.put(&send(&value), target_args(&long, 1, disp));
         assert_eq!(class(put(0)), OscClass::Sync);
         assert_eq!(class(win.unlock(1)), OscClass::Sync);
         win.lock_all(Assert::default()).expect("a lock of all");
@@ -228,7 +231,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
         let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
         // Each rank has a target of its own.
         let (value, to) = (5, 1 - engine.me());
-        let put = |disp| win.put(&send(&value), there(&long, to, disp));
+        let put = |disp| win.put(&send(&value), target_args(&long, to, disp));
         win.lock_all(Assert::default()).expect("a lock of all");
         put(0).expect("a put");
         put(1).expect("a put beside it");
@@ -236,18 +239,18 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
         win.flush(to as i32).expect("a flush");
         put(1).expect("a put after a flush");
         let mut read = 0;
-        let get = win.get(&mut recv(&mut read), there(&long, to, 1));
+        let get = win.get(&mut recv(&mut read), target_args(&long, to, 1));
         let get = get.map(|req| win.give_up(req));
         add(&win, to, 2);
         let sum = Op::Predefined(Predefined::Sum);
         // Accumulates with another type, without synchronisation between.
         let one = 1;
-        let long_add = win.accumulate(&send(&one), there(&long, to, 3), &sum);
+        let long_add = win.accumulate(&send(&one), target_args(&long, to, 3), &sum);
         long_add.expect("an accumulate");
         let small = 1i32;
         // SAFETY: a local that lives until the access has read it.
         let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
-        let mixed = win.accumulate(&small, there(&int, to, 3), &sum);
+        let mixed = win.accumulate(&small, target_args(&int, to, 3), &sum);
         win.unlock_all().expect("its end");
         win.free().expect("freeing");
         [second, get, mixed].map(|outcome| match outcome {
@@ -267,18 +270,18 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
         let win = allocate(engine, 64);
         let long = Datatype::from(Named::INT64);
         let (me, value) = (engine.me(), 5);
-        let put = |disp| win.put(&send(&value), there(&long, 0, disp));
-        let turn = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
+        let put = |disp| win.put(&send(&value), target_args(&long, 0, disp));
+        let ordered = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
             let outcome = if me == rank { access() } else { Ok(()) };
             barrier(engine);
             outcome
         };
         win.lock_all(Assert::default()).expect("a lock of all");
-        turn(1, &|| put(0)).expect("the first put");
-        let second = turn(2, &|| put(0));
-        turn(2, &|| put(1)).expect("a put beside it");
-        turn(1, &|| win.flush(0)).expect("a flush");
-        turn(2, &|| put(0)).expect("a put after the flush");
+        ordered(1, &|| put(0)).expect("the first put");
+        let second = ordered(2, &|| put(0));
+        ordered(2, &|| put(1)).expect("a put beside it");
+        ordered(1, &|| win.flush(0)).expect("a flush");
+        ordered(2, &|| put(0)).expect("a put after the flush");
         win.unlock_all().expect("its end");
         barrier(engine);
         // Sums of one type do not conflict.

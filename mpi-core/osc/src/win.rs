@@ -1,20 +1,21 @@
 //! A window at one process: its state and its queries.
 
-use super::accesses::Accesses;
-use super::am::remote::Remote;
-use super::apply::Combine;
-use super::attached::Attached;
-use super::control::Control;
-use super::epoch::Epochs;
-use super::mapped::Mapped;
-use super::target::{Route, Target};
-use super::word::Word;
-use super::{Flavor, Hints, OscClass, OscError, SharedSegment};
+use super::state::remote_members::RemoteMembers;
 use crate::Error;
 use crate::comm::Comm;
+use crate::direct::apply::Combine;
+use crate::direct::mapped::Mapped;
+use crate::direct::word::Word;
 use crate::engine::Engine;
+use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::request::PROC_NULL;
+use crate::spec::{Flavor, Hints, SharedSegment};
+use crate::state::attached_cache::AttachedCache;
+use crate::state::control::Control;
+use crate::state::epoch::Epochs;
+use crate::state::open_accesses::OpenAccesses;
+use crate::state::target::{Route, Target};
 use crate::trace::Trace;
 use mpi_base::node::ShmBlock;
 use mpi_base::window::Stripe;
@@ -23,9 +24,9 @@ use std::rc::Rc;
 
 /// A counted reference to a window.
 #[derive(Clone)]
-pub struct Win(pub(super) Rc<Inner>);
+pub struct Win(pub(crate) Rc<Inner>);
 
-pub(super) struct Inner {
+pub(crate) struct Inner {
     pub engine: Engine,
     pub comm: Comm,
     pub flavor: Flavor,
@@ -33,10 +34,10 @@ pub(super) struct Inner {
     pub targets: Box<[Target]>,
     pub control: Control,
     pub epochs: Epochs,
-    pub remote: Remote,
-    pub attached: Attached,
+    pub remote: RemoteMembers,
+    pub attached_cache: AttachedCache,
     pub mapped: Mapped,
-    pub accesses: Accesses,
+    pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
     /// The operator that was used last.
     pub combine: Cell<Option<Combine>>,
@@ -48,13 +49,13 @@ pub(super) struct Inner {
 
 /// What this process has contributed to a window that is being made.
 #[derive(Default)]
-pub(super) struct Given {
+pub(crate) struct Given {
     pub memory: Option<Own>,
     pub control: Option<ShmBlock>,
 }
 
 /// The memory that this process contributes to a window.
-pub(super) enum Own {
+pub(crate) enum Own {
     /// Memory of the program, or none.
     Given,
     Block(#[allow(dead_code)] ShmBlock),
@@ -84,7 +85,7 @@ impl Win {
     }
 
     /// Returns the stripe locks of a member's memory.
-    pub(super) fn stripes(&self, target: &Target) -> &[Stripe] {
+    pub(crate) fn stripes(&self, target: &Target) -> &[Stripe] {
         let words = match target.here {
             Some(index) => self.0.control.of(index),
             None => self.0.control.mine(),
@@ -93,7 +94,7 @@ impl Win {
     }
 
     /// Returns true if all members share this node's memory.
-    pub(super) fn is_all_here(&self) -> bool {
+    pub(crate) fn is_all_here(&self) -> bool {
         self.0.control.count() == self.0.targets.len()
     }
 
@@ -104,7 +105,7 @@ impl Win {
 
     /// Returns the error of a call that the current epoch does not allow.
     #[cold]
-    pub(super) fn misfit(&self, call: &str, why: &str) -> Error {
+    pub(crate) fn misfit(&self, call: &str, why: &str) -> Error {
         let sentence = format!(
             "rank {} calls {call} on {}, but {why}",
             self.rank(),
@@ -115,7 +116,7 @@ impl Win {
 
     /// Returns the record of a rank; `None` for `MPI_PROC_NULL`.
     #[inline]
-    pub(super) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
+    pub(crate) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
         match usize::try_from(rank)
             .ok()
             .and_then(|rank| self.0.targets.get(rank))
@@ -168,7 +169,7 @@ impl Win {
         self.0.comm.rank()
     }
 
-    pub(super) fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.0.comm.context().number()
     }
 

@@ -168,7 +168,7 @@ fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> 
     let around = OpenContext {
         me,
         size: 2,
-        board: None,
+        modex: None,
         node: Some((Node::attach(fd, me).expect("our rank"), vec![0, 1])),
         params: &params,
     };

@@ -233,7 +233,7 @@ impl RankSnapshot {
                 members: round.members,
                 inside: round.inside,
             }),
-            gate: state.gate.map(|gate| Gate {
+            gate: state.barrier_wire.map(|gate| Gate {
                 wire: gate.wire,
                 entered: gate.entered,
                 released: gate.released,

@@ -4,7 +4,7 @@ use mpi_base::environment;
 use mpirun::cli::{self, CliError, Request};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
-use mpirun::launch::{self, daemon, frontend, theirs};
+use mpirun::launch::{self, daemon, foreign_launcher, frontend};
 
 fn main() {
     if let Some(left) = launch::stack_left().filter(|&left| left < launch::STACK_MIN) {
@@ -18,7 +18,7 @@ fn main() {
     launch::survive_file_limit();
     let code = match launch::on_a_long_stack(|| cli::request(std::env::args_os())) {
         Ok(Request::Job(mut plan)) => {
-            theirs::hand_watching_over(&mut plan);
+            foreign_launcher::pass_watch_options(&mut plan);
             run(&plan)
         }
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
@@ -50,7 +50,7 @@ fn run(plan: &Plan) -> i32 {
     if plan.display_allocation {
         printable::to_stderr(&format!("mpirun: {}\n", plan.allocation()));
     }
-    match theirs::launcher(plan) {
+    match foreign_launcher::launcher(plan) {
         Ok(None) => {}
         Ok(Some(command)) => {
             let name = printable::name(command.get_program()).to_string();

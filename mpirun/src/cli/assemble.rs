@@ -1,10 +1,10 @@
 //! Builds a [`Plan`] from options: programs, hosts, environment.
 
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
+use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rank_by_node, rankfile};
-use super::values::{absolute, far, io, output, shown, survival, time, timeout};
-use super::witness::witness;
+use super::values::{absolute, io, output, remote, shown, survival, time, timeout};
 use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
 use crate::hosts::map::Policy;
@@ -82,7 +82,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             App {
                 procs: app.procs.map(|procs| procs as usize),
                 hosts: Vec::new(),
-                seats: None,
+                placements: None,
                 program,
                 args: command.collect(),
                 dir: app.wdir.clone(),
@@ -128,7 +128,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         set_env(&mut env, format!("{PREFIX}{name}"), handler);
         from_command_line.push(name);
     }
-    witness(options, &mut env, &mut from_command_line)?;
+    observation(options, &mut env, &mut from_command_line)?;
     if !from_command_line.is_empty() {
         set_env(&mut env, MARKER, from_command_line.join(","));
     }
@@ -166,7 +166,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         })
         .collect();
     if let Some(file) = &rankfile {
-        seat(&mut apps, file, &hosts)?;
+        apply_rankfile(&mut apps, file, &hosts)?;
     }
     let params = Params::load(env.iter().cloned(), &crate::prefix::parameter_files());
     let shown = shown(options)?;
@@ -195,11 +195,11 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         signal_grace: params.get(&SIGNAL_GRACE).map_err(CliError::Parameter)?,
         quiet: options.quiet,
         verbose: options.verbose,
-        far: far(options, &params)?,
+        remote: remote(options, &params)?,
         env,
     };
     for (number, list) in softs {
-        soften(&mut plan, number, &list)?;
+        apply_soft(&mut plan, number, &list)?;
     }
     let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
     let ranks = placed.iter().map(Vec::len).sum();
@@ -209,20 +209,20 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
 }
 
-/// Assigns the seats of a rankfile to the ranks.
-fn seat(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliError> {
+/// Assigns the lines of a rankfile to the ranks.
+fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(), CliError> {
     let counts: Vec<usize> = apps.iter().map(|app| app.procs.unwrap_or(1)).collect();
-    let seats = file.seats(counts.iter().sum(), hosts);
-    let mut seats = seats.map_err(CliError::Rankfile)?.into_iter();
+    let placements = file.placements(counts.iter().sum(), hosts);
+    let mut placements = placements.map_err(CliError::Rankfile)?.into_iter();
     for (app, count) in apps.iter_mut().zip(counts) {
         app.procs = Some(count);
-        app.seats = Some(seats.by_ref().take(count).collect());
+        app.placements = Some(placements.by_ref().take(count).collect());
     }
     Ok(())
 }
 
 /// Reduces a program to the largest number of ranks that `--soft` allows and that fits; if none fits, mapping reports it later.
-fn soften(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
+fn apply_soft(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);
     let numbers = soft::allowed(list, most).ok_or_else(|| CliError::Value {
         option: "--soft",
@@ -279,7 +279,7 @@ pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
     Ok(App {
         procs: Some(app.procs),
         hosts: named.transpose()?.unwrap_or_default(),
-        seats: None,
+        placements: None,
         dir: info("wdir").map(PathBuf::from),
         path: info("path"),
         env: env.collect(),

@@ -8,7 +8,7 @@
 //!
 //! `options` defines the options; `dashes` normalises single dashes, `usage` words clap's errors, `help` generates screens and
 //! the manual page, `completion` the shell completions, and `configfile` reads parts from a file. This module joins the parts, and
-//! `assemble` builds a [`Plan`] from them with the values that `placement`, `values` and `witness` read from single options.
+//! `assemble` builds a [`Plan`] from them with the values that `placement`, `values` and `observation` read from single options.
 //! `settings` reports errors in parameters.
 
 mod assemble;
@@ -20,6 +20,7 @@ mod error;
 mod help;
 mod not_yet;
 mod numbers;
+mod observation;
 mod options;
 mod placement;
 mod settings;
@@ -28,7 +29,6 @@ mod topics;
 mod translated;
 pub mod usage;
 mod values;
-mod witness;
 
 pub use assemble::{explain_variable, spawned_app};
 pub use error::CliError;

@@ -167,8 +167,8 @@ fn a_rankfile_says_where_each_rank_runs() {
         [0, 1]
     );
     let two = parsed(&format!("--rankfile {file} -n 1 x : -n 2 y")).unwrap();
-    let seats = two.apps[1].seats.as_ref().unwrap();
-    assert_eq!((seats.len(), seats[1].cores.len()), (2, 1));
+    let placements = two.apps[1].placements.as_ref().unwrap();
+    assert_eq!((placements.len(), placements[1].cores.len()), (2, 1));
     let error = parsed(&format!("--rankfile {file} -n 4 prog")).unwrap_err();
     assert!(error.to_string().ends_with("has no line for rank 3 of 4"));
     let error = parsed(&format!("--rankfile {file} -host a prog")).unwrap_err();

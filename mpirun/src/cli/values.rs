@@ -3,7 +3,7 @@
 use super::CliError;
 use super::options::Options;
 use crate::launch::limits::Limits;
-use crate::launch::program::{Far, Io, StdinTo};
+use crate::launch::program::{Io, RemoteLaunch, StdinTo};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::{Params, Value};
 use mpi_base::{environment, text};
@@ -166,13 +166,13 @@ pub fn shown(options: &Options) -> Result<Shown, CliError> {
     Ok(shown)
 }
 
-pub fn far(options: &Options, params: &Params) -> Result<Far, CliError> {
+pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliError> {
     let agent = match &options.launch_agent {
         Some(agent) => text::from_os(agent),
         None => params.get(&RSH_AGENT).map_err(CliError::Parameter)?,
     };
     let me = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
-    Ok(Far {
+    Ok(RemoteLaunch {
         agent: agent.split_whitespace().map(text::to_os).collect(),
         mpirun: match &options.prefix {
             Some(prefix) => prefix.join("bin/mpirun"),

@@ -110,7 +110,7 @@ fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
     if let Some(found) = libraries_of(pid).into_iter().find(&mut is_of_others) {
         return Some(found);
     }
-    let below = descendants::below(pid);
+    let below = descendants::descendants_of(pid);
     if below.is_empty() {
         return None;
     }

@@ -231,8 +231,8 @@ fn programs_of_the_standard_abi_and_those_that_are_to_be_left_alone_are() {
     let served = serve(&ours, 2, &only(&stand_ins), &mut untouched);
     assert_eq!((served, untouched.len()), (Served::Nothing, 0));
     let folder = tempfile::tempdir().unwrap();
-    let theirs = linked_to(folder.path(), "libmpi.so.40", NEW);
-    for (program, warned) in [(theirs.as_path(), true), (Path::new("/bin/sh"), false)] {
+    let of_open_mpi = linked_to(folder.path(), "libmpi.so.40", NEW);
+    for (program, warned) in [(of_open_mpi.as_path(), true), (Path::new("/bin/sh"), false)] {
         let mut left = env(&[(COMPAT, "no")]);
         let served = serve(program, 2, &only(&stand_ins), &mut left);
         assert_eq!(matches!(served, Served::Warning(_)), warned);

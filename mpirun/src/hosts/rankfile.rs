@@ -38,9 +38,9 @@ impl fmt::Display for Cores {
     }
 }
 
-/// The seat of one rank: its host and cores.
+/// The placement of one rank by a rankfile: its host and cores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seat {
+pub struct RankPlacement {
     /// The host, as an index of the job's hosts.
     pub host: usize,
     /// The cores that it is bound to; empty if it is not bound.
@@ -148,10 +148,14 @@ impl Rankfile {
         hosts
     }
 
-    /// Returns the seat of each of `ranks` ranks, among the job's hosts.
-    pub fn seats(&self, ranks: usize, hosts: &[Host]) -> Result<Vec<Seat>, RankfileError> {
+    /// Returns the placement of each of `ranks` ranks, among the job's hosts.
+    pub fn placements(
+        &self,
+        ranks: usize,
+        hosts: &[Host],
+    ) -> Result<Vec<RankPlacement>, RankfileError> {
         let path = || self.path.clone();
-        let seat = |rank: usize| {
+        let placement = |rank: usize| {
             let (host, cores) = self.lines.get(&rank).ok_or(RankfileError::Missing {
                 path: path(),
                 rank,
@@ -168,12 +172,12 @@ impl Rankfile {
                 rank,
                 host: host.clone(),
             })?;
-            Ok(Seat {
+            Ok(RankPlacement {
                 host,
                 cores: cores.clone(),
             })
         };
-        (0..ranks).map(seat).collect()
+        (0..ranks).map(placement).collect()
     }
 }
 
@@ -244,27 +248,27 @@ mod tests {
         let file = parsed(text).unwrap();
         let names: Vec<String> = file.hosts().into_iter().map(|host| host.name).collect();
         assert_eq!(names, ["aa", "bb", "cc"]);
-        let seats = file.seats(3, &file.hosts()).unwrap();
-        let places: Vec<usize> = seats.iter().map(|seat| seat.host).collect();
+        let placements = file.placements(3, &file.hosts()).unwrap();
+        let places: Vec<usize> = placements.iter().map(|placement| placement.host).collect();
         assert_eq!(places, [0, 1, 2]);
-        assert_eq!(seats[0].cores, [cores(Some(1), &[0, 1, 2])]);
-        assert_eq!(seats[1].cores, [cores(Some(0), &[0, 1])]);
-        assert_eq!(seats[2].cores, [cores(None, &[1, 2])]);
-        assert_eq!(seats[0].cores[0].to_string(), "cores 0-2 of package 1");
+        assert_eq!(placements[0].cores, [cores(Some(1), &[0, 1, 2])]);
+        assert_eq!(placements[1].cores, [cores(Some(0), &[0, 1])]);
+        assert_eq!(placements[2].cores, [cores(None, &[1, 2])]);
+        assert_eq!(placements[0].cores[0].to_string(), "cores 0-2 of package 1");
     }
 
     #[test]
     fn hosts_by_number_several_items_and_ranks_that_are_not_bound_are_understood() {
         let file = parsed("rank 1 = +n1 slot=3;0:*\nrank 0=aa").unwrap();
         let hosts = ["aa", "bb"].map(|name| Host::named(name, None).unwrap());
-        let seats = file.seats(2, &hosts).unwrap();
-        assert_eq!((seats[0].host, seats[1].host), (0, 1));
-        assert_eq!(seats[0].cores, []);
+        let placements = file.placements(2, &hosts).unwrap();
+        assert_eq!((placements[0].host, placements[1].host), (0, 1));
+        assert_eq!(placements[0].cores, []);
         let all = Cores {
             package: Some(0),
             cores: None,
         };
-        assert_eq!(seats[1].cores, [cores(None, &[3]), all]);
+        assert_eq!(placements[1].cores, [cores(None, &[3]), all]);
     }
 
     #[test]
@@ -276,7 +280,7 @@ mod tests {
             ("rank 0=aa\nrank 1=+n7", "puts rank 1 on +n7"),
         ] {
             let hosts = [Host::named("aa", None).unwrap()];
-            let error = parsed(text).and_then(|file| file.seats(2, &hosts));
+            let error = parsed(text).and_then(|file| file.placements(2, &hosts));
             let error = error.unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }

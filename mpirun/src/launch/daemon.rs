@@ -8,11 +8,11 @@
 //! SIGTERM, the grace period, SIGKILL, and then whatever processes are left.
 
 mod above;
+mod event_rings;
 mod here;
 mod others;
-mod parting;
+mod shutdown;
 mod start;
-mod tapes;
 mod uplink;
 
 use super::descendants;
@@ -52,7 +52,7 @@ pub fn run() -> i32 {
 }
 
 /// A rank of this host.
-struct Here {
+struct LocalRank {
     proc: usize,
     local_rank: u32,
     job: usize,
@@ -70,7 +70,7 @@ struct Daemon {
     uplink: Uplink,
     hello: Option<Hello>,
     links: Vec<Link>,
-    ranks: Vec<Here>,
+    ranks: Vec<LocalRank>,
     nodes: Vec<(usize, Node)>,
     feed: Feed,
     /// Bytes of standard input that the readers have not taken. The supervisor is notified when they have.
@@ -82,7 +82,7 @@ struct Daemon {
     loaded: loaded::Watch,
     finishing: bool,
     kill_at: Option<Instant>,
-    slimming: MemoryTrim,
+    memory_trim: MemoryTrim,
 }
 
 impl Daemon {
@@ -109,13 +109,13 @@ impl Daemon {
             loaded: loaded::Watch::default(),
             finishing: false,
             kill_at: None,
-            slimming: MemoryTrim::default(),
+            memory_trim: MemoryTrim::default(),
         })
     }
 
     /// Runs until nothing is left to do on this host.
     fn serve(mut self) -> io::Result<()> {
-        while !self.is_done() {
+        while !self.is_finished() {
             self.wait()?;
             self.read_signals();
             self.read_guard();
@@ -136,7 +136,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn is_done(&self) -> bool {
+    fn is_finished(&self) -> bool {
         (self.finishing || self.uplink.is_lost()) && !self.ranks.iter().any(|rank| rank.alive)
     }
 
@@ -157,14 +157,14 @@ impl Daemon {
                 let pipes = [&rank.stdout, &rank.stderr].into_iter().flatten();
                 fds.extend(pipes.map(|fd| PollFd::new(fd, PollFlags::IN)));
             }
-            let ears = self.links.iter().filter_map(Link::ear);
-            fds.extend(ears.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            let read_fds = self.links.iter().filter_map(Link::read_fd);
+            fds.extend(read_fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
         let told = self.ranks.iter().filter_map(|rank| rank.pmi.as_ref());
-        let told = told.filter(|pmi| pmi.wants_room());
+        let told = told.filter(|pmi| pmi.has_queued());
         fds.extend(told.map(|pmi| PollFd::new(pmi, PollFlags::OUT)));
-        match poll(&mut fds, self.slimming.pause(self.pause()).as_ref()) {
-            Ok(0) => self.slimming.waited_in_vain(),
+        match poll(&mut fds, self.memory_trim.pause(self.pause()).as_ref()) {
+            Ok(0) => self.memory_trim.trim_once(),
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -174,10 +174,10 @@ impl Daemon {
     fn pause(&self) -> Option<Timespec> {
         let now = Instant::now();
         let kill = self.kill_at.map(|at| at.saturating_duration_since(now));
-        let beat = self.limits().and_then(|limits| limits.beat());
+        let heartbeat = self.limits().and_then(|limits| limits.heartbeat());
         let maps = self.loaded.next();
         let maps = maps.map(|at| at.saturating_duration_since(now));
-        let pause = [kill, beat, maps].into_iter().flatten().min()?;
+        let pause = [kill, heartbeat, maps].into_iter().flatten().min()?;
         let pause = pause.max(Duration::from_millis(1));
         Some(Timespec {
             tv_sec: pause.as_secs() as i64,
@@ -186,10 +186,10 @@ impl Daemon {
     }
 
     fn limits(&self) -> Option<Limits> {
-        self.hello.as_ref().map(|hello| hello.far.limits)
+        self.hello.as_ref().map(|hello| hello.remote.limits)
     }
 
-    fn me(&self) -> u32 {
+    fn own_host(&self) -> u32 {
         self.hello.as_ref().map_or(ALL, |hello| hello.you.host)
     }
 
@@ -205,17 +205,18 @@ impl Daemon {
             rustix::buffer::spare_capacity(&mut events),
             Some(&now),
         );
+        self.forget_ranks();
         self.read_maps();
         self.feed.drain();
         if self.unfed > 0 && self.feed.is_empty() {
             let fed = std::mem::take(&mut self.unfed);
-            self.tell(&FromDaemon::Fed(fed));
+            self.report(&FromDaemon::Fed(fed));
         }
         for link in &mut self.links {
             link.drain();
         }
         for pmi in self.ranks.iter_mut().filter_map(|rank| rank.pmi.as_mut()) {
-            if pmi.wants_room() {
+            if pmi.has_queued() {
                 pmi.drain();
             }
         }
@@ -226,13 +227,13 @@ impl Daemon {
             self.keep(&limits);
         }
         if !self.uplink.write() {
-            self.lose_above(libc::SIGTERM);
+            self.lose_launcher(libc::SIGTERM);
         }
     }
 }
 
 /// Watches for space in a pipe, edge-triggered.
-fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
+fn watch_writable(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
     let flags = EventFlags::OUT | EventFlags::ET;
     let _ = epoll::add(epoll, fd, EventData::new_u64(0), flags);
 }

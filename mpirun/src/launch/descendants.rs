@@ -23,12 +23,12 @@ fn children(pid: i32) -> Vec<i32> {
 }
 
 /// Returns all descendants of a process, parents before children.
-pub fn below(pid: i32) -> Vec<i32> {
+pub fn descendants_of(pid: i32) -> Vec<i32> {
     let mut found = children(pid);
     let mut next = 0;
     while next < found.len() {
-        let below = children(found[next]);
-        found.extend(below);
+        let descendants_of = children(found[next]);
+        found.extend(descendants_of);
         next += 1;
     }
     found
@@ -37,15 +37,15 @@ pub fn below(pid: i32) -> Vec<i32> {
 /// Returns all descendants of this process, parents before children, without `spared` and the processes below those.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {
-        let mut below = children(pid);
-        below.retain(|pid| !spared.contains(pid));
-        below
+        let mut descendants_of = children(pid);
+        descendants_of.retain(|pid| !spared.contains(pid));
+        descendants_of
     };
     let mut found = unspared(rustix::process::getpid().as_raw_pid());
     let mut next = 0;
     while next < found.len() {
-        let below = unspared(found[next]);
-        found.extend(below);
+        let descendants_of = unspared(found[next]);
+        found.extend(descendants_of);
         next += 1;
     }
     found

@@ -8,7 +8,7 @@ use std::fmt;
 
 /// The process that a message is about.
 #[derive(Clone, Debug)]
-pub struct Who {
+pub struct NamedRank {
     pub rank: u32,
     pub size: usize,
     /// 0 is the job that was launched; others were spawned.
@@ -19,7 +19,7 @@ pub struct Who {
     pub host: String,
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for NamedRank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rank {}", self.rank)?;
         if self.job > 0 {
@@ -43,7 +43,7 @@ pub enum Cause {
     /// Exited with 0 without `MPI_Init`, which others have called.
     NotInitialized,
     /// Exited with 0 without `MPI_Init`, while the process that spawned it waits for that call.
-    NotMetParent,
+    NotInitializedChild,
     Aborted {
         code: i32,
         message: Option<String>,
@@ -52,7 +52,7 @@ pub enum Cause {
     LeftOthersWaiting {
         waiting: Vec<u32>,
     },
-    Nonsense(String),
+    ProtocolError(String),
     /// Its host is unreachable.
     HostLost {
         host: String,
@@ -83,9 +83,9 @@ impl Cause {
             Cause::Died(_)
             | Cause::NotFinalized
             | Cause::NotInitialized
-            | Cause::NotMetParent
+            | Cause::NotInitializedChild
             | Cause::LeftOthersWaiting { .. } => true,
-            Cause::Aborted { .. } | Cause::Nonsense(_) | Cause::HostLost { .. } => false,
+            Cause::Aborted { .. } | Cause::ProtocolError(_) | Cause::HostLost { .. } => false,
         }
     }
 
@@ -122,7 +122,7 @@ impl fmt::Display for Cause {
                     "exited without calling MPI_Init, which other ranks have called"
                 )
             }
-            Cause::NotMetParent => {
+            Cause::NotInitializedChild => {
                 write!(
                     f,
                     "exited without calling MPI_Init, for which the job that has spawned it waits"
@@ -144,7 +144,7 @@ impl fmt::Display for Cause {
                 let waiting = list(waiting);
                 write!(f, "ended, but {ranks} {waiting} {wait} for it in start-up")
             }
-            Cause::Nonsense(reason) => write!(f, "was given up: {reason}"),
+            Cause::ProtocolError(reason) => write!(f, "was given up: {reason}"),
             Cause::HostLost { host, why } => {
                 write!(f, "is lost with its host {}: {why}", name(host))
             }
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_death_is_told_with_rank_host_pid_and_signal() {
-        let who = Who {
+        let who = NamedRank {
             rank: 2,
             size: 4,
             job: 0,
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_rank_whose_host_was_not_reached_has_no_process() {
-        let who = Who {
+        let who = NamedRank {
             rank: 1,
             size: 2,
             job: 0,

@@ -140,7 +140,7 @@ fn attend(
     mut feed: Option<OwnedFd>,
 ) -> i32 {
     let mut pending: Vec<u8> = Vec::new();
-    let mut slimming = MemoryTrim::default();
+    let mut memory_trim = MemoryTrim::default();
     loop {
         let ours = feed.is_some() && in_foreground();
         let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
@@ -155,8 +155,8 @@ fn attend(
             tv_sec: 0,
             tv_nsec: 200_000_000,
         });
-        match poll(&mut fds, slimming.pause(pause).as_ref()) {
-            Ok(0) => slimming.waited_in_vain(),
+        match poll(&mut fds, memory_trim.pause(pause).as_ref()) {
+            Ok(0) => memory_trim.trim_once(),
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return 1,
         }

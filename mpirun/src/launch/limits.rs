@@ -14,7 +14,7 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the interval at which a side checks these limits.
-    pub fn beat(&self) -> Option<Duration> {
+    pub fn heartbeat(&self) -> Option<Duration> {
         let limits = [self.greeting, self.silence].into_iter();
         let shortest = limits.filter(|limit| !limit.is_zero()).min()?;
         Some((shortest / 6).max(Duration::from_millis(10)))

@@ -95,13 +95,13 @@ pub struct Link {
     queue: Queue,
     pub frames: Frames,
     opened: Instant,
-    heard: Instant,
-    told: Instant,
+    last_received: Instant,
+    last_sent: Instant,
 }
 
 /// The result of reading from a link.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     Bytes,
     Nothing,
     End,
@@ -112,7 +112,7 @@ impl Link {
     pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
         let (theirs_in, ours_out) = writing_pipe()?;
         let (ours_in, theirs_out) = reading_pipe()?;
-        let argv = command(&hello.far.agent, &hello.you.name, &hello.far.mpirun);
+        let argv = command(&hello.remote.agent, &hello.you.name, &hello.remote.mpirun);
         let program = find(&argv[0]);
         let image = Image::new(
             program.as_os_str(),
@@ -141,8 +141,8 @@ impl Link {
             queue: Queue::default(),
             frames: Frames::new(true),
             opened: Instant::now(),
-            heard: Instant::now(),
-            told: Instant::now(),
+            last_received: Instant::now(),
+            last_sent: Instant::now(),
         };
         let host = hello.you.host;
         link.send(&frame(host, &ToDaemon::Hello(Box::new(hello))));
@@ -160,19 +160,19 @@ impl Link {
     }
 
     /// The descriptor to read from.
-    pub fn ear(&self) -> Option<BorrowedFd<'_>> {
+    pub fn read_fd(&self) -> Option<BorrowedFd<'_>> {
         self.from.as_ref().map(AsFd::as_fd)
     }
 
     /// The descriptor to write to.
-    pub fn mouth(&self) -> Option<BorrowedFd<'_>> {
+    pub fn write_fd(&self) -> Option<BorrowedFd<'_>> {
         self.to.as_ref().map(AsFd::as_fd)
     }
 
     /// Queues a frame and writes what the pipe takes at once; drops the frame if no process reads the link.
     pub fn send(&mut self, frame: &[u8]) {
         if self.to.is_some() {
-            self.told = Instant::now();
+            self.last_sent = Instant::now();
             self.queue.push(frame);
             self.drain();
         }
@@ -188,21 +188,21 @@ impl Link {
     }
 
     /// Reads once.
-    pub fn hear(&mut self) -> Heard {
+    pub fn receive(&mut self) -> Received {
         let Some(from) = &self.from else {
-            return Heard::End;
+            return Received::End;
         };
         let mut buffer = vec![0u8; 64 * 1024];
         match rustix::io::read(from, &mut buffer) {
             Ok(got @ 1..) => {
-                self.heard = Instant::now();
+                self.last_received = Instant::now();
                 self.frames.push(&buffer[..got]);
-                Heard::Bytes
+                Received::Bytes
             }
-            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
+            Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
             _ => {
                 self.close();
-                Heard::End
+                Received::End
             }
         }
     }
@@ -218,12 +218,14 @@ impl Link {
     }
 
     /// Returns true if a keep-alive frame is due.
-    fn should_beat(&self, limits: &Limits) -> bool {
-        !limits.silence.is_zero() && self.is_open() && self.told.elapsed() >= limits.silence / 3
+    fn is_heartbeat_due(&self, limits: &Limits) -> bool {
+        !limits.silence.is_zero()
+            && self.is_open()
+            && self.last_sent.elapsed() >= limits.silence / 3
     }
 
     /// Returns why the other side is not waited for any longer, if it is late.
-    fn is_late(&self, limits: &Limits) -> Option<String> {
+    fn overdue_reason(&self, limits: &Limits) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         if !self.is_open() {
             None
@@ -235,7 +237,7 @@ impl Link {
                 )
             })
         } else {
-            let silent = passed(self.heard, limits.silence);
+            let silent = passed(self.last_received, limits.silence);
             silent.then(|| format!("it has said nothing for {} s", limits.silence.as_secs_f64()))
         }
     }
@@ -243,13 +245,13 @@ impl Link {
 
 /// Sends keep-alive frames to the other sides. Returns the links that are late, with a sentence about each.
 pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
-    let beat = frame(ALL, &ToDaemon::Beat);
+    let heartbeat = frame(ALL, &ToDaemon::Heartbeat);
     let mut late = Vec::new();
     for (number, link) in links.iter_mut().enumerate() {
-        if link.should_beat(limits) {
-            link.send(&beat);
+        if link.is_heartbeat_due(limits) {
+            link.send(&heartbeat);
         }
-        if let Some(why) = link.is_late(limits) {
+        if let Some(why) = link.overdue_reason(limits) {
             late.push((number, why));
         }
     }

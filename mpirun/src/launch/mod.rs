@@ -17,17 +17,17 @@
 //! * Children of ranks: the supervisor is their reaper (`PR_SET_CHILD_SUBREAPER`), and before it ends it kills every descendant it has.
 //!
 //! Inside a Slurm allocation Slurm starts the ranks of other hosts: the process becomes [`srun`].
-//! Open MPI's own launcher starts ranks that use Open MPI's library: the process becomes that launcher ([`theirs`]).
+//! Open MPI's own launcher starts ranks that use Open MPI's library: the process becomes that launcher ([`foreign_launcher`]).
 //!
 //! Once the job runs, each of these processes returns the memory that only the start needed (`trim_memory`).
 //!
 //! No launcher waits for the end of a pipe without a limit, as a stray process may hold its other end.
 
-pub(crate) mod asking;
 pub(crate) mod binding;
 pub mod daemon;
 pub(crate) mod descendants;
 pub(crate) mod ending;
+pub mod foreign_launcher;
 pub mod frontend;
 pub(crate) mod limits;
 pub(crate) mod link;
@@ -40,7 +40,7 @@ pub mod srun;
 pub(crate) mod stdin_fanout;
 pub(crate) mod supervisor;
 pub(crate) mod sys;
-pub mod theirs;
+pub(crate) mod term_signals;
 pub(crate) mod trim_memory;
 pub(crate) mod wire;
 

@@ -5,7 +5,7 @@
 //! Such a line is terminated by a newline before another stream's bytes, and only then; a job's last line keeps its form.
 //!
 //! Bytes that a file refuses go to mpirun's own output from then on. A sink whose write fails for another reason than a closed pipe
-//! keeps the error number. The owner of the sinks reports both to the user ([`Sink::take_complaints`], [`Sink::take_trouble`]).
+//! keeps the error number. The owner of the sinks reports both to the user ([`Sink::take_complaints`], [`Sink::take_write_error`]).
 //!
 //! A sink never blocks the launcher: bytes that the reader does not take are queued. When the queue is long,
 //! the ranks are no longer read, so they block as they would on a pipe of their own.
@@ -258,7 +258,7 @@ pub struct Sink {
     /// It is broken because the reader has closed its end (`mpirun ... | head`).
     closed: bool,
     /// The error, unless the reader has closed its end.
-    trouble: Option<Errno>,
+    write_error: Option<Errno>,
     /// Sentences about streams whose files failed.
     complaints: Vec<String>,
     /// The read buffer that streams borrow.
@@ -274,7 +274,7 @@ impl Sink {
             unfinished: None,
             broken: false,
             closed: false,
-            trouble: None,
+            write_error: None,
             complaints: Vec::new(),
             buffer: Vec::new(),
         }
@@ -298,8 +298,8 @@ impl Sink {
     }
 
     /// Returns the error that broke the sink, once; a reader that has closed its end is no error.
-    pub fn take_trouble(&mut self) -> Option<Errno> {
-        self.trouble.take()
+    pub fn take_write_error(&mut self) -> Option<Errno> {
+        self.write_error.take()
     }
 
     /// Returns the sentences about streams whose files failed, once.
@@ -341,7 +341,7 @@ impl Sink {
                 Err(errno) => {
                     self.broken = true;
                     self.closed = errno == Errno::PIPE;
-                    self.trouble = (errno != Errno::PIPE).then_some(errno);
+                    self.write_error = (errno != Errno::PIPE).then_some(errno);
                     self.queue.clear();
                 }
             }
@@ -502,7 +502,7 @@ mod tests {
         sink.push(b"one\n");
         sink.drain();
         assert!(sink.is_broken());
-        assert_eq!(sink.take_trouble(), Some(Errno::NOSPC));
+        assert_eq!(sink.take_write_error(), Some(Errno::NOSPC));
     }
 
     #[test]
@@ -519,6 +519,6 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(sink.is_closed() && sink.is_empty());
-        assert_eq!(sink.take_trouble(), None);
+        assert_eq!(sink.take_write_error(), None);
     }
 }

@@ -20,7 +20,7 @@ pub struct PmiSocket {
 
 /// The result of reading from the socket.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Received {
     Bytes,
     Nothing,
     HungUp,
@@ -28,7 +28,7 @@ pub enum Heard {
 
 /// The result of sending bytes to a rank.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum SendOutcome {
     /// The rank has the bytes, or they are queued for it.
     Sent,
     /// The rank has closed its end, by its death or on purpose; the caller finds that when it reads.
@@ -47,41 +47,41 @@ impl PmiSocket {
     }
 
     /// Reads once.
-    pub fn hear(&self, take: impl FnOnce(&[u8])) -> Heard {
+    pub fn receive(&self, take: impl FnOnce(&[u8])) -> Received {
         let mut buffer = [0u8; 16 * 1024];
         match rustix::net::recv(&self.fd, &mut buffer, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Heard::HungUp,
+            Ok((0, _)) => Received::HungUp,
             Ok((got, _)) => {
                 take(&buffer[..got]);
-                Heard::Bytes
+                Received::Bytes
             }
-            Err(Errno::AGAIN | Errno::INTR) => Heard::Nothing,
-            Err(_) => Heard::HungUp,
+            Err(Errno::AGAIN | Errno::INTR) => Received::Nothing,
+            Err(_) => Received::HungUp,
         }
     }
 
     /// Sends bytes to the rank.
-    pub fn say(&mut self, bytes: &[u8]) -> Said {
+    pub fn say(&mut self, bytes: &[u8]) -> SendOutcome {
         self.unread.push(bytes);
         self.drain()
     }
 
     /// Writes the queued bytes that the socket takes.
-    pub fn drain(&mut self) -> Said {
+    pub fn drain(&mut self) -> SendOutcome {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let fd = &self.fd;
         let written = self
             .unread
             .drain_with(|bytes| rustix::net::send(fd, bytes, flags));
         match written {
-            None => Said::HungUp,
-            Some(_) if self.unread.is_full() => Said::Unread,
-            Some(_) => Said::Sent,
+            None => SendOutcome::HungUp,
+            Some(_) if self.unread.is_full() => SendOutcome::Unread,
+            Some(_) => SendOutcome::Sent,
         }
     }
 
     /// Returns true if bytes are queued until the socket has space.
-    pub fn wants_room(&self) -> bool {
+    pub fn has_queued(&self) -> bool {
         !self.unread.is_empty()
     }
 }
@@ -99,41 +99,41 @@ mod tests {
 
     fn pair() -> (PmiSocket, OwnedFd) {
         let flags = SocketFlags::CLOEXEC;
-        let (ours, theirs) =
+        let (ours, rank_end) =
             socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
-        (PmiSocket::new(ours), theirs)
+        (PmiSocket::new(ours), rank_end)
     }
 
     #[test]
     fn what_a_rank_reads_late_comes_whole_and_in_order() {
-        let (mut socket, theirs) = pair();
+        let (mut socket, rank_end) = pair();
         let lines: Vec<String> = (0..6000)
             .map(|n| format!("cmd=line number={n}\n"))
             .collect();
         for line in &lines {
-            assert_eq!(socket.say(line.as_bytes()), Said::Sent);
+            assert_eq!(socket.say(line.as_bytes()), SendOutcome::Sent);
         }
-        assert!(socket.wants_room());
+        assert!(socket.has_queued());
         let mut got = Vec::new();
         let wanted: usize = lines.iter().map(String::len).sum();
         while got.len() < wanted {
             let mut buffer = [0u8; 4096];
-            let read = rustix::io::read(&theirs, &mut buffer).unwrap();
+            let read = rustix::io::read(&rank_end, &mut buffer).unwrap();
             got.extend_from_slice(&buffer[..read]);
-            assert_eq!(socket.drain(), Said::Sent);
+            assert_eq!(socket.drain(), SendOutcome::Sent);
         }
-        assert!(!socket.wants_room());
+        assert!(!socket.has_queued());
         assert_eq!(String::from_utf8(got).unwrap(), lines.concat());
     }
 
     #[test]
     fn a_rank_that_never_reads_is_told_apart_from_one_that_has_gone() {
-        let (mut socket, theirs) = pair();
+        let (mut socket, rank_end) = pair();
         let line = [b'x'; 64 * 1024];
         let said = std::iter::repeat_with(|| socket.say(&line)).take(1000);
-        assert!(said.into_iter().any(|said| said == Said::Unread));
-        drop(theirs);
-        assert_eq!(socket.say(&line), Said::HungUp);
-        assert_eq!(socket.hear(|_| ()), Heard::HungUp);
+        assert!(said.into_iter().any(|said| said == SendOutcome::Unread));
+        drop(rank_end);
+        assert_eq!(socket.say(&line), SendOutcome::HungUp);
+        assert_eq!(socket.receive(|_| ()), Received::HungUp);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
-use crate::hosts::rankfile::Seat;
+use crate::hosts::rankfile::RankPlacement;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
 use mpi_base::environment;
@@ -23,7 +23,7 @@ pub struct App {
     /// The hosts that it may run on, as indexes of the plan's hosts; empty means all of them.
     pub hosts: Vec<usize>,
     /// The seat of each of its ranks, if a rankfile assigns them.
-    pub seats: Option<Vec<Seat>>,
+    pub placements: Option<Vec<RankPlacement>>,
     /// The name as the user wrote it; [`App::resolve`] finds the file.
     pub program: OsString,
     /// The arguments after the program's name.
@@ -84,12 +84,12 @@ pub struct Plan {
     /// Each start of a process is reported.
     pub verbose: bool,
     /// How ranks on other hosts are started.
-    pub far: Far,
+    pub remote: RemoteLaunch,
 }
 
 impl Plan {
     /// Returns true if the ranks' event tapes are read when the ranks have ended.
-    pub fn needs_tapes(&self) -> bool {
+    pub fn needs_event_rings(&self) -> bool {
         self.trace.is_some() || self.io_report.is_some()
     }
 }
@@ -145,7 +145,7 @@ impl StdinTo {
 
 /// How other hosts are reached.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Far {
+pub struct RemoteLaunch {
     /// A command and its first arguments; the host and a shell command follow.
     pub agent: Vec<OsString>,
     /// The path of this program on the other hosts.
@@ -192,9 +192,9 @@ impl Plan {
                     false => app.hosts.clone(),
                 },
                 fixed: app
-                    .seats
+                    .placements
                     .as_ref()
-                    .map(|seats| seats.iter().map(|seat| seat.host).collect()),
+                    .map(|placements| placements.iter().map(|seat| seat.host).collect()),
             })
             .collect();
         let limits = map::Limits {
@@ -204,7 +204,7 @@ impl Plan {
         let mut placed = map::place(&wishes, hosts, self.policy, limits)?;
         if self.rank_by_node {
             let dealt = apps.iter().zip(&mut placed);
-            for (_, ranks) in dealt.filter(|(app, _)| app.seats.is_none()) {
+            for (_, ranks) in dealt.filter(|(app, _)| app.placements.is_none()) {
                 *ranks = map::rank_by_node(ranks);
             }
         }
@@ -415,7 +415,7 @@ mod tests {
         App {
             procs: Some(1),
             hosts: Vec::new(),
-            seats: None,
+            placements: None,
             program: program.into(),
             args: Vec::new(),
             dir: dir.map(Path::to_path_buf),

@@ -69,7 +69,7 @@ pub struct Client {
 #[derive(Debug)]
 pub enum StartError {
     Program(ProgramError),
-    Place(MapError),
+    Mapping(MapError),
     Node(NodeError),
     /// A rankfile binds a rank to cores that its host lacks.
     NoSuchCores {
@@ -100,7 +100,7 @@ impl fmt::Display for StartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StartError::Program(error) => error.fmt(f),
-            StartError::Place(error) => error.fmt(f),
+            StartError::Mapping(error) => error.fmt(f),
             StartError::Node(error) => error.fmt(f),
             StartError::NoSuchCores { rank, cores } => write!(
                 f,
@@ -141,7 +141,7 @@ pub struct Starter<'a> {
 }
 
 /// A rank that was just started.
-pub struct Fresh {
+pub struct StartedRank {
     pub rank: u32,
     pub local_rank: u32,
     pub pid: i32,
@@ -225,12 +225,12 @@ impl Starter<'_> {
         resolved: &Resolved<'_>,
         node: BorrowedFd<'_>,
         mut input: impl FnMut(u32) -> io::Result<Option<OwnedFd>>,
-        mut started: impl FnMut(Fresh),
+        mut started: impl FnMut(StartedRank),
     ) -> Result<(), StartError> {
         let (machine, bound) = bound(order, resolved)?;
         let roomy = resolved.count() <= Cores::of_this_process().usable;
         let numbers: Vec<usize> = resolved.ranks.iter().map(|&rank| rank as usize).collect();
-        let place = Place {
+        let job_on_host = JobOnHost {
             order,
             local_size: resolved.count(),
             local_ranks: ranges::write(&numbers),
@@ -251,36 +251,36 @@ impl Starter<'_> {
                 _ => !roomy,
             };
             let identity = (rank, local_rank, appnum);
-            let room = Room {
+            let cores = RankCores {
                 cpus,
                 sharers,
                 shares,
             };
-            let mut fresh = self.start_rank(&place, identity, app, stdin, room)?;
-            fresh.bound = machine.as_ref().map(|machine| match cpus {
+            let mut started_rank = self.start_rank(&job_on_host, identity, app, stdin, cores)?;
+            started_rank.bound = machine.as_ref().map(|machine| match cpus {
                 Some(cpus) => format!("bound to {}", machine.describe(cpus)),
                 None if order.binding.to.is_none() => "not bound".to_string(),
                 None => "not bound (more ranks than there are units on its host)".to_string(),
             });
-            started(fresh);
+            started(started_rank);
         }
         Ok(())
     }
 
     fn start_rank(
         &self,
-        place: &Place<'_>,
+        job: &JobOnHost<'_>,
         (rank, local_rank, appnum): (u32, u32, usize),
         resolved: &ResolvedApp<'_>,
         stdin: Option<OwnedFd>,
-        Room {
+        RankCores {
             cpus,
             sharers,
             shares,
-        }: Room<'_>,
-    ) -> Result<Fresh, StartError> {
+        }: RankCores<'_>,
+    ) -> Result<StartedRank, StartError> {
         let app = resolved.app;
-        let (ours, theirs) = socketpair(
+        let (ours, rank_end) = socketpair(
             AddressFamily::UNIX,
             SocketType::STREAM,
             SocketFlags::CLOEXEC,
@@ -292,7 +292,7 @@ impl Starter<'_> {
         let (out, to_out) = pipe()?;
         let (err, to_err) = pipe()?;
         let mut env = resolved.env.clone();
-        env.extend(place.env(rank, local_rank, appnum, theirs.as_raw_fd()));
+        env.extend(job.env(rank, local_rank, appnum, rank_end.as_raw_fd()));
         env.extend(sharers.map(|ranks| (SHARERS.into(), ranks.to_string().into())));
         if shares {
             rseq::do_without(&mut env);
@@ -312,14 +312,14 @@ impl Starter<'_> {
                 stdin: stdin.as_ref().map_or(self.null, AsFd::as_fd),
                 stdout: to_out.as_fd(),
                 stderr: to_err.as_fd(),
-                keep: &[theirs.as_raw_fd(), place.node],
+                keep: &[rank_end.as_raw_fd(), job.node],
                 report: self.report,
                 nofile: self.nofile,
                 cpus,
             },
         )
         .map_err(system("starting a process"))?;
-        Ok(Fresh {
+        Ok(StartedRank {
             rank,
             local_rank,
             pid,
@@ -340,11 +340,11 @@ fn bound(
     resolved: &Resolved<'_>,
 ) -> Result<(Option<Machine>, Vec<Cpus>), StartError> {
     let count = resolved.count();
-    let seats = resolved.ranks.iter().map(|&rank| order.seat(rank));
-    let seats: Vec<_> = seats
-        .map(|seat| seat.filter(|seat| !seat.cores.is_empty()))
+    let placements = resolved.ranks.iter().map(|&rank| order.placement(rank));
+    let placements: Vec<_> = placements
+        .map(|placement| placement.filter(|placement| !placement.cores.is_empty()))
         .collect();
-    if order.binding.to.is_none() && seats.iter().all(Option::is_none) {
+    if order.binding.to.is_none() && placements.iter().all(Option::is_none) {
         return Ok((None, vec![None; count]));
     }
     let machine = Machine::of_this_process();
@@ -352,10 +352,10 @@ fn bound(
         Some(bound) => bound.into_iter().map(Some).collect(),
         None => vec![None; count],
     };
-    for ((place, &rank), seat) in bound.iter_mut().zip(&resolved.ranks).zip(seats) {
-        let Some(seat) = seat else { continue };
-        let cpus = machine.pick(&seat.cores).ok_or_else(|| {
-            let cores: Vec<String> = seat.cores.iter().map(ToString::to_string).collect();
+    for ((place, &rank), placement) in bound.iter_mut().zip(&resolved.ranks).zip(placements) {
+        let Some(placement) = placement else { continue };
+        let cpus = machine.pick(&placement.cores).ok_or_else(|| {
+            let cores: Vec<String> = placement.cores.iter().map(ToString::to_string).collect();
             let cores = cores.join(" and ");
             StartError::NoSuchCores { rank, cores }
         })?;
@@ -365,7 +365,7 @@ fn bound(
 }
 
 /// The processors of a rank, and how many ranks share them.
-struct Room<'a> {
+struct RankCores<'a> {
     /// The processors that it is bound to, if any.
     cpus: Option<&'a [usize]>,
     /// The number of ranks of this host that may run there, if the rank must know it.
@@ -375,14 +375,14 @@ struct Room<'a> {
 }
 
 /// What the ranks of one job on one host have in common.
-struct Place<'a> {
+struct JobOnHost<'a> {
     order: &'a Order,
     local_size: usize,
     local_ranks: String,
     node: i32,
 }
 
-impl Place<'_> {
+impl JobOnHost<'_> {
     /// Returns a rank's variables: the standard ones of PMI-1, those that scripts read, and this library's own,
     /// which spare `MPI_Init` all requests to the PMI server.
     fn env(&self, rank: u32, local: u32, appnum: usize, pmi: i32) -> Vec<(OsString, OsString)> {
@@ -401,8 +401,8 @@ impl Place<'_> {
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
         set("PORTCULLIS_APPNUM", appnum.to_string());
-        let room = room(self.order.slots, size);
-        set("PORTCULLIS_UNIVERSE_SIZE", room.to_string());
+        let slots = room(self.order.slots, size);
+        set("PORTCULLIS_UNIVERSE_SIZE", slots.to_string());
         if self.order.tolerates_deaths {
             set(SERVED, "1".to_string());
         }
@@ -420,7 +420,7 @@ impl Rank {
     }
 
     /// Returns true if it lives, or has sent something that was not read yet.
-    fn may_be_heard(&self) -> bool {
+    fn has_unread(&self) -> bool {
         self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
     }
 }
@@ -442,12 +442,18 @@ impl Ranks {
         self.ranks.get(proc.0)
     }
 
-    /// Forgets the processes of a job that ended well. Returns false while one of them may still have unread data.
+    /// Returns the processes of a job.
+    pub fn of(&self, job: Job) -> impl Iterator<Item = &Rank> {
+        let ranks = self.ranks.iter().map(|(_, rank)| rank);
+        ranks.filter(move |rank| rank.job == job)
+    }
+
+    /// Forgets the processes of a job that has ended. Returns false while one of them may still have unread data.
     pub fn forget(&mut self, job: Job) -> bool {
         let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
         let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
-        let may_be_heard = |&n: &usize| self.ranks.get(n).is_some_and(Rank::may_be_heard);
-        if all.iter().any(may_be_heard) {
+        let has_unread = |&n: &usize| self.ranks.get(n).is_some_and(Rank::has_unread);
+        if all.iter().any(has_unread) {
             return false;
         }
         for number in all {
@@ -456,7 +462,7 @@ impl Ranks {
         true
     }
 
-    /// Returns true if processes have been forgotten; all of those had ended well.
+    /// Returns true if processes have been forgotten; none of those was lost.
     pub fn has_forgotten(&self) -> bool {
         self.ranks.has_forgotten()
     }

@@ -80,8 +80,8 @@ pub fn launcher(plan: &Plan, var: impl Fn(&str) -> Option<String>) -> Result<Lau
         .check("plm", &["srun", "rsh"])
         .map_err(SrunError::Selection)?;
     let placed = plan.place(&plan.apps).map_err(SrunError::Map)?;
-    let far = placed.iter().flatten().any(|&host| !plan.hosts[host].here);
-    if !far || !selection.allows("srun") || !in_allocation(plan, &placed, &var) {
+    let remote = placed.iter().flatten().any(|&host| !plan.hosts[host].here);
+    if !remote || !selection.allows("srun") || !in_allocation(plan, &placed, &var) {
         return Ok(Launcher::Ourselves);
     }
     if let Some(what) = beyond_srun(plan) {
@@ -130,7 +130,7 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
         (plan.display_map, "--display-map"),
         (plan.report_bindings, "--report-bindings"),
         (
-            plan.apps.iter().any(|app| app.seats.is_some()),
+            plan.apps.iter().any(|app| app.placements.is_some()),
             "--rankfile",
         ),
         (

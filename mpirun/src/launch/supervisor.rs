@@ -6,25 +6,25 @@
 //!
 //! Lifecycle: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the exit code
 //! is returned. The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period,
-//! SIGKILL ([`asking`](super::asking)).
+//! SIGKILL ([`term_signals`](super::term_signals)).
 //! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
 //! What the ranks do after that is a consequence and is not reported.
 //!
 //! If a job survives deaths (`--with-ft`), a dead rank is a loss and not a failure; see [`losses`].
 
 mod clients;
-mod course;
 mod deaths;
+mod deferred_cause;
 mod dismissals;
 mod events;
-mod held_cause;
+mod hang_detector;
 mod input;
+mod lifecycle;
 mod links;
 mod losses;
 mod outputs;
 mod relay;
 mod start;
-mod stillness;
 mod tracing;
 mod unserved;
 mod watching;
@@ -42,11 +42,12 @@ use super::wire::ToDaemon;
 use crate::ledger::Ledger;
 use crate::node::{self, Node};
 use crate::pmi::{Job, Server};
-use events::{Watch, watch, watch_room};
+use events::{Watch, watch, watch_writable};
 use rustix::event::Timespec;
 use rustix::event::epoll;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -57,7 +58,7 @@ pub const TIMED_OUT: i32 = 124;
 pub const OUTPUT_LOST: i32 = 74;
 
 /// An ended job waits no longer than this for a reader of its output.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const FINAL_OUTPUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
@@ -99,8 +100,8 @@ struct Supervisor<'a> {
     ranks: Ranks,
     /// The node segment of each job that has ranks on this host; `None` for a job without, or one that was forgotten.
     nodes: Ledger<Option<Node>>,
-    /// Spawned jobs that have ended well and may still have unread data.
-    fading: Vec<Job>,
+    /// Spawned jobs whose ranks have all ended and may still have unread data.
+    ended_jobs: BTreeSet<Job>,
     links: Vec<Link>,
     feed: Feed,
     pump: input::Pump,
@@ -108,16 +109,16 @@ struct Supervisor<'a> {
     null: OwnedFd,
     reports: (OwnedFd, OwnedFd),
     outputs: outputs::Outputs,
-    course: course::Course,
+    lifecycle: lifecycle::Lifecycle,
     /// An abort that may be the consequence of a death that another host has yet to report.
-    held_cause: held_cause::HeldCause,
+    deferred_cause: deferred_cause::DeferredCause,
     losses: losses::Losses,
     dismissals: dismissals::Dismissals,
-    stillness: stillness::Stillness,
+    hang_detector: hang_detector::HangDetector,
     tracing: tracing::Tracing,
     unserved: unserved::Unserved,
-    slimming: MemoryTrim,
-    front_lives: bool,
+    memory_trim: MemoryTrim,
+    front_end_alive: bool,
 }
 
 fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
@@ -143,13 +144,13 @@ impl<'a> Supervisor<'a> {
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
         let supervisor = Supervisor {
-            course: course::Course::new(plan.timeout),
+            lifecycle: lifecycle::Lifecycle::new(plan.timeout),
             plan,
             wires,
             server: Server::new(stem, plan.slots()),
             ranks: Ranks::default(),
             nodes: Ledger::default(),
-            fading: Vec::new(),
+            ended_jobs: BTreeSet::new(),
             links: Vec::new(),
             feed: Feed::default(),
             pump: input::Pump::default(),
@@ -160,14 +161,14 @@ impl<'a> Supervisor<'a> {
                 own(rustix::stdio::stdout())?,
                 own(rustix::stdio::stderr())?,
             ),
-            held_cause: held_cause::HeldCause::default(),
+            deferred_cause: deferred_cause::DeferredCause::default(),
             losses: losses::Losses::default(),
             dismissals: dismissals::Dismissals::default(),
-            stillness: stillness::Stillness::default(),
+            hang_detector: hang_detector::HangDetector::default(),
             tracing: tracing::Tracing::default(),
             unserved: unserved::Unserved::default(),
-            slimming: MemoryTrim::default(),
-            front_lives: true,
+            memory_trim: MemoryTrim::default(),
+            front_end_alive: true,
         };
         watch(&supervisor.epoll, &supervisor.wires.front, Watch::Front);
         watch(&supervisor.epoll, &supervisor.wires.signals, Watch::Signals);
@@ -183,17 +184,18 @@ impl<'a> Supervisor<'a> {
             }
         }
         let mut events = Vec::with_capacity(64);
-        while (self.ranks.any_alive() || self.held_cause.is_there()) && !self.course.has_given_up()
+        while (self.ranks.any_alive() || self.deferred_cause.is_there())
+            && !self.lifecycle.has_given_up()
         {
             events.clear();
-            let timeout = self.slimming.pause(self.until_next_step());
+            let timeout = self.memory_trim.pause(self.until_next_step());
             match epoll::wait(
                 &self.epoll,
                 rustix::buffer::spare_capacity(&mut events),
                 timeout.as_ref(),
             ) {
                 Ok(0) => {
-                    self.slimming.waited_in_vain();
+                    self.memory_trim.trim_once();
                 }
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(error) => return Err(system("epoll_wait")(error)),
@@ -204,9 +206,9 @@ impl<'a> Supervisor<'a> {
             self.step();
         }
         self.count_losses();
-        self.tell_unserved();
-        self.last_words();
-        Ok(self.course.status())
+        self.report_unserved();
+        self.finish_output();
+        Ok(self.lifecycle.status())
     }
 
     // ---- events ---------------------------------------------------------------------------------------------------
@@ -218,7 +220,7 @@ impl<'a> Supervisor<'a> {
             Watch::Pmi(proc) => self.serve_client(proc),
             Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
             Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
-            Watch::SinkRoom => {
+            Watch::SinkWritable => {
                 for link in &mut self.links {
                     link.drain();
                 }
@@ -239,7 +241,7 @@ impl<'a> Supervisor<'a> {
             Ok((0, _)) => {
                 // The front end was killed; no process is left to report to.
                 let _ = epoll::delete(&self.epoll, &self.wires.front);
-                self.front_lives = false;
+                self.front_end_alive = false;
                 self.end(128 + libc::SIGKILL, libc::SIGTERM);
             }
             Ok((got, _)) => {
@@ -269,7 +271,7 @@ impl<'a> Supervisor<'a> {
     fn pass_on(&mut self, signal: Signal) {
         if super::ends_the_job(signal) {
             // The second signal shortens the grace period to zero.
-            if self.course.is_asked() {
+            if self.lifecycle.is_asked() {
                 self.kill();
             }
             self.end_by_signal(signal);
@@ -289,18 +291,20 @@ impl<'a> Supervisor<'a> {
     // ---- time -----------------------------------------------------------------------------------------------------
 
     fn until_next_step(&self) -> Option<Timespec> {
-        let end = self.course.next();
+        let end = self.lifecycle.next();
         let prompt = self.next_prompt();
-        let beat = self.next_beat();
-        let verdict = self.held_cause.next();
-        let report = self.stillness.next_report();
+        let heartbeat = self.next_heartbeat();
+        let verdict = self.deferred_cause.next();
+        let report = self.hang_detector.next_report();
         let still = self.plan.hang_after.filter(|_| self.is_running());
-        let still = still.map(|_| self.stillness.next_look());
+        let still = still.map(|_| self.hang_detector.next_check());
         let (maps, dismissal) = (self.unserved.next(), self.dismissals.next());
-        let next = [end, dismissal, prompt, beat, verdict, report, still, maps]
-            .into_iter()
-            .flatten()
-            .min()?;
+        let next = [
+            end, dismissal, prompt, heartbeat, verdict, report, still, maps,
+        ]
+        .into_iter()
+        .flatten()
+        .min()?;
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
@@ -311,14 +315,14 @@ impl<'a> Supervisor<'a> {
 
     fn step(&mut self) {
         let now = Instant::now();
-        if self.course.takes_deadline(now) {
+        if self.lifecycle.take_deadline(now) {
             self.time_out();
-        } else if let Some(due) = self.course.takes_due(now) {
+        } else if let Some(due) = self.lifecycle.take_due(now) {
             self.go_on_ending(due);
         }
         self.kill_dismissed(now);
         self.forget_jobs();
-        self.settle_held_cause();
+        self.settle_deferred_cause();
         self.unserved.read_maps(now);
         self.watch_job();
         self.keep_links();
@@ -329,7 +333,7 @@ impl<'a> Supervisor<'a> {
             // As a program without a launcher would die by SIGPIPE, silently.
             self.end(128 + libc::SIGPIPE, libc::SIGTERM);
         }
-        self.hold_or_read();
+        self.throttle_reading();
     }
 
     fn time_out(&mut self) {

@@ -36,9 +36,9 @@ impl MemoryTrim {
     }
 
     /// No event occurred during [`pause`](Self::pause): trims the memory, once.
-    pub fn waited_in_vain(&mut self) {
+    pub fn trim_once(&mut self) {
         if !std::mem::replace(&mut self.done, true) && !is_traced() {
-            give_back();
+            trim();
         }
     }
 }
@@ -53,7 +53,7 @@ fn is_traced() -> bool {
     })
 }
 
-fn give_back() {
+fn trim() {
     #[cfg(target_env = "gnu")]
     // SAFETY: malloc_trim returns to the kernel only what is free.
     unsafe {
@@ -167,7 +167,7 @@ mod tests {
             unsafe { std::ptr::with_exposed_provenance::<u8>(at).read_volatile() };
         }
         let before = resident();
-        give_back();
+        trim();
         let after = resident();
         assert!(after < before / 2, "{after} KiB of {before} are left");
     }
@@ -177,7 +177,7 @@ mod tests {
         let found = unwritable();
         let inside = |address: usize| found.iter().any(|pages| pages.contains(&address));
         static mut WRITABLE: u64 = 7;
-        assert!(inside(give_back as *const () as usize));
+        assert!(inside(trim as *const () as usize));
         assert!(!inside((&raw const WRITABLE) as usize));
         assert!(!inside(found.as_ptr() as usize));
     }
@@ -193,7 +193,7 @@ mod tests {
     fn a_program_goes_on_without_the_pages_it_has_given_back() {
         let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
         let before: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
-        give_back();
+        trim();
         let after: Vec<String> = (0..1000).map(|n| format!("{n:x}")).collect();
         assert_eq!(before, after);
     }
@@ -204,12 +204,12 @@ mod tests {
             tv_sec: 7,
             tv_nsec: 0,
         };
-        let mut slimming = MemoryTrim::default();
-        assert_eq!(slimming.pause(None), Some(QUIET));
-        assert_eq!(slimming.pause(Some(long)), Some(QUIET));
+        let mut memory_trim = MemoryTrim::default();
+        assert_eq!(memory_trim.pause(None), Some(QUIET));
+        assert_eq!(memory_trim.pause(Some(long)), Some(QUIET));
         let _alone = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-        slimming.waited_in_vain();
-        assert_eq!(slimming.pause(None), None);
-        assert_eq!(slimming.pause(Some(long)), Some(long));
+        memory_trim.trim_once();
+        assert_eq!(memory_trim.pause(None), None);
+        assert_eq!(memory_trim.pause(Some(long)), Some(long));
     }
 }

@@ -11,8 +11,8 @@
 //! Promise: no sequence of bytes from the other side makes anything here panic or grow without bound.
 
 use super::binding::Binding;
-use super::program::{App, Far};
-use crate::hosts::rankfile::Seat;
+use super::program::{App, RemoteLaunch};
+use crate::hosts::rankfile::RankPlacement;
 use crate::rank_snapshot::RankSnapshot;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -95,13 +95,13 @@ pub struct Order {
 }
 
 impl Order {
-    /// Returns the seat that a rankfile assigns to a rank.
-    pub fn seat(&self, rank: u32) -> Option<&Seat> {
+    /// Returns the placement that a rankfile assigns to a rank.
+    pub fn placement(&self, rank: u32) -> Option<&RankPlacement> {
         let at = rank as usize;
         let appnum = *self.appnums.get(at)?;
         let before = self.appnums[..at].iter().filter(|other| **other == appnum);
-        let seats = self.apps.get(appnum)?.seats.as_ref()?;
-        seats.get(before.count())
+        let placements = self.apps.get(appnum)?.placements.as_ref()?;
+        placements.get(before.count())
     }
 
     /// Returns the ranks of one host.
@@ -119,7 +119,7 @@ impl Order {
 pub struct Hello {
     pub version: String,
     pub you: Branch,
-    pub far: Far,
+    pub remote: RemoteLaunch,
     pub grace: Duration,
     /// Whether the death of a rank does not end the job.
     pub tolerates_deaths: bool,
@@ -145,22 +145,22 @@ pub enum ToDaemon {
     /// The same, where the signal asks all ranks to end.
     AskToEnd(i32),
     /// Kill the ranks that do not handle the signal that asked them to end.
-    KillDeaf(i32),
+    KillWithoutHandler(i32),
     Kill,
     /// A signal for these ranks, whose job ends while others go on.
     SignalRanks {
         procs: Vec<usize>,
         signal: i32,
     },
-    /// Asks for a [`FromDaemon::Glimpses`].
-    Look,
+    /// Asks for a [`FromDaemon::Snapshots`].
+    TakeSnapshots,
     /// Asks for a [`FromDaemon::Time`]; carries the sender's clock.
     Time(u64),
     /// Asks for the tapes of all ranks, which have ended.
-    Tapes,
+    EventRings,
     /// All ranks have ended: send what is left and exit.
     Finish,
-    Beat,
+    Heartbeat,
 }
 
 /// A message to the launcher that the user started.
@@ -198,7 +198,7 @@ pub enum FromDaemon {
     },
     /// Ranks that have begun to die: sent before the end of another rank that they may explain.
     Dying(Vec<usize>),
-    Glimpses(Vec<(usize, RankSnapshot)>),
+    Snapshots(Vec<(usize, RankSnapshot)>),
     /// The clock in the request, and the clock of this host.
     Time {
         asked: u64,
@@ -211,7 +211,7 @@ pub enum FromDaemon {
         events: Vec<[u64; 8]>,
     },
     /// All tapes of this host have been sent.
-    Played,
+    EventRingsSent,
     /// The readers have taken this number of bytes of standard input.
     Fed(usize),
     /// Hosts that are unreachable.
@@ -219,7 +219,7 @@ pub enum FromDaemon {
         hosts: Vec<u32>,
         why: String,
     },
-    Beat,
+    Heartbeat,
 }
 
 /// How a process ended.
@@ -239,7 +239,7 @@ pub enum End {
 pub enum FrameError {
     NoGreeting { begin: String },
     TooLong { len: usize },
-    Nonsense { len: usize },
+    ProtocolError { len: usize },
 }
 
 impl fmt::Display for FrameError {
@@ -252,7 +252,7 @@ impl fmt::Display for FrameError {
                 )
             }
             FrameError::TooLong { len } => write!(f, "it announced a frame of {len} bytes"),
-            FrameError::Nonsense { len } => {
+            FrameError::ProtocolError { len } => {
                 write!(
                     f,
                     "a frame of {len} bytes is nothing that this version says"
@@ -281,7 +281,7 @@ pub fn raw_frame(host: u32, body: &[u8]) -> Vec<u8> {
 
 /// Decodes a frame's body.
 pub fn open<T: DeserializeOwned>(body: &[u8]) -> Result<T, FrameError> {
-    postcard::from_bytes(body).map_err(|_| FrameError::Nonsense { len: body.len() })
+    postcard::from_bytes(body).map_err(|_| FrameError::ProtocolError { len: body.len() })
 }
 
 /// Cuts a byte stream into frames.

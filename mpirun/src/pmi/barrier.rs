@@ -12,19 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Barriers that some but not all members have entered.
 #[derive(Debug, Default)]
 pub struct Barriers {
-    open: BTreeMap<(String, BTreeSet<u32>), Open>,
+    open: BTreeMap<(String, BTreeSet<u32>), OpenBarrier>,
     /// Dead ranks, for which no barrier waits.
     gone: BTreeSet<u32>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenBarrier {
     members: BTreeSet<u32>,
     arrived: BTreeSet<u32>,
     tag: Option<String>,
 }
 
-impl Open {
+impl OpenBarrier {
     fn is_full(&self, gone: &BTreeSet<u32>) -> bool {
         let come = |rank: &u32| self.arrived.contains(rank) || gone.contains(rank);
         self.members.iter().all(come)
@@ -63,7 +63,7 @@ impl Barriers {
             });
         }
         let key = (name, members.clone());
-        let open = self.open.entry(key.clone()).or_insert_with(|| Open {
+        let open = self.open.entry(key.clone()).or_insert_with(|| OpenBarrier {
             members,
             arrived: BTreeSet::new(),
             tag,

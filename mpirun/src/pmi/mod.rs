@@ -39,7 +39,7 @@ const VALUE_MAX: usize = 1024;
 pub struct Proc(pub usize);
 
 /// A job: one launch, or one spawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Job(pub usize);
 
 /// An action that the server requests from its caller.
@@ -122,13 +122,13 @@ pub struct Server {
 
 /// A malformed request that ends the connection with its client.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Nonsense {
+pub struct ProtocolError {
     pub job: usize,
     pub rank: u32,
     pub reason: WireError,
 }
 
-impl fmt::Display for Nonsense {
+impl fmt::Display for ProtocolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -223,7 +223,7 @@ impl Server {
         self.jobs[job.0].kvs = HashMap::new();
     }
 
-    /// Removes a job whose processes have all ended well and closed their sockets: its number and theirs are not used any more.
+    /// Removes a job whose processes have all ended and closed their sockets: its number and theirs are not used any more.
     pub fn forget(&mut self, job: Job) {
         let state = self.jobs.remove(job.0);
         for proc in state.into_iter().flat_map(|state| state.procs) {
@@ -277,7 +277,7 @@ impl Server {
         }
         let (job, rank) = (client.job, client.rank);
         self.dead.push(proc);
-        let mut effects = self.tell_all(self.notice(proc));
+        let mut effects = self.notify_all(self.death_notice(proc));
         // A client that leaves a barrier because of a death has been notified of the death before.
         let releases = self.jobs[job].barriers.leave(rank);
         for release in releases {
@@ -288,14 +288,14 @@ impl Server {
 
     /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it
     /// in either case.
-    fn tell_all(&self, notice: Line) -> Vec<Effect> {
+    fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
-        let told = listeners.filter_map(|(at, _)| send(Proc(at), notice.clone()));
+        let told = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));
         told.collect()
     }
 
     /// Builds the notice of a death.
-    fn notice(&self, dead: Proc) -> Line {
+    fn death_notice(&self, dead: Proc) -> Line {
         let client = &self.clients[dead.0];
         Line::cmd(DEATH)
             .with("job", &self.jobs[client.job].kvsname)
@@ -303,10 +303,10 @@ impl Server {
     }
 
     /// Handles one line of a client.
-    pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, Nonsense> {
+    pub fn line(&mut self, proc: Proc, line: &[u8]) -> Result<Vec<Effect>, ProtocolError> {
         self.answer(proc, line).map_err(|reason| {
             let client = &self.clients[proc.0];
-            Nonsense {
+            ProtocolError {
                 job: client.job,
                 rank: client.rank,
                 reason,
@@ -333,13 +333,15 @@ impl Server {
     /// Handles a spawned job that will never connect to its waiting parent. Returns the notice, or `None` if no parent understands it.
     pub fn spawn_failed(&mut self, job: Job, why: &str) -> Option<Vec<Effect>> {
         const LONGEST: usize = 400;
-        let state = &self.jobs[job.0];
+        let state = self.jobs.get(job.0)?;
         let parent = state.parent?;
+        // A parent that has ended may have been forgotten.
+        let is_there = (self.clients.get(parent.0)).is_some_and(|it| it.stage == Stage::Talking);
         let understands = state
             .kvs
             .get(HEARS_FAILURE.as_bytes())
             .is_some_and(|said| said == b"1");
-        if !understands || state.met || self.clients[parent.0].stage != Stage::Talking {
+        if !understands || state.met || !is_there {
             return None;
         }
         let why: String = why.chars().take(LONGEST).collect();
@@ -379,7 +381,7 @@ impl Server {
                 self.clients[proc.0].stage = Stage::Finalized;
                 let reply = Line::cmd("finalize_ack").with("rc", 0);
                 let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
-                effects.extend(self.tell_all(self.notice(proc).with("left", 1)));
+                effects.extend(self.notify_all(self.death_notice(proc).with("left", 1)));
                 return Ok(effects);
             }
             "abort" => return Ok(vec![abort(proc, &message)]),
@@ -439,8 +441,8 @@ impl Server {
         };
         let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
         if self.clients[proc.0].listens() {
-            let earlier = self.dead.iter().map(|&dead| self.notice(dead));
-            effects.extend(earlier.filter_map(|notice| send(proc, notice)));
+            let earlier = self.dead.iter().map(|&dead| self.death_notice(dead));
+            effects.extend(earlier.filter_map(|death_notice| send(proc, death_notice)));
         }
         Ok(effects)
     }

@@ -108,8 +108,8 @@ fn a_parent_is_told_the_name_by_which_deaths_of_its_children_are_told() {
     let job = server.add_job(&[0; 2], &[0; 2], &[]);
     let answer = "cmd=spawn_result rc=0 errcodes=0,0 jobid=kvs_test_1".to_string();
     assert_eq!(said(server.spawned(Proc(0), Ok(job))), [(0, answer)]);
-    let notice = "cmd=process_died job=kvs_test_1 rank=1".to_string();
-    assert_eq!(told_of_death(&mut server, 2), [(0, notice)]);
+    let death_notice = "cmd=process_died job=kvs_test_1 rank=1".to_string();
+    assert_eq!(told_of_death(&mut server, 2), [(0, death_notice)]);
 }
 
 #[test]
@@ -148,19 +148,19 @@ fn a_death_is_told_once_to_those_of_all_jobs_that_have_asked_for_it() {
     told(&mut server, 3, asks);
     told(&mut server, 3, "cmd=finalize");
     told(&mut server, 4, asks);
-    let notice = |to, job, rank| {
+    let death_notice = |to, job, rank| {
         let line = format!("cmd=process_died job=kvs_test_{job} rank={rank}");
         (to, line)
     };
     assert_eq!(
         told_of_death(&mut server, 1),
-        [notice(0, 0, 1), notice(4, 0, 1)]
+        [death_notice(0, 0, 1), death_notice(4, 0, 1)]
     );
     assert!(told_of_death(&mut server, 1).is_empty());
-    assert_eq!(told_of_death(&mut server, 4), [notice(0, 1, 0)]);
+    assert_eq!(told_of_death(&mut server, 4), [death_notice(0, 1, 0)]);
     let late = told(&mut server, 5, asks);
     assert!(late[0].1.starts_with("cmd=response_to_init rc=0"));
-    assert_eq!(late[1..], [notice(5, 0, 1), notice(5, 1, 0)]);
+    assert_eq!(late[1..], [death_notice(5, 0, 1), death_notice(5, 1, 0)]);
 }
 
 #[test]
@@ -298,12 +298,12 @@ fn a_spawned_job_is_connected_with_its_parent_until_its_processes_say_something_
 fn a_parent_that_understands_it_is_told_that_its_child_will_not_come() {
     let mut server = family();
     let why = "rank 0 has ended";
-    let notice = said(server.spawn_failed(Job(1), why).unwrap());
+    let death_notice = said(server.spawn_failed(Job(1), why).unwrap());
     let text = format!(
         "cmd=spawn_failed job=kvs_test_1 why={}",
         hex(why.as_bytes())
     );
-    assert_eq!(notice, [(0, text)]);
+    assert_eq!(death_notice, [(0, text)]);
     // A job that has connected is no failed spawn.
     connects(&mut server, 3, &[0]);
     assert_eq!(server.spawn_failed(Job(2), why), None);

@@ -10,7 +10,7 @@
 //!   That fails with ENXIO if it asked for `PPEXCL` and others are registered, or if an exclusive one is.
 //! * Closing, also by death, releases and forgets the registration; the registers keep their values.
 //! * `PPCLAIM` enables the port's interrupt. Each rise of nACK counts for the file that has claimed, `PPCLRIRQ` returns and
-//!   clears the count, and `poll` reports the file readable while it is not zero; see `interrupts`.
+//!   clears the count, and `poll` reports the file readable while it is not zero; observe `interrupts`.
 //!
 //! Differences: a claim of a port that another file has claimed without `PPEXCL` sleeps in the kernel and is EAGAIN here,
 //! and modes other than compatibility have no codes here (ENOTTY).

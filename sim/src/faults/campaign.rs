@@ -1,13 +1,13 @@
 //! A campaign: all faults at all places at all moments, each in a separate world.
 
-use super::catalogue::{Ground, Kind, Place, Sizes, catalogue};
+use super::catalogue::{FaultSpace, Kind, Place, Sizes, catalogue};
 use super::judge::{Early, Judge};
 use super::known::KnownUnsafe;
-use super::life::{Fate, Plan, live};
 use super::moments::{Moment, Reference};
+use super::node_program::{Plan, ProgramOutcome, run_program};
 use crate::event::{ChannelRecord, Event, LineChange, Record};
 use crate::virtual_time::{
-    End, Observer, Parameters, Protocol, RunError, Setup, Sight, Time, Tree, run_world,
+    End, Observation, Observer, Parameters, Protocol, RunError, Setup, Time, Tree, run_world,
 };
 use crate::waves::Trace;
 use std::cell::RefCell;
@@ -232,7 +232,7 @@ impl Campaign {
                 .is_none_or(|only| kind.name.contains(only))
         };
         for kind in kinds.iter().filter(wanted) {
-            for place in kind.places(&Ground::of(&self.parameters)) {
+            for place in kind.places(&FaultSpace::of(&self.parameters)) {
                 for &moment in kind.moments() {
                     let at = reference.time_of(moment, self.struck(place));
                     todo.extend(at.map(|at| (kind, place, moment, at)));
@@ -288,7 +288,9 @@ impl Campaign {
             });
         };
         let nodes = self.parameters.nodes;
-        if !kind.places(&Ground::of(&self.parameters)).contains(&place)
+        if !kind
+            .places(&FaultSpace::of(&self.parameters))
+            .contains(&place)
             || !kind.moments().contains(&moment)
         {
             return Err(CaseError::Place {
@@ -307,7 +309,7 @@ impl Campaign {
         let mut trace = Trace::of(&setup);
         trace.fault = Some((at, format!("{}, {place}", kind.name)));
         let observer = (Vec::<Event>::new(), Vec::<LineChange>::new());
-        let observer = (observer, Vec::<(Time, Sight)>::new());
+        let observer = (observer, Vec::<(Time, Observation)>::new());
         let (case, ((events, changes), sights)) = self
             .case(known, kind, place, moment, at, observer)
             .map_err(CaseError::Run)?;
@@ -342,8 +344,8 @@ impl Campaign {
         let mut setup = Setup::new(self.parameters.clone());
         kind.install(&mut setup, place, at);
         let judge = Judge::new(self.parameters.nodes);
-        let ((judge, observer), end, fates) = self.observe(setup, (judge, observer))?;
-        let (class, sentence) = classify(&judge, &end, &fates);
+        let ((judge, observer), end, outcomes) = self.observe(setup, (judge, observer))?;
+        let (class, sentence) = classify(&judge, &end, &outcomes);
         let known = (class == Class::Unsafe)
             .then(|| known.reason_with(&self.parameters, &kind.name, place.kind(), moment.name()))
             .flatten();
@@ -364,23 +366,23 @@ impl Campaign {
         &self,
         setup: Setup,
         observer: O,
-    ) -> Result<(O, End, Vec<Option<Fate>>), RunError> {
-        let fates = Rc::new(RefCell::new(vec![None; self.parameters.nodes]));
+    ) -> Result<(O, End, Vec<Option<ProgramOutcome>>), RunError> {
+        let outcomes = Rc::new(RefCell::new(vec![None; self.parameters.nodes]));
         let (end, observer) = run_world(setup, observer, |_| {
-            let (plan, parameters, fates) =
-                (self.plan.clone(), self.parameters.clone(), fates.clone());
+            let (plan, parameters, outcomes) =
+                (self.plan.clone(), self.parameters.clone(), outcomes.clone());
             Box::new(move |host| {
-                let fate = live(host, &plan, &parameters);
-                fates.borrow_mut()[host.node()] = Some(fate);
+                let outcome = run_program(host, &plan, &parameters);
+                outcomes.borrow_mut()[host.node()] = Some(outcome);
             })
         })?;
-        Ok((observer, end, fates.take()))
+        Ok((observer, end, outcomes.take()))
     }
 }
 
 /// Returns the worst outcome, with the message of the node that detected it.
-fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String) {
-    let said = complaint(fates);
+fn classify(judge: &Judge, end: &End, outcomes: &[Option<ProgramOutcome>]) -> (Class, String) {
+    let said = complaint(outcomes);
     let seen = match judge.early() {
         Some(early) => {
             let Early {
@@ -407,13 +409,13 @@ fn classify(judge: &Judge, end: &End, fates: &[Option<Fate>]) -> (Class, String)
 }
 
 /// Returns the first complaint of a driver, those at start-up before those of barriers and of the end.
-fn complaint(fates: &[Option<Fate>]) -> Option<(Class, String)> {
-    let complaints = fates.iter().enumerate().filter_map(|(me, fate)| {
-        let (rank, class, node, sentence) = match fate.as_ref()? {
-            Fate::Finished => return None,
-            Fate::Refused { node, sentence } => (0, Class::Detected, *node, sentence),
-            Fate::TimedOut { node, sentence } => (1, Class::Hang, *node, sentence),
-            Fate::NotClosed { sentence } => (2, Class::Detected, me, sentence),
+fn complaint(outcomes: &[Option<ProgramOutcome>]) -> Option<(Class, String)> {
+    let complaints = outcomes.iter().enumerate().filter_map(|(me, outcome)| {
+        let (rank, class, node, sentence) = match outcome.as_ref()? {
+            ProgramOutcome::Finished => return None,
+            ProgramOutcome::Refused { node, sentence } => (0, Class::Detected, *node, sentence),
+            ProgramOutcome::TimedOut { node, sentence } => (1, Class::Hang, *node, sentence),
+            ProgramOutcome::NotClosed { sentence } => (2, Class::Detected, me, sentence),
         };
         Some((rank, class, format!("node {node}: {sentence}")))
     });

@@ -128,7 +128,7 @@ const SERIAL: [&str; 3] = ["clock", "data", "select"];
 
 /// The properties of a world that determine the possible places.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct FaultSpace {
     /// Number of nodes.
     pub nodes: usize,
     /// Number of boards.
@@ -137,7 +137,7 @@ pub struct Ground {
     pub serial: bool,
 }
 
-impl Ground {
+impl FaultSpace {
     /// Returns the properties of such a world.
     pub fn of(parameters: &Parameters) -> Self {
         Self {
@@ -193,7 +193,7 @@ impl Kind {
     }
 
     /// Returns all places that it can have in such a world.
-    pub fn places(&self, ground: &Ground) -> Vec<Place> {
+    pub fn places(&self, ground: &FaultSpace) -> Vec<Place> {
         let each = |place: fn(usize) -> Place| (0..ground.nodes).map(place);
         let links = (0..ground.boards - 1).map(Place::Link);
         let serial = (0..ground.nodes).flat_map(|node| (0..3).map(move |k| Place::Serial(node, k)));

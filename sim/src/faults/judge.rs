@@ -1,6 +1,6 @@
 //! The judge: an observer of all events that decides whether every barrier was correct.
 
-use crate::virtual_time::{Observer, Sight, Time};
+use crate::virtual_time::{Observation, Observer, Time};
 
 /// A node that left a barrier which another had not entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +45,10 @@ impl Judge {
 }
 
 impl Observer for Judge {
-    fn see(&mut self, at: Time, sight: Sight) {
-        match sight {
-            Sight::Enter { node } => self.entered[node] += 1,
-            Sight::Leave { node } => {
+    fn observe(&mut self, at: Time, observation: Observation) {
+        match observation {
+            Observation::Enter { node } => self.entered[node] += 1,
+            Observation::Leave { node } => {
                 self.left[node] += 1;
                 let barrier = self.left[node];
                 let missing = self.entered.iter().position(|&entered| entered < barrier);
@@ -73,13 +73,13 @@ mod tests {
     #[test]
     fn the_first_early_return_is_named() {
         let mut judge = Judge::new(2);
-        let enter = |node| Sight::Enter { node };
-        let leave = |node| Sight::Leave { node };
-        for sight in [enter(0), enter(1), leave(1), leave(0), enter(1)] {
-            judge.see(Time::ZERO, sight);
+        let enter = |node| Observation::Enter { node };
+        let leave = |node| Observation::Leave { node };
+        for observation in [enter(0), enter(1), leave(1), leave(0), enter(1)] {
+            judge.observe(Time::ZERO, observation);
         }
         assert_eq!((judge.early(), judge.passed()), (None, 1));
-        judge.see(Time::from_ns(5), leave(1));
+        judge.observe(Time::from_ns(5), leave(1));
         let early = judge.early().expect("node 0 has not entered the second");
         assert_eq!((early.node, early.barrier, early.missing), (1, 2, 0));
     }

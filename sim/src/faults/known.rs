@@ -14,7 +14,7 @@ const SHIPPED: &str = include_str!("known-unsafe.txt");
 
 /// A documented unsafe outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Listed {
+pub struct KnownCase {
     /// The kind of fault.
     pub fault: &'static str,
     /// The kind of place.
@@ -27,7 +27,7 @@ pub struct Listed {
 
 /// The documented list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct KnownUnsafe(Vec<Listed>);
+pub struct KnownUnsafe(Vec<KnownCase>);
 
 /// The line that cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl KnownUnsafe {
             .map(|(number, line)| {
                 let parts: Vec<_> = line.split('|').map(str::trim).collect();
                 match parts.as_slice() {
-                    &[fault, place, moments, reason] if !reason.is_empty() => Ok(Listed {
+                    &[fault, place, moments, reason] if !reason.is_empty() => Ok(KnownCase {
                         fault,
                         place,
                         moments,
@@ -81,7 +81,7 @@ impl KnownUnsafe {
     }
 
     /// Returns every line.
-    pub fn listed(&self) -> &[Listed] {
+    pub fn listed(&self) -> &[KnownCase] {
         &self.0
     }
 
@@ -94,7 +94,7 @@ impl KnownUnsafe {
         fault: &str,
         place: &str,
         moment: &str,
-    ) -> Option<&Listed> {
+    ) -> Option<&KnownCase> {
         let below = (hardware.boards > 1).then_some("below");
         let is_cured = hardware.filter > 1 || hardware.protocol != Protocol::Toggle;
         let cured = is_cured.then_some("cured");
@@ -109,14 +109,14 @@ impl KnownUnsafe {
     }
 
     /// Returns the line that documents this outcome.
-    pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&Listed> {
+    pub fn reason(&self, fault: &str, place: &str, moment: &str) -> Option<&KnownCase> {
         self.0
             .iter()
             .find(|listed| listed.covers(fault, place, moment))
     }
 }
 
-impl Listed {
+impl KnownCase {
     /// Returns true if this line documents this outcome.
     pub fn covers(&self, fault: &str, place: &str, moment: &str) -> bool {
         let mut moments = self.moments.split(';').map(str::trim);

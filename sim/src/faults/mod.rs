@@ -3,7 +3,7 @@
 //! * [`disturbances`]: disturbances of a wire, as decorators;
 //! * [`catalogue`]: every kind of fault, as changes to a world before power-on;
 //! * [`moments`]: the times at which it strikes, taken from a run without faults;
-//! * [`life`]: the program of each node, with the driver's open, self-test, enter, wait and close;
+//! * [`node_program`]: the program of each node, with the driver's open, self-test, enter, wait and close;
 //! * [`judge`]: whether any node left before all had entered;
 //! * [`campaign`]: all cases, classified;
 //! * [`cures`]: remedies for the unsafe cases, and their cost;
@@ -17,8 +17,8 @@ pub mod cures;
 pub mod disturbances;
 pub mod judge;
 pub mod known;
-pub mod life;
 pub mod moments;
+pub mod node_program;
 
 #[cfg(test)]
 mod tests;

@@ -40,7 +40,7 @@ pub struct Snapshot {
 }
 
 /// The position of a board in a tree.
-pub(super) enum OfTree {
+pub(super) enum TreeRole {
     /// A single board.
     No,
     /// The first board of a tree with these numbers of nodes and of leaf boards.
@@ -215,14 +215,14 @@ impl<'m> Board<'m> {
     }
 
     /// Returns the offset of the line in the board's memory: after the board, rounded up to the line's alignment.
-    pub(super) fn line_begins(hands: usize, record: usize) -> usize {
-        let board = Self::size_with(hands, record);
+    pub(super) fn line_begins(writers: usize, record: usize) -> usize {
+        let board = Self::size_with(writers, record);
         board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
     }
 
     /// As [`layout_size`](Self::layout_size), with this number of handles and without the line.
-    pub(super) fn size_with(hands: usize, record: usize) -> usize {
-        Geometry::size::<SLOT_WORDS>(hands, record).unwrap_or(usize::MAX)
+    pub(super) fn size_with(writers: usize, record: usize) -> usize {
+        Geometry::size::<SLOT_WORDS>(writers, record).unwrap_or(usize::MAX)
     }
 
     /// Returns the number of wire pairs.
@@ -304,8 +304,8 @@ impl<'m> Board<'m> {
     }
 
     /// Returns the number of handles that may commit.
-    pub(super) fn hands(&self) -> usize {
-        self.geometry.hands
+    pub(super) fn writers(&self) -> usize {
+        self.geometry.writers
     }
 
     /// Returns the record's capacity of each board of a tree.
@@ -314,11 +314,11 @@ impl<'m> Board<'m> {
     }
 
     /// Returns the board's position in a tree.
-    pub(super) fn tree(&self) -> OfTree {
+    pub(super) fn tree(&self) -> TreeRole {
         match self.geometry.tree {
-            [0, _] => OfTree::No,
-            [_, 0] => OfTree::Later,
-            [nodes, lowest] => OfTree::First { nodes, lowest },
+            [0, _] => TreeRole::No,
+            [_, 0] => TreeRole::Later,
+            [nodes, lowest] => TreeRole::First { nodes, lowest },
         }
     }
 

@@ -15,7 +15,7 @@
 use super::Snapshot;
 use super::board::{Board, Look};
 use super::shared::HANDS;
-use super::wires::{Hand, WiresError, ring_others};
+use super::wires::{WiresError, Writer, ring_others};
 use crate::event::{Event, Record, What};
 use crate::virtual_time::Tree;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
@@ -61,9 +61,9 @@ struct Node<'m, R> {
     nodes: usize,
     ring: R,
     /// The handle on the node's own board.
-    own: Hand<'m>,
+    own: Writer<'m>,
     /// The handles on the boards above it, the root's last.
-    above: Vec<Hand<'m>>,
+    above: Vec<Writer<'m>>,
 }
 
 impl<R> fmt::Debug for Node<'_, R> {
@@ -93,7 +93,7 @@ impl<'m> Boards<'m> {
         let each = record / tree.boards();
         (0..tree.boards()).scan(0usize, move |end, board| {
             let at = *end;
-            let bytes = Board::size_with(Self::hands(tree, board), each);
+            let bytes = Board::size_with(Self::writers(tree, board), each);
             // Rounded up to the alignment of a board.
             let bytes = bytes.checked_next_multiple_of(128).unwrap_or(usize::MAX);
             *end = at.saturating_add(bytes);
@@ -102,7 +102,7 @@ impl<'m> Boards<'m> {
     }
 
     /// Returns a board's number of handles: three per node, or one for each node of the tree on a board without nodes.
-    pub(super) fn hands(tree: &Tree, board: usize) -> usize {
+    pub(super) fn writers(tree: &Tree, board: usize) -> usize {
         match board < tree.lowest() {
             true => tree.pins(board) * HANDS,
             false => tree.nodes(),
@@ -224,7 +224,7 @@ impl<'m> Boards<'m> {
             return Err(WiresError::NoSuchNode { node, nodes });
         }
         let (board, pin) = self.tree.place(node);
-        let own = self.boards[board].hand(pin).map_err(|e| match e {
+        let own = self.boards[board].writer(pin).map_err(|e| match e {
             WiresError::Taken { pid, .. } => WiresError::Taken { node, pid },
             other => other,
         })?;
@@ -267,15 +267,15 @@ impl<R: Fn(usize)> Node<'_, R> {
             ref mut above,
         } = *self;
         let boards = above.len();
-        for (level, hand) in std::iter::once(own).chain(above).enumerate() {
+        for (level, writer) in std::iter::once(own).chain(above).enumerate() {
             let released = || {
                 // Boards below the root release no node.
                 if level == boards {
                     ring_others(nodes, node, ring);
                 }
             };
-            hand.drive(&released, high);
-            if level < boards && hand.output(&released) != high {
+            writer.drive(&released, high);
+            if level < boards && writer.output(&released) != high {
                 return;
             }
         }

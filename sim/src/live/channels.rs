@@ -77,7 +77,7 @@ impl<'m> ChannelBoard<'m> {
         }
         let geometry = Geometry {
             nodes,
-            hands: nodes * HANDS,
+            writers: nodes * HANDS,
             capacity: record,
             origin_ns: monotonic_ns(),
             tree: [0; 2],
@@ -120,7 +120,7 @@ impl<'m> ChannelBoard<'m> {
         state.machine
     }
 
-    /// What an onlooker sees: the nodes that living processes have claimed and the releases of all channels.
+    /// What an observer sees: the nodes that living processes have claimed and the releases of all channels.
     ///
     /// Which nodes have arrived differs from channel to channel, so no level is reported for any.
     pub(super) fn look(&self) -> Look {
@@ -171,7 +171,7 @@ impl<'m> ChannelBoard<'m> {
                 nodes: self.nodes(),
             });
         }
-        Ok(NodeLines(Mutex::new(Hand {
+        Ok(NodeLines(Mutex::new(Writer {
             board: *self,
             node,
             slots: Shared::<WORDS>::slots_of(node * HANDS),
@@ -190,9 +190,9 @@ impl<'m> ChannelBoard<'m> {
 }
 
 /// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
-pub struct NodeLines<'m>(Mutex<Hand<'m>>);
+pub struct NodeLines<'m>(Mutex<Writer<'m>>);
 
-struct Hand<'m> {
+struct Writer<'m> {
     board: ChannelBoard<'m>,
     node: usize,
     /// Written only by this handle.
@@ -203,33 +203,33 @@ struct Hand<'m> {
 impl NodeLines<'_> {
     /// Drives an outward line; a nonexistent line is ignored.
     pub fn set(&self, line: usize, high: bool) {
-        let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let node = hand.node;
-        let state = hand.touch(|state, now| state.drive(now, node, line, high));
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let node = writer.node;
+        let state = writer.touch(|state, now| state.drive(now, node, line, high));
         // An arrival may make a release inevitable, and no process would compute it if this node went on to other work: wait for the three edges.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
-            while hand.board.now_ns() < due {
+            while writer.board.now_ns() < due {
                 spin_loop();
             }
-            hand.touch(|_, _| ());
+            writer.touch(|_, _| ());
         }
     }
 
     /// Returns the level of an inward line.
     pub fn get(&self, line: usize) -> bool {
-        let mut hand = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, mut state) = hand.board.copy();
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, mut state) = writer.board.copy();
         let before = state.machine.releases();
-        state.run_until(hand.board.engine, hand.board.now_ns());
+        state.run_until(writer.board.engine, writer.board.now_ns());
         if state.machine.releases() != before {
-            state = hand.touch(|_, _| ());
+            state = writer.touch(|_, _| ());
         }
-        state.machine.reads(hand.node, line)
+        state.machine.reads(writer.node, line)
     }
 }
 
-impl Hand<'_> {
+impl Writer<'_> {
     /// Steps the board to the present, applies `change`, and commits.
     fn touch(&mut self, change: impl Fn(&mut State, u64)) -> State {
         loop {

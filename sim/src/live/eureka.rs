@@ -19,44 +19,44 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct EurekaWires<'m, R> {
     /// The wire by which the node raises the line.
-    pub out: SaysWire<'m, R>,
+    pub out: RaiseWire<'m, R>,
     /// The line to all nodes.
-    pub found: ToldWire<'m>,
+    pub found: EurekaInput<'m>,
     /// The wire to this node alone, which is high if it was first.
-    pub first: ToldWire<'m>,
+    pub first: EurekaInput<'m>,
 }
 
 /// The wire from a node to the line.
-pub struct SaysWire<'m, R> {
-    hand: Hand<'m>,
-    notes: wires::Hand<'m>,
+pub struct RaiseWire<'m, R> {
+    writer: Writer<'m>,
+    notes: wires::Writer<'m>,
     ring: R,
 }
 
 /// A wire from the line to a node.
 #[derive(Debug)]
-pub struct ToldWire<'m> {
-    hand: Hand<'m>,
-    told: Told,
+pub struct EurekaInput<'m> {
+    writer: Writer<'m>,
+    signal: EurekaSignal,
 }
 
 /// Selects one of the two wires to a node.
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum EurekaSignal {
     Found,
     First,
 }
 
 /// A node's handle of the line; only the wire to the line commits, and it is not cloned.
 #[derive(Clone)]
-struct Hand<'m> {
+struct Writer<'m> {
     board: Board<'m>,
     line: Line<'m>,
     node: usize,
     _claim: Arc<Claim<'m>>,
 }
 
-impl fmt::Debug for Hand<'_> {
+impl fmt::Debug for Writer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "node {} at the eureka line", self.node)
     }
@@ -74,31 +74,31 @@ impl<'m> Board<'m> {
         let line = line.ok_or(WiresError::NoSuchNode { node, nodes })?;
         let claim = Arc::new(Claim::take(line.claim(node), node)?);
         let notes = self.noting(node, claim.clone());
-        let hand = Hand {
+        let writer = Writer {
             board: *self,
             line,
             node,
             _claim: claim,
         };
         Ok(EurekaWires {
-            out: SaysWire {
-                hand: hand.clone(),
+            out: RaiseWire {
+                writer: writer.clone(),
                 notes,
                 ring,
             },
-            found: ToldWire {
-                hand: hand.clone(),
-                told: Told::Found,
+            found: EurekaInput {
+                writer: writer.clone(),
+                signal: EurekaSignal::Found,
             },
-            first: ToldWire {
-                hand,
-                told: Told::First,
+            first: EurekaInput {
+                writer,
+                signal: EurekaSignal::First,
             },
         })
     }
 }
 
-impl Hand<'_> {
+impl Writer<'_> {
     /// Returns the line's state now, and the head that a commit has to replace.
     fn now(&self) -> (HeadWord, LineState) {
         let (head, mut state) = self.line.copy();
@@ -129,32 +129,36 @@ impl Hand<'_> {
     }
 }
 
-impl<R> fmt::Debug for SaysWire<'_, R> {
+impl<R> fmt::Debug for RaiseWire<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wire from {:?}", self.hand)
+        write!(f, "wire from {:?}", self.writer)
     }
 }
 
-impl<R: Fn(usize)> SaysWire<'_, R> {
+impl<R: Fn(usize)> RaiseWire<'_, R> {
     fn say(&mut self, high: bool) {
-        let Self { hand, notes, ring } = self;
-        let node = hand.node;
-        hand.say(high, || {
+        let Self {
+            writer,
+            notes,
+            ring,
+        } = self;
+        let node = writer.node;
+        writer.say(high, || {
             let released = others(notes, ring);
             notes.mark(&released, What::Say { node, high });
         });
     }
 }
 
-impl<R> ErrorType for SaysWire<'_, R> {
+impl<R> ErrorType for RaiseWire<'_, R> {
     type Error = Infallible;
 }
 
-impl ErrorType for ToldWire<'_> {
+impl ErrorType for EurekaInput<'_> {
     type Error = Infallible;
 }
 
-impl<R: Fn(usize)> OutputPin for SaysWire<'_, R> {
+impl<R: Fn(usize)> OutputPin for RaiseWire<'_, R> {
     fn set_low(&mut self) -> Result<(), Infallible> {
         self.say(false);
         Ok(())
@@ -166,12 +170,12 @@ impl<R: Fn(usize)> OutputPin for SaysWire<'_, R> {
     }
 }
 
-impl InputPin for ToldWire<'_> {
+impl InputPin for EurekaInput<'_> {
     fn is_high(&mut self) -> Result<bool, Infallible> {
-        let (_, line) = self.hand.now();
-        Ok(match self.told {
-            Told::Found => line.found(),
-            Told::First => line.first() == Some(self.hand.node),
+        let (_, line) = self.writer.now();
+        Ok(match self.signal {
+            EurekaSignal::Found => line.found(),
+            EurekaSignal::First => line.first() == Some(self.writer.node),
         })
     }
 

@@ -82,7 +82,7 @@ mod wires;
 pub use board::{AttachError, Board, InitError, LineLook, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
-pub use eureka::{EurekaWires, SaysWire, ToldWire};
+pub use eureka::{EurekaInput, EurekaWires, RaiseWire};
 pub use find::{Found, boards, boards_of};
 pub use shared::{Memory, MemoryError, Window};
 pub use wires::{InWire, Marks, OutWire, Wires, WiresError};

@@ -81,8 +81,8 @@ impl<'m> Board<'m> {
     }
 
     /// Returns the handle that records a node's changes of the eureka line; it shares the claim of the wires there.
-    pub(super) fn noting(&self, node: usize, claim: Arc<Claim<'m>>) -> Hand<'m> {
-        Hand::of(*self, node, node * HANDS + 3, claim)
+    pub(super) fn noting(&self, node: usize, claim: Arc<Claim<'m>>) -> Writer<'m> {
+        Writer::of(*self, node, node * HANDS + 3, claim)
     }
 
     /// Claims a node's slots.
@@ -95,9 +95,9 @@ impl<'m> Board<'m> {
     }
 
     /// Claims the wires of `node`, as one handle.
-    pub(super) fn hand(&self, node: usize) -> Result<Hand<'m>, WiresError> {
+    pub(super) fn writer(&self, node: usize) -> Result<Writer<'m>, WiresError> {
         let claim = self.take(node)?;
-        Ok(Hand::of(*self, node, node * HANDS, claim))
+        Ok(Writer::of(*self, node, node * HANDS, claim))
     }
 
     /// Claims the wires of `node`.
@@ -110,18 +110,18 @@ impl<'m> Board<'m> {
         ring: R,
     ) -> Result<Wires<'m, R>, WiresError> {
         let claim = self.take(node)?;
-        let hand = |which| Hand::of(*self, node, node * HANDS + which, claim.clone());
+        let writer = |which| Writer::of(*self, node, node * HANDS + which, claim.clone());
         Ok(Wires {
             out: OutWire {
-                hand: hand(0),
+                writer: writer(0),
                 ring: ring.clone(),
             },
             input: InWire {
-                hand: hand(1),
+                writer: writer(1),
                 ring: ring.clone(),
             },
             marks: Marks {
-                hand: hand(2),
+                writer: writer(2),
                 ring,
             },
         })
@@ -137,7 +137,7 @@ impl Board<'_> {
             // The number of no process, so nothing is released.
             me: 0,
         });
-        Hand::of(*self, node, node * HANDS + 2, claim).drive(&|| (), high);
+        Writer::of(*self, node, node * HANDS + 2, claim).drive(&|| (), high);
     }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn is_alive(pid: u32) -> bool {
 }
 
 /// The common part of the handles: a node's right to commit.
-pub(super) struct Hand<'m> {
+pub(super) struct Writer<'m> {
     board: Board<'m>,
     node: usize,
     /// Written only by this handle, hence every committing method takes `&mut self`.
@@ -193,19 +193,19 @@ pub(super) struct Hand<'m> {
     claim: Arc<Claim<'m>>,
 }
 
-impl fmt::Debug for Hand<'_> {
+impl fmt::Debug for Writer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "node {} of {}", self.node, self.board.nodes())
     }
 }
 
-impl<'m> Hand<'m> {
-    /// Returns handle number `hand` of the board, for this pin.
-    pub(super) fn of(board: Board<'m>, node: usize, hand: usize, claim: Arc<Claim<'m>>) -> Self {
+impl<'m> Writer<'m> {
+    /// Returns handle number `writer` of the board, for this pin.
+    pub(super) fn of(board: Board<'m>, node: usize, writer: usize, claim: Arc<Claim<'m>>) -> Self {
         Self {
             board,
             node,
-            slots: <Shared<'_>>::slots_of(hand),
+            slots: <Shared<'_>>::slots_of(writer),
             claim,
         }
     }
@@ -218,8 +218,8 @@ impl<'m> Hand<'m> {
     }
 
     /// Returns a handle of a board above, for the pin of this board's output; it shares the node's claim.
-    pub(super) fn above(&self, board: Board<'m>, pin: usize, hand: usize) -> Self {
-        Self::of(board, pin, hand, self.claim.clone())
+    pub(super) fn above(&self, board: Board<'m>, pin: usize, writer: usize) -> Self {
+        Self::of(board, pin, writer, self.claim.clone())
     }
 
     /// Returns the pin.
@@ -295,8 +295,8 @@ impl<'m> Hand<'m> {
 }
 
 /// Returns a function that wakes all nodes of a board but the handle's own.
-pub(super) fn others<'r, R: Fn(usize)>(hand: &Hand<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
-    let (nodes, me) = (hand.board.nodes(), hand.node);
+pub(super) fn others<'r, R: Fn(usize)>(writer: &Writer<'_>, ring: &'r R) -> impl Fn() + use<'r, R> {
+    let (nodes, me) = (writer.board.nodes(), writer.node);
     move || ring_others(nodes, me, ring)
 }
 
@@ -307,53 +307,53 @@ pub(super) fn ring_others(nodes: usize, me: usize, ring: &impl Fn(usize)) {
 
 /// The wire from a node to the barrier.
 pub struct OutWire<'m, R> {
-    hand: Hand<'m>,
+    writer: Writer<'m>,
     ring: R,
 }
 
 /// The wire from the barrier to a node.
 pub struct InWire<'m, R> {
-    hand: Hand<'m>,
+    writer: Writer<'m>,
     ring: R,
 }
 
 /// Records that a node's program entered and left the barrier; does nothing on a board without a record.
 pub struct Marks<'m, R> {
-    hand: Hand<'m>,
+    writer: Writer<'m>,
     ring: R,
 }
 
 impl<R> fmt::Debug for OutWire<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wire from {:?}", self.hand)
+        write!(f, "wire from {:?}", self.writer)
     }
 }
 
 impl<R> fmt::Debug for InWire<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "wire to {:?}", self.hand)
+        write!(f, "wire to {:?}", self.writer)
     }
 }
 
 impl<R> fmt::Debug for Marks<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "marks of {:?}", self.hand)
+        write!(f, "marks of {:?}", self.writer)
     }
 }
 
 impl<R: Fn(usize)> Marks<'_, R> {
     /// Records that the node's program has entered the barrier.
     pub fn enter(&mut self) {
-        let node = self.hand.node;
-        let released = others(&self.hand, &self.ring);
-        self.hand.mark(&released, What::Enter { node });
+        let node = self.writer.node;
+        let released = others(&self.writer, &self.ring);
+        self.writer.mark(&released, What::Enter { node });
     }
 
     /// Records that the node's program leaves the barrier.
     pub fn leave(&mut self) {
-        let node = self.hand.node;
-        let released = others(&self.hand, &self.ring);
-        self.hand.mark(&released, What::Leave { node });
+        let node = self.writer.node;
+        let released = others(&self.writer, &self.ring);
+        self.writer.mark(&released, What::Leave { node });
     }
 }
 
@@ -367,14 +367,14 @@ impl<R> ErrorType for InWire<'_, R> {
 
 impl<R: Fn(usize)> OutputPin for OutWire<'_, R> {
     fn set_low(&mut self) -> Result<(), Infallible> {
-        let released = others(&self.hand, &self.ring);
-        self.hand.drive(&released, false);
+        let released = others(&self.writer, &self.ring);
+        self.writer.drive(&released, false);
         Ok(())
     }
 
     fn set_high(&mut self) -> Result<(), Infallible> {
-        let released = others(&self.hand, &self.ring);
-        self.hand.drive(&released, true);
+        let released = others(&self.writer, &self.ring);
+        self.writer.drive(&released, true);
         Ok(())
     }
 }
@@ -384,8 +384,8 @@ impl<R: Fn(usize)> barrier_driver::InputEvents for InWire<'_, R> {}
 
 impl<R: Fn(usize)> InputPin for InWire<'_, R> {
     fn is_high(&mut self) -> Result<bool, Infallible> {
-        let released = others(&self.hand, &self.ring);
-        Ok(self.hand.output(&released))
+        let released = others(&self.writer, &self.ring);
+        Ok(self.writer.output(&released))
     }
 
     fn is_low(&mut self) -> Result<bool, Infallible> {

@@ -183,10 +183,10 @@ impl Board {
     }
 
     /// Ends the unfinished session of a node that disconnects.
-    pub fn hang_up(&mut self, node: usize, now: Duration) {
+    pub fn release_lines(&mut self, node: usize, now: Duration) {
         if let Board::Channels(board) = self {
             board.catch_up(now);
-            board.hang_up(node);
+            board.release_lines(node);
         }
     }
 
@@ -310,11 +310,11 @@ impl Channels {
             inside |= member && (self.pins.arrive[number] >> node & 1 == 1) != channel.level;
             self.set(node, number, channel.level);
         }
-        self.hang_up(node);
+        self.release_lines(node);
         inside
     }
 
-    fn hang_up(&mut self, node: usize) {
+    fn release_lines(&mut self, node: usize) {
         (MAX_CHANNELS..OUTWARD).for_each(|line| self.set(node, line, false));
         self.run(LATENCY_EDGES);
     }

@@ -40,7 +40,7 @@ pub enum Role {
     /// The driver of this node's wire.
     Node(u8),
     /// An observer, which only reads.
-    Onlooker,
+    BoardObserver,
 }
 
 /// A client's request.
@@ -59,7 +59,7 @@ pub enum Request {
     /// Read the eureka line.
     Hear,
     /// Disconnect the node.
-    Goodbye,
+    Disconnect,
 }
 
 /// A reply of the server.
@@ -74,7 +74,7 @@ pub enum Reply {
     /// Answers a request about the eureka line.
     Eureka(Eureka),
     /// Answers a disconnect message.
-    Farewell,
+    Disconnected,
     /// Answers anything that cannot be served; nothing follows.
     Refused(Refusal),
 }
@@ -120,7 +120,7 @@ pub enum Refusal {
     /// The server has its maximum number of observers.
     Crowded {
         /// That maximum.
-        onlookers: u8,
+        observers: u8,
     },
     /// An observer sent a write.
     OnlyLooks,
@@ -138,10 +138,10 @@ impl fmt::Display for Refusal {
                 )
             }
             Self::NodeTaken { by } => write!(f, "that node is connected from {by}"),
-            Self::Crowded { onlookers } => {
-                write!(f, "{onlookers} onlookers are connected, which is its limit")
+            Self::Crowded { observers } => {
+                write!(f, "{observers} observers are connected, which is its limit")
             }
-            Self::OnlyLooks => f.write_str("an onlooker has no wire to write"),
+            Self::OnlyLooks => f.write_str("an observer has no wire to write"),
             Self::Malformed => f.write_str("the request means nothing in its version"),
         }
     }
@@ -151,27 +151,27 @@ impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Node(node) => write!(f, "node {node}"),
-            Self::Onlooker => f.write_str("an onlooker"),
+            Self::BoardObserver => f.write_str("an observer"),
         }
     }
 }
 
 /// The code of an observer's role.
-const ONLOOKER: u8 = u8::MAX;
+const OBSERVER: u8 = u8::MAX;
 
 impl Role {
     /// Encodes the role: a node's number, which is below 64, or 255.
     pub fn to_word(self) -> u8 {
         match self {
             Self::Node(node) => node,
-            Self::Onlooker => ONLOOKER,
+            Self::BoardObserver => OBSERVER,
         }
     }
 
     /// Decodes any byte as a role; the server checks whether the board has the node.
     pub fn from_word(word: u8) -> Self {
         match word {
-            ONLOOKER => Self::Onlooker,
+            OBSERVER => Self::BoardObserver,
             node => Self::Node(node),
         }
     }
@@ -198,7 +198,7 @@ impl Request {
             Self::Look => (1, 0, 0),
             Self::Write { high } => (2, high.into(), 0),
             Self::Withdraw { high, seen } => (3, high.into(), seen),
-            Self::Goodbye => (4, 0, 0),
+            Self::Disconnect => (4, 0, 0),
             Self::Drive { levels, seen } => (5, levels, seen),
             Self::Say { high } => (6, high.into(), 0),
             Self::Hear => (7, 0, 0),
@@ -220,7 +220,7 @@ impl Request {
                 high,
                 seen: number(bytes, 1),
             },
-            4 => Self::Goodbye,
+            4 => Self::Disconnect,
             5 => Self::Drive {
                 levels,
                 seen: number(bytes, 1),
@@ -243,7 +243,7 @@ impl Reply {
             Self::Welcome(_) => (1, [0; 2]),
             Self::Answer(_) => (2, [0; 2]),
             Self::Released(_) => (3, [0; 2]),
-            Self::Farewell => (4, [0; 2]),
+            Self::Disconnected => (4, [0; 2]),
             Self::Refused(refusal) => (5, refusal.code()),
             Self::Eureka(eureka) => (6, [eureka.found.into(), 0]),
         };
@@ -253,7 +253,7 @@ impl Reply {
             Self::Welcome(view) | Self::Answer(view) | Self::Released(view) => view.to_words(),
             Self::Refused(Refusal::NodeTaken { by }) => address_to_words(by),
             Self::Eureka(Eureka { first, .. }) => [first, 0, 0, 0, 0],
-            Self::Farewell | Self::Refused(_) => [0; 5],
+            Self::Disconnected | Self::Refused(_) => [0; 5],
         };
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
@@ -269,12 +269,12 @@ impl Reply {
             (1, 0) => Self::Welcome(view),
             (2, 0) => Self::Answer(view),
             (3, 0) => Self::Released(view),
-            (4, 0) => Self::Farewell,
+            (4, 0) => Self::Disconnected,
             (5, 1) => Self::Refused(Refusal::NoSuchNode { nodes: count }),
             (5, 2) => Self::Refused(Refusal::NodeTaken {
                 by: address_from_words(words),
             }),
-            (5, 3) => Self::Refused(Refusal::Crowded { onlookers: count }),
+            (5, 3) => Self::Refused(Refusal::Crowded { observers: count }),
             (5, 4) => Self::Refused(Refusal::OnlyLooks),
             (5, 5) => Self::Refused(Refusal::Malformed),
             (6, found @ 0..=1) => Self::Eureka(Eureka {
@@ -293,7 +293,7 @@ impl Refusal {
         match self {
             Self::NoSuchNode { nodes } => [1, nodes],
             Self::NodeTaken { .. } => [2, 0],
-            Self::Crowded { onlookers } => [3, onlookers],
+            Self::Crowded { observers } => [3, observers],
             Self::OnlyLooks => [4, 0],
             Self::Malformed => [5, 0],
         }
@@ -380,12 +380,12 @@ mod tests {
             view().prop_map(Reply::Welcome),
             view().prop_map(Reply::Answer),
             view().prop_map(Reply::Released),
-            Just(Reply::Farewell),
+            Just(Reply::Disconnected),
             (any::<bool>(), any::<u64>())
                 .prop_map(|(found, first)| Reply::Eureka(Eureka { found, first })),
             any::<u8>().prop_map(|nodes| Reply::Refused(Refusal::NoSuchNode { nodes })),
             by.prop_map(|by| Reply::Refused(Refusal::NodeTaken { by })),
-            any::<u8>().prop_map(|onlookers| Reply::Refused(Refusal::Crowded { onlookers })),
+            any::<u8>().prop_map(|observers| Reply::Refused(Refusal::Crowded { observers })),
             Just(Reply::Refused(Refusal::OnlyLooks)),
             Just(Reply::Refused(Refusal::Malformed)),
         ]
@@ -399,7 +399,7 @@ mod tests {
             (any::<u8>(), any::<u64>()).prop_map(|(levels, seen)| Request::Drive { levels, seen }),
             any::<bool>().prop_map(|high| Request::Say { high }),
             Just(Request::Hear),
-            Just(Request::Goodbye),
+            Just(Request::Disconnect),
         ]
     }
 

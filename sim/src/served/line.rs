@@ -38,9 +38,9 @@ pub(super) struct Line {
     /// Time without data after which the server is sent a request as a liveness check; `None` is without a limit.
     silence: Option<Duration>,
     /// Time of the last data from the server.
-    heard_at: Instant,
+    last_received: Instant,
     /// Time of the liveness check, until it is answered.
-    asked_at: Option<Instant>,
+    checked_at: Option<Instant>,
     /// The protocol version that serves the board.
     version: u8,
     /// The last board that the server sent.
@@ -48,7 +48,7 @@ pub(super) struct Line {
     /// True if this node has written its wire: before, its level is a leftover that another process may still withdraw.
     wrote: bool,
     /// The received part of an incomplete reply.
-    heard: Vec<u8>,
+    buffered: Vec<u8>,
     /// The error that ended the connection.
     broken: Option<LineError>,
     /// The process that connected: a child of fork must not disconnect for it.
@@ -97,8 +97,8 @@ impl Line {
             Silence::Ended(cause) => lost(cause),
         };
         let until = Instant::now() + limit;
-        let mut heard = Vec::new();
-        let greeting = frame::<GREETING>(&stream, &mut heard, Some(until)).map_err(missing)?;
+        let mut buffered = Vec::new();
+        let greeting = frame::<GREETING>(&stream, &mut buffered, Some(until)).map_err(missing)?;
         let Greeting { version, word } =
             Greeting::decode(&greeting).map_err(|_| ConnectError::Foreign {
                 server: server.clone(),
@@ -132,7 +132,7 @@ impl Line {
             word: role.to_word(),
         };
         transmit(&stream, &hello.encode(), until).map_err(|e| lost(e.to_string()))?;
-        let reply = frame::<REPLY>(&stream, &mut heard, Some(until)).map_err(missing)?;
+        let reply = frame::<REPLY>(&stream, &mut buffered, Some(until)).map_err(missing)?;
         let view = match Reply::decode(&reply) {
             Ok(Reply::Welcome(view)) => view,
             Ok(Reply::Refused(why)) => return Err(refused(why)),
@@ -145,11 +145,11 @@ impl Line {
             version,
             limit,
             silence: None,
-            heard_at: Instant::now(),
-            asked_at: None,
+            last_received: Instant::now(),
+            checked_at: None,
             view,
             wrote: false,
-            heard,
+            buffered,
             broken: None,
             owner: getpid(),
             server,
@@ -179,7 +179,7 @@ impl Line {
 
     /// Returns the level of the barrier's wires: from memory while this node waits in a barrier, else from the server.
     pub fn level(&mut self) -> Result<bool, LineError> {
-        match self.waits() {
+        match self.is_waiting() {
             true => self.listen()?,
             false => drop(self.look()?),
         }
@@ -192,12 +192,12 @@ impl Line {
         let selects = u64::from(levels & SELECT) & !self.view.board.inputs != 0;
         // The server answers when the nodes that are programming the board have ended.
         let limit = if selects { LIMIT } else { self.limit };
-        self.ask_within(Request::Drive { levels, seen }, limit)
+        self.exchange_view(Request::Drive { levels, seen }, limit)
     }
 
     /// Sets this node's wire.
     pub fn write(&mut self, high: bool) -> Result<(), LineError> {
-        let request = match self.waits() {
+        let request = match self.is_waiting() {
             // The arrival may have been used meanwhile; then the wire is idle already, and the level would be the next arrival.
             true => Request::Withdraw {
                 high,
@@ -212,12 +212,12 @@ impl Line {
 
     /// Requests the present eureka line from the server.
     pub fn eureka(&mut self) -> Result<Eureka, LineError> {
-        self.ask_of_eureka(Request::Hear)
+        self.exchange_eureka(Request::Hear)
     }
 
     /// Sets this node's wire to the eureka line.
     pub fn say(&mut self, high: bool) -> Result<(), LineError> {
-        self.ask_of_eureka(Request::Say { high }).map(drop)
+        self.exchange_eureka(Request::Say { high }).map(drop)
     }
 
     /// Returns true if this connection's node was first.
@@ -226,7 +226,7 @@ impl Line {
     }
 
     /// Returns true if this node is in a barrier, so the next change that it can see is the release.
-    fn waits(&self) -> bool {
+    fn is_waiting(&self) -> bool {
         let Role::Node(node) = self.role else {
             return false;
         };
@@ -235,10 +235,10 @@ impl Line {
 
     /// Sends a request and waits for the board.
     fn ask(&mut self, request: Request) -> Result<View, LineError> {
-        self.ask_within(request, self.limit)
+        self.exchange_view(request, self.limit)
     }
 
-    fn ask_within(&mut self, request: Request, limit: Duration) -> Result<View, LineError> {
+    fn exchange_view(&mut self, request: Request, limit: Duration) -> Result<View, LineError> {
         match self.exchange(request, limit)? {
             Reply::Answer(view) => {
                 self.view = view;
@@ -249,7 +249,7 @@ impl Line {
     }
 
     /// Sends a request and waits for the eureka line.
-    fn ask_of_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
+    fn exchange_eureka(&mut self, request: Request) -> Result<Eureka, LineError> {
         match self.exchange(request, self.limit)? {
             Reply::Eureka(eureka) => Ok(eureka),
             reply => Err(self.unexpected(reply)),
@@ -267,18 +267,18 @@ impl Line {
             let Some(reply) = self.receive(Some(until))? else {
                 return Err(self.silent(limit));
             };
-            if let Some(answer) = self.take_news(reply) {
+            if let Some(answer) = self.store_view(reply) {
                 return Ok(answer);
             }
         }
     }
 
     /// Stores the board of an unsolicited reply or of the answer to a liveness check; returns any other reply.
-    fn take_news(&mut self, reply: Reply) -> Option<Reply> {
+    fn store_view(&mut self, reply: Reply) -> Option<Reply> {
         match reply {
             Reply::Released(view) => self.view = view,
             // Answers arrive in the order of the requests.
-            Reply::Answer(view) if self.asked_at.take().is_some() => self.view = view,
+            Reply::Answer(view) if self.checked_at.take().is_some() => self.view = view,
             reply => return Some(reply),
         }
         None
@@ -290,17 +290,17 @@ impl Line {
             return Err(broken.clone());
         }
         // Checked before the received data are read: this process may be the one that was stopped.
-        let is_overdue = self.asked_at.is_some_and(|at| at.elapsed() >= self.limit);
+        let is_overdue = self.checked_at.is_some_and(|at| at.elapsed() >= self.limit);
         while let Some(reply) = self.receive(None)? {
-            if let Some(reply) = self.take_news(reply) {
+            if let Some(reply) = self.store_view(reply) {
                 return Err(self.unexpected(reply));
             }
         }
-        match (self.asked_at, self.silence) {
+        match (self.checked_at, self.silence) {
             (Some(_), _) if is_overdue => Err(self.silent(self.limit)),
-            (None, Some(silence)) if self.heard_at.elapsed() >= silence => {
+            (None, Some(silence)) if self.last_received.elapsed() >= silence => {
                 let now = Instant::now();
-                self.asked_at = Some(now);
+                self.checked_at = Some(now);
                 let question = Request::Look.encode();
                 transmit(&self.stream, &question, now).map_err(|e| self.lost(e.to_string()))
             }
@@ -310,10 +310,10 @@ impl Line {
 
     /// Returns the next reply; `None` if none arrives until `until`, or at once without it.
     fn receive(&mut self, until: Option<Instant>) -> Result<Option<Reply>, LineError> {
-        match frame::<REPLY>(&self.stream, &mut self.heard, until) {
+        match frame::<REPLY>(&self.stream, &mut self.buffered, until) {
             Ok(bytes) => match Reply::decode(&bytes) {
                 Ok(reply) => {
-                    self.heard_at = Instant::now();
+                    self.last_received = Instant::now();
                     Ok(Some(reply))
                 }
                 Err(_) => Err(self.malformed()),
@@ -364,13 +364,13 @@ impl Line {
     }
 
     /// Disconnects the node; returns when it is free.
-    fn goodbye(&mut self) -> Result<(), LineError> {
+    fn disconnect_node(&mut self) -> Result<(), LineError> {
         let until = Instant::now() + self.limit;
-        let bytes = Request::Goodbye.encode();
+        let bytes = Request::Disconnect.encode();
         transmit(&self.stream, &bytes, until).map_err(|e| self.lost(e.to_string()))?;
         // A release may still arrive; anything else ends the connection just as well.
         while let Some(reply) = self.receive(Some(until))? {
-            if self.take_news(reply).is_some() {
+            if self.store_view(reply).is_some() {
                 break;
             }
         }
@@ -382,19 +382,19 @@ impl Drop for Line {
     fn drop(&mut self) {
         if self.broken.is_none() && self.owner == getpid() {
             // Without an answer the closed connection has the same effect, only later.
-            let _ = self.goodbye();
+            let _ = self.disconnect_node();
         }
     }
 }
 
 /// A connection that only reads.
 #[derive(Debug)]
-pub struct Onlooker(Box<Line>);
+pub struct BoardObserver(Box<Line>);
 
-impl Onlooker {
+impl BoardObserver {
     /// Connects to a board.
     pub fn connect(server: &Address) -> Result<Self, ConnectError> {
-        let line = Line::connect(server, Role::Onlooker, Wanted::default())?;
+        let line = Line::connect(server, Role::BoardObserver, Wanted::default())?;
         Ok(Self(Box::new(line)))
     }
 
@@ -454,22 +454,22 @@ pub(super) fn prepare(stream: &TcpStream) -> Result<(), Errno> {
     sockopt::set_tcp_user_timeout(stream, LIMIT.as_millis() as u32)
 }
 
-/// Returns the next `N` bytes, after those in `heard`; waits until `until`, or not at all without it.
+/// Returns the next `N` bytes, after those in `buffered`; is_waiting until `until`, or not at all without it.
 fn frame<const N: usize>(
     stream: &TcpStream,
-    heard: &mut Vec<u8>,
+    buffered: &mut Vec<u8>,
     until: Option<Instant>,
 ) -> Result<[u8; N], Silence> {
     loop {
-        if let Ok(bytes) = <[u8; N]>::try_from(heard.as_slice()) {
-            heard.clear();
+        if let Ok(bytes) = <[u8; N]>::try_from(buffered.as_slice()) {
+            buffered.clear();
             return Ok(bytes);
         }
         let mut buffer = [0; N];
-        let room = N.saturating_sub(heard.len());
+        let room = N.saturating_sub(buffered.len());
         match recv(stream, &mut buffer[..room], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(Silence::Ended("the server has closed it".into())),
-            Ok((count, _)) => heard.extend_from_slice(&buffer[..count.min(room)]),
+            Ok((count, _)) => buffered.extend_from_slice(&buffer[..count.min(room)]),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait(stream, PollFlags::IN, until)?,
             Err(e) => return Err(Silence::Ended(e.to_string())),

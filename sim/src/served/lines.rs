@@ -63,7 +63,7 @@ impl ChannelLines {
     /// Returns the level of an inward line.
     pub fn get(&self, line: usize) -> Result<bool, LineError> {
         let mut hand = self.hand();
-        match hand.waits(line) {
+        match hand.is_waiting(line) {
             true => hand.line.listen()?,
             false => drop(hand.line.look()?),
         }
@@ -83,7 +83,7 @@ impl Hand {
     }
 
     /// Returns true if this node has arrived in the channel of this inward line, so the next change there is the release.
-    fn waits(&self, line: usize) -> bool {
+    fn is_waiting(&self, line: usize) -> bool {
         let levels = self.levels();
         let bit = |at: usize| levels >> at & 1;
         let speaks = bit(OUTWARD - 1) == 1;

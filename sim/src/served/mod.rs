@@ -30,8 +30,8 @@
 //!                      <-- Eureka(found, first)
 //! Hear                 -->
 //!                      <-- Eureka(found, first)
-//! Goodbye              -->                            frees the node; its wire stays as it is
-//!                      <-- Farewell, and the end
+//! Disconnect           -->                            frees the node; its wire stays as it is
+//!                      <-- Disconnected, and the end
 //! ```
 //!
 //! # Version 2
@@ -55,7 +55,7 @@
 //!
 //! # The end of a connection
 //!
-//! * `Goodbye` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
+//! * `Disconnect` frees the node when it is answered. The wire keeps its level, as at a real port whose program ends.
 //! * A connection that ends without it is a node that died. Its wire returns to idle, that is to the barrier's level,
 //!   so a dead node neither arrives nor, by a reboot, arrives early; its wire to the eureka line falls, while the line
 //!   stays high until the release if the node had raised it; the server's log names the node.
@@ -77,7 +77,7 @@
 //! | `address` | `sim:tcp://host:port` |
 //! | `frame` | the frames of the protocol, decoded by total functions |
 //! | `board` | the machine of either version, and the effect of a write |
-//! | `hub` | the server without its sockets: the guests, the machine, the answers |
+//! | `hub` | the server without its sockets: the clients, the machine, the answers |
 //! | `server` | its sockets |
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |
@@ -99,8 +99,8 @@ mod wires;
 pub use address::{Address, AddressError, SCHEME};
 pub use error::{ConnectError, LineError};
 pub use frame::{Refusal, Role, View};
-pub use line::Onlooker;
+pub use line::BoardObserver;
 pub use lines::ChannelLines;
 pub use notice::{Ended, Notice};
 pub use server::{ServeError, Server};
-pub use wires::{EurekaWires, InWire, Lookout, OutWire, SaysWire, ToldWire, Wires};
+pub use wires::{BoardReader, EurekaInput, EurekaWires, InWire, OutWire, RaiseWire, Wires};

@@ -1,4 +1,4 @@
-//! Notices for the server's log: guests that connect, disconnect or fail.
+//! Notices for the server's log: clients that connect, disconnect or fail.
 
 use super::frame::Refusal;
 use std::fmt;
@@ -34,14 +34,14 @@ pub enum Notice {
         /// The level that its wire has now, if it has one wire.
         level: Option<bool>,
     },
-    /// A guest was rejected.
+    /// A client was rejected.
     Refused {
         /// The peer's address.
         peer: SocketAddr,
         /// The reason that it was sent.
         why: Refusal,
     },
-    /// A guest used another version, or another protocol.
+    /// A client used another version, or another protocol.
     Foreign {
         /// The peer's address.
         peer: SocketAddr,
@@ -70,7 +70,7 @@ pub enum Ended {
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Closed => f.write_str("closed its connection without a goodbye"),
+            Self::Closed => f.write_str("closed its connection without a disconnect message"),
             Self::Broken(cause) => write!(f, "lost its connection: {cause}"),
             Self::Malformed => f.write_str("sent a request that means nothing"),
             Self::Deaf => f.write_str("did not read its answers"),

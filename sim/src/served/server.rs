@@ -1,11 +1,11 @@
-//! The server's sockets: one thread, one `poll`; no guest can block another.
+//! The server's sockets: one thread, one `poll`; no client can block another.
 //!
-//! Each turn reads every guest once, then sends every guest its pending output, then accepts newcomers.
+//! Each turn reads every client once, then sends every client its pending output, then accepts newcomers.
 //! Releases are sent before answers, so a node that learns of a release by an answer and wakes its neighbours
 //! finds that they have been notified.
 
 use super::board::Board;
-use super::hub::{GuestId, Hub};
+use super::hub::{ClientId, Hub};
 use super::line::prepare;
 use super::notice::{Ended, Notice};
 use fpga_model::BadNodeCount;
@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 const NAP: Duration = Duration::from_millis(100);
 /// Maximum number of newcomers per turn, so that they do not delay the nodes.
 const NEWCOMERS: usize = 8;
-/// Maximum number of bytes read from a guest per turn.
+/// Maximum number of bytes read from a client per turn.
 const BYTES: usize = 256;
 
 /// A board and the sockets that serve it.
@@ -30,7 +30,7 @@ pub struct Server {
     hub: Hub,
     listener: TcpListener,
     address: SocketAddr,
-    streams: BTreeMap<GuestId, TcpStream>,
+    streams: BTreeMap<ClientId, TcpStream>,
     start: Instant,
     /// The system had no descriptor left for a newcomer; the server retries after a sleep.
     full: bool,
@@ -120,7 +120,7 @@ impl Server {
         self.hub.releases()
     }
 
-    /// Serves the guests that are ready, or sleeps until one is, for a tenth of a second at most; returns the notices.
+    /// Serves the clients that are ready, or sleeps until one is, for a tenth of a second at most; returns the notices.
     pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
         let ready = self.sleep()?;
         for id in ready {
@@ -129,14 +129,14 @@ impl Server {
         self.write();
         self.accept();
         self.hub.sweep(self.start.elapsed());
-        // A guest that the hub has removed loses the connection.
+        // A client that the hub has removed loses the connection.
         let Self { streams, hub, .. } = self;
         streams.retain(|id, _| hub.has(*id));
         Ok(self.hub.notices())
     }
 
-    /// Sleeps until a socket is ready; returns the guests that can be read.
-    fn sleep(&mut self) -> Result<Vec<GuestId>, ServeError> {
+    /// Sleeps until a socket is ready; returns the clients that can be read.
+    fn sleep(&mut self) -> Result<Vec<ClientId>, ServeError> {
         let now = self.start.elapsed();
         let deadline = self.hub.deadline().map(|at| at.saturating_sub(now));
         let nap = deadline.map_or(NAP, |deadline| deadline.min(NAP));
@@ -146,15 +146,15 @@ impl Server {
         };
         let mut sockets = Vec::with_capacity(self.streams.len() + 1);
         for (id, stream) in &self.streams {
-            let waits = self.hub.outgoing(*id).is_some();
-            let writable = if waits {
+            let is_waiting = self.hub.outgoing(*id).is_some();
+            let writable = if is_waiting {
                 PollFlags::OUT
             } else {
                 PollFlags::empty()
             };
             sockets.push(PollFd::new(stream, PollFlags::IN | writable));
         }
-        if !std::mem::take(&mut self.full) && self.hub.has_room(now) {
+        if !std::mem::take(&mut self.full) && self.hub.can_accept(now) {
             sockets.push(PollFd::new(&self.listener, PollFlags::IN));
         }
         match poll(&mut sockets, Some(&timeout)) {
@@ -166,15 +166,15 @@ impl Server {
                 });
             }
         }
-        let guests = self.streams.keys().zip(&sockets);
-        Ok(guests
+        let clients = self.streams.keys().zip(&sockets);
+        Ok(clients
             .filter(|(_, socket)| socket.revents().intersects(!PollFlags::OUT))
             .map(|(id, _)| *id)
             .collect())
     }
 
-    /// Reads a guest once.
-    fn read(&mut self, id: GuestId) {
+    /// Reads a client once.
+    fn read(&mut self, id: ClientId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -188,17 +188,17 @@ impl Server {
         }
     }
 
-    /// Sends pending output, first to guests with unsolicited replies.
+    /// Sends pending output, first to clients with unsolicited replies.
     fn write(&mut self) {
         let ids: Vec<_> = self.streams.keys().copied().collect();
-        let (told, asked): (Vec<_>, Vec<_>) =
+        let (signal, asked): (Vec<_>, Vec<_>) =
             ids.into_iter().partition(|id| self.hub.has_news(*id));
-        for id in told.into_iter().chain(asked) {
+        for id in signal.into_iter().chain(asked) {
             self.send(id);
         }
     }
 
-    fn send(&mut self, id: GuestId) {
+    fn send(&mut self, id: ClientId) {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
@@ -214,14 +214,14 @@ impl Server {
             }
         }
         if self.hub.is_leaving(id) {
-            // The last reply must not be lost: the connection stays until the guest has closed its end, or its time is over.
+            // The last reply must not be lost: the connection stays until the client has closed its end, or its time is over.
             let _ = stream.shutdown(Shutdown::Write);
         }
     }
 
     fn accept(&mut self) {
         for _ in 0..NEWCOMERS {
-            if !self.hub.has_room(self.start.elapsed()) {
+            if !self.hub.can_accept(self.start.elapsed()) {
                 return;
             }
             match self.listener.accept() {

@@ -21,7 +21,7 @@ pub struct Wires<R> {
     /// The wires of the eureka line beside the barrier.
     pub eureka: EurekaWires<R>,
     /// The whole board.
-    pub lookout: Lookout<R>,
+    pub reader: BoardReader<R>,
 }
 
 /// The wire from a node to the barrier.
@@ -36,31 +36,31 @@ pub struct InWire<R>(Hand, R);
 #[derive(Debug)]
 pub struct EurekaWires<R> {
     /// The wire by which the node raises the line.
-    pub out: SaysWire<R>,
+    pub out: RaiseWire<R>,
     /// The line to all nodes.
-    pub found: ToldWire<R>,
+    pub found: EurekaInput<R>,
     /// The wire to this node alone, which is high if it was first.
-    pub first: ToldWire<R>,
+    pub first: EurekaInput<R>,
 }
 
 /// The wire from a node to the eureka line.
 #[derive(Debug)]
-pub struct SaysWire<R>(Hand, R);
+pub struct RaiseWire<R>(Hand, R);
 
 /// A wire from the eureka line to a node; each read sends a request to the server.
 #[derive(Debug)]
-pub struct ToldWire<R>(Hand, R, Told);
+pub struct EurekaInput<R>(Hand, R, EurekaSignal);
 
 /// Selects one of the two wires to a node.
 #[derive(Clone, Copy, Debug)]
-enum Told {
+enum EurekaSignal {
     Found,
     First,
 }
 
 /// A handle that reads the whole board over a node's connection.
 #[derive(Debug)]
-pub struct Lookout<R>(Hand, R);
+pub struct BoardReader<R>(Hand, R);
 
 #[derive(Debug, Clone)]
 struct Hand(Arc<Mutex<Line>>);
@@ -103,11 +103,11 @@ impl<R: Fn() + Clone> Wires<R> {
             out: OutWire(hand.clone(), ring.clone()),
             input: InWire(hand.clone(), ring.clone()),
             eureka: EurekaWires {
-                out: SaysWire(hand.clone(), ring.clone()),
-                found: ToldWire(hand.clone(), ring.clone(), Told::Found),
-                first: ToldWire(hand.clone(), ring.clone(), Told::First),
+                out: RaiseWire(hand.clone(), ring.clone()),
+                found: EurekaInput(hand.clone(), ring.clone(), EurekaSignal::Found),
+                first: EurekaInput(hand.clone(), ring.clone(), EurekaSignal::First),
             },
-            lookout: Lookout(hand, ring),
+            reader: BoardReader(hand, ring),
         })
     }
 }
@@ -119,7 +119,7 @@ impl Hand {
     }
 
     /// Runs `act` on the connection, and calls `ring` if that has received a release.
-    fn hearing<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
+    fn with_release_check<T>(&self, ring: impl Fn(), act: impl FnOnce(&mut Line) -> T) -> T {
         let mut line = self.line();
         let before = line.view().board.releases;
         let done = act(&mut line);
@@ -132,7 +132,7 @@ impl Hand {
     }
 }
 
-impl<R: Fn()> Lookout<R> {
+impl<R: Fn()> BoardReader<R> {
     /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a barrier.
     pub fn notice_within(&self, limit: Duration) {
         self.0.line().notice_within(limit);
@@ -140,7 +140,7 @@ impl<R: Fn()> Lookout<R> {
 
     /// Requests the present board.
     pub fn look(&self) -> Result<View, LineError> {
-        self.0.hearing(&self.1, |line| line.look())
+        self.0.with_release_check(&self.1, |line| line.look())
     }
 }
 
@@ -154,11 +154,11 @@ impl<R> ErrorType for InWire<R> {
 
 impl<R: Fn()> OutputPin for OutWire<R> {
     fn set_low(&mut self) -> Result<(), LineError> {
-        self.0.hearing(&self.1, |line| line.write(false))
+        self.0.with_release_check(&self.1, |line| line.write(false))
     }
 
     fn set_high(&mut self) -> Result<(), LineError> {
-        self.0.hearing(&self.1, |line| line.write(true))
+        self.0.with_release_check(&self.1, |line| line.write(true))
     }
 }
 
@@ -167,7 +167,7 @@ impl<R: Fn()> barrier_driver::InputEvents for InWire<R> {}
 
 impl<R: Fn()> InputPin for InWire<R> {
     fn is_high(&mut self) -> Result<bool, LineError> {
-        self.0.hearing(&self.1, Line::level)
+        self.0.with_release_check(&self.1, Line::level)
     }
 
     fn is_low(&mut self) -> Result<bool, LineError> {
@@ -175,32 +175,32 @@ impl<R: Fn()> InputPin for InWire<R> {
     }
 }
 
-impl<R> ErrorType for SaysWire<R> {
+impl<R> ErrorType for RaiseWire<R> {
     type Error = LineError;
 }
 
-impl<R> ErrorType for ToldWire<R> {
+impl<R> ErrorType for EurekaInput<R> {
     type Error = LineError;
 }
 
-impl<R: Fn()> OutputPin for SaysWire<R> {
+impl<R: Fn()> OutputPin for RaiseWire<R> {
     fn set_low(&mut self) -> Result<(), LineError> {
-        self.0.hearing(&self.1, |line| line.say(false))
+        self.0.with_release_check(&self.1, |line| line.say(false))
     }
 
     fn set_high(&mut self) -> Result<(), LineError> {
-        self.0.hearing(&self.1, |line| line.say(true))
+        self.0.with_release_check(&self.1, |line| line.say(true))
     }
 }
 
-impl<R: Fn()> InputPin for ToldWire<R> {
+impl<R: Fn()> InputPin for EurekaInput<R> {
     fn is_high(&mut self) -> Result<bool, LineError> {
-        let told = self.2;
-        self.0.hearing(&self.1, |line| {
+        let signal = self.2;
+        self.0.with_release_check(&self.1, |line| {
             let eureka = line.eureka()?;
-            Ok(match told {
-                Told::Found => eureka.found,
-                Told::First => line.is_first(&eureka),
+            Ok(match signal {
+                EurekaSignal::Found => eureka.found,
+                EurekaSignal::First => line.is_first(&eureka),
             })
         })
     }

@@ -3,7 +3,7 @@
 //! Barriers are distinguished by counting: the `k`th entry, arrival at a pin and return of a node belong to barrier `k`.
 
 use super::Time;
-use super::observe::{Observer, Sight};
+use super::observe::{Observation, Observer};
 use super::stats::{Distribution, Phase, Summary};
 
 /// The times of the events that make up the latency of one barrier; zero until they have happened.
@@ -123,10 +123,10 @@ impl Meter {
 }
 
 impl Observer for Meter {
-    fn see(&mut self, at: Time, sight: Sight) {
-        match sight {
-            Sight::Enter { node } => self.enter(at, node),
-            Sight::Read { node } => {
+    fn observe(&mut self, at: Time, observation: Observation) {
+        match observation {
+            Observation::Enter { node } => self.enter(at, node),
+            Observation::Read { node } => {
                 if let Some(passage) = self.last(node) {
                     // A read before the write checks that the wire is idle; after the release the last read is the one that sampled it.
                     if passage.driven == Time::ZERO {
@@ -135,14 +135,14 @@ impl Observer for Meter {
                     passage.read = at;
                 }
             }
-            Sight::Driven { node, .. } => {
+            Observation::Driven { node, .. } => {
                 if let Some(passage) = self.last(node)
                     && passage.driven == Time::ZERO
                 {
                     passage.driven = at;
                 }
             }
-            Sight::Pin { node, .. } => {
+            Observation::Pin { node, .. } => {
                 if let Some(passage) = self.last(node)
                     && passage.driven != Time::ZERO
                     && passage.at_pin == Time::ZERO
@@ -150,7 +150,7 @@ impl Observer for Meter {
                     (passage.at_pin, passage.at_root) = (at, at);
                 }
             }
-            Sight::Link { .. } => {
+            Observation::Link { .. } => {
                 if let Some(passage) = self.passages.last_mut()
                     && passage.at_pin != Time::ZERO
                     && passage.released == Time::ZERO
@@ -158,7 +158,7 @@ impl Observer for Meter {
                     passage.at_root = at;
                 }
             }
-            Sight::Output { last_edge, .. } => {
+            Observation::Output { last_edge, .. } => {
                 // Only the barrier that a node is in can be released, and only the latest one qualifies.
                 // A release before its last arrival is the return of the previous barrier.
                 if let Some(passage) = self.passages.last_mut()
@@ -168,7 +168,7 @@ impl Observer for Meter {
                     (passage.released, passage.toggle) = (at, last_edge);
                 }
             }
-            Sight::Back { node, .. } => {
+            Observation::Back { node, .. } => {
                 if let Some(passage) = self.last(node)
                     && passage.released != Time::ZERO
                     && passage.back == Time::ZERO
@@ -176,8 +176,8 @@ impl Observer for Meter {
                     passage.back = at;
                 }
             }
-            Sight::Leave { node } => self.leave(at, node),
-            Sight::Down { .. } => {}
+            Observation::Leave { node } => self.leave(at, node),
+            Observation::Down { .. } => {}
         }
     }
 }

@@ -21,10 +21,10 @@
 
 mod arrivals;
 mod board;
-mod gate;
 mod hardware;
 mod host;
 mod measure;
+mod node_barriers;
 mod observe;
 mod oscillator;
 mod random;
@@ -37,11 +37,11 @@ mod world;
 pub use arrivals::{Arrivals, BadArrivals, Table};
 pub(crate) use board::Board;
 pub use board::{BOARD_PINS, Tree};
-pub use gate::Gate;
 pub use hardware::{BadProtocol, Protocol};
 pub use host::{Delay, Disagreement, Down, FenceFailed, Host, Pin, Program};
 pub use measure::Meter;
-pub use observe::{Observer, Sight};
+pub use node_barriers::NodeBarriers;
+pub use observe::{Observation, Observer};
 pub use random::Random;
 pub use setup::{End, Incident, Setup};
 pub use stats::{Distribution, Phase, Summary};
@@ -290,8 +290,8 @@ pub fn run_observed<O: Observer>(
 
 /// The program of each node: open, compute and pass barriers, close.
 fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String> {
-    let mut gate = Gate::open(host, parameters).map_err(|said| said.sentence)?;
-    gate.begin(None)?;
+    let mut node_barriers = NodeBarriers::open(host, parameters).map_err(|said| said.sentence)?;
+    node_barriers.begin(None)?;
     let mut random = Random::new(parameters.seed, host.node());
     for number in 0..parameters.barriers {
         let Parameters {
@@ -299,11 +299,11 @@ fn pass_barriers(host: &Host<'_>, parameters: &Parameters) -> Result<(), String>
         } = parameters;
         host.compute(arrivals.sample(&mut random, *nodes, host.node(), number));
         host.enter();
-        gate.enter(number)?;
-        gate.wait(number, None)?;
+        node_barriers.enter(number)?;
+        node_barriers.wait(number, None)?;
         host.leave();
     }
-    gate.close()
+    node_barriers.close()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::event::{Event, LineChange, What};
 
 /// An observable event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sight {
+pub enum Observation {
     /// The program on this node entered the barrier.
     Enter {
         /// The node.
@@ -74,49 +74,49 @@ pub enum Sight {
 /// An observer.
 pub trait Observer {
     /// Receives an event at time `at`.
-    fn see(&mut self, at: Time, sight: Sight);
+    fn observe(&mut self, at: Time, observation: Observation);
 }
 
 /// No observer.
 impl Observer for () {
-    fn see(&mut self, _: Time, _: Sight) {}
+    fn observe(&mut self, _: Time, _: Observation) {}
 }
 
 /// Both.
 impl<A: Observer, B: Observer> Observer for (A, B) {
-    fn see(&mut self, at: Time, sight: Sight) {
-        self.0.see(at, sight);
-        self.1.see(at, sight);
+    fn observe(&mut self, at: Time, observation: Observation) {
+        self.0.observe(at, observation);
+        self.1.observe(at, observation);
     }
 }
 
 /// Perhaps an observer.
 impl<A: Observer> Observer for Option<A> {
-    fn see(&mut self, at: Time, sight: Sight) {
+    fn observe(&mut self, at: Time, observation: Observation) {
         if let Some(observer) = self {
-            observer.see(at, sight);
+            observer.observe(at, observation);
         }
     }
 }
 
 /// The events for a waveform.
 impl Observer for Vec<Event> {
-    fn see(&mut self, at: Time, sight: Sight) {
-        let what = match sight {
-            Sight::Enter { node } => What::Enter { node },
-            Sight::Leave { node } => What::Leave { node },
-            Sight::Pin {
+    fn observe(&mut self, at: Time, observation: Observation) {
+        let what = match observation {
+            Observation::Enter { node } => What::Enter { node },
+            Observation::Leave { node } => What::Leave { node },
+            Observation::Pin {
                 node,
                 line: 0,
                 high,
             } => What::Wire { node, high },
-            Sight::Output { high, .. } => What::Release { high },
-            Sight::Down { node } => What::Down { node },
-            Sight::Driven { .. }
-            | Sight::Pin { .. }
-            | Sight::Link { .. }
-            | Sight::Back { .. }
-            | Sight::Read { .. } => return,
+            Observation::Output { high, .. } => What::Release { high },
+            Observation::Down { node } => What::Down { node },
+            Observation::Driven { .. }
+            | Observation::Pin { .. }
+            | Observation::Link { .. }
+            | Observation::Back { .. }
+            | Observation::Read { .. } => return,
         };
         let at_ns = at.ns();
         self.push(Event { at_ns, what });
@@ -125,8 +125,8 @@ impl Observer for Vec<Event> {
 
 /// The line changes for a waveform of version 2.
 impl Observer for Vec<LineChange> {
-    fn see(&mut self, at: Time, sight: Sight) {
-        if let Sight::Pin { node, line, high } = sight {
+    fn observe(&mut self, at: Time, observation: Observation) {
+        if let Observation::Pin { node, line, high } = observation {
             self.push(LineChange {
                 at_ps: at.ps(),
                 node,
@@ -138,8 +138,8 @@ impl Observer for Vec<LineChange> {
 }
 
 /// All events, for a later drawing.
-impl Observer for Vec<(Time, Sight)> {
-    fn see(&mut self, at: Time, sight: Sight) {
-        self.push((at, sight));
+impl Observer for Vec<(Time, Observation)> {
+    fn observe(&mut self, at: Time, observation: Observation) {
+        self.push((at, observation));
     }
 }

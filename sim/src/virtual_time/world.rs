@@ -8,7 +8,7 @@
 
 use super::board::{Board, Tree};
 use super::host::{Answer, Host, Program, Request, Shared};
-use super::observe::{Observer, Sight};
+use super::observe::{Observation, Observer};
 use super::random::Random;
 use super::setup::{End, Incident, Setup};
 use super::wiring::{Sink, Source, Wiring};
@@ -57,9 +57,9 @@ enum Step {
     /// The output of a wire may have changed.
     Look { sink: Sink },
     /// The edge at which a board's outputs change, unless a wire has changed since the prediction.
-    Edge { board: usize, foreseen: u64 },
+    Edge { board: usize, scheduled_change: u64 },
     /// A fault is injected.
-    Befall { incident: Incident },
+    Inject { incident: Incident },
 }
 
 type Task = Coroutine<Answer, Request, (), DefaultStack>;
@@ -203,7 +203,7 @@ impl<O: Observer> World<O> {
                 });
             }
             now = at;
-            self.happen(at, step);
+            self.execute(at, step);
         }
         let stuck = self.nodes.iter().enumerate();
         let stuck = stuck.filter(|(_, node)| node.program.is_some());
@@ -229,7 +229,7 @@ impl<O: Observer> World<O> {
             }
         }
         for (when, incident) in std::mem::take(&mut self.incidents) {
-            self.at(when, Step::Befall { incident });
+            self.at(when, Step::Inject { incident });
         }
         for node in 0..self.nodes.len() {
             self.at(Time::ZERO, Step::Go { node });
@@ -241,14 +241,14 @@ impl<O: Observer> World<O> {
         self.queue.push(Reverse((when, self.scheduled, step)));
     }
 
-    fn happen(&mut self, now: Time, step: Step) {
+    fn execute(&mut self, now: Time, step: Step) {
         self.shared.now.set(now);
         match step {
             Step::Go { node } => self.resume(now, node, Answer::Done),
             Step::Written { node, line, high } => self.written(now, node, line, high),
             Step::Sampled { node, line } => {
                 let level = self.wiring.line(Sink::Input { node, line }).output();
-                self.observer.see(now, Sight::Read { node });
+                self.observer.observe(now, Observation::Read { node });
                 self.resume(now, node, Answer::Level(level));
             }
             Step::Watched { node, watch } => {
@@ -259,8 +259,11 @@ impl<O: Observer> World<O> {
             Step::Fenced { complete } => self.fenced(now, complete),
             Step::Feed { sink, high } => self.feed(now, sink, high),
             Step::Look { sink } => self.look(now, sink),
-            Step::Edge { board, foreseen } => self.edge(now, board, foreseen),
-            Step::Befall { incident } => self.befall(now, incident),
+            Step::Edge {
+                board,
+                scheduled_change,
+            } => self.edge(now, board, scheduled_change),
+            Step::Inject { incident } => self.inject(now, incident),
         }
     }
 
@@ -274,12 +277,12 @@ impl<O: Observer> World<O> {
                 self.nodes[node].program = None;
                 return self.check_fence(now);
             };
-            let sight = match request {
-                Request::Enter => Sight::Enter { node },
-                Request::Leave => Sight::Leave { node },
+            let observation = match request {
+                Request::Enter => Observation::Enter { node },
+                Request::Leave => Observation::Leave { node },
                 other => return self.grant(now, node, other),
             };
-            self.observer.see(now, sight);
+            self.observer.observe(now, observation);
             answer = Answer::Done;
         }
     }
@@ -329,7 +332,8 @@ impl<O: Observer> World<O> {
         if self.nodes[node].program.is_none() {
             return;
         }
-        self.observer.see(now, Sight::Driven { node, line, high });
+        self.observer
+            .observe(now, Observation::Driven { node, line, high });
         self.latch(now, node, line, high);
         self.resume(now, node, Answer::Done);
     }
@@ -362,7 +366,8 @@ impl<O: Observer> World<O> {
             self.output = levels;
             let last_edge = self.boards[board].since_last_edge(now);
             let high = levels != 0;
-            self.observer.see(now, Sight::Output { high, last_edge });
+            self.observer
+                .observe(now, Observation::Output { high, last_edge });
         }
         let Parameters {
             cable,
@@ -419,17 +424,20 @@ impl<O: Observer> World<O> {
         match sink {
             Sink::Pin { node, line } => {
                 let (board, pin) = self.tree.place(node);
-                self.observer.see(now, Sight::Pin { node, line, high });
+                self.observer
+                    .observe(now, Observation::Pin { node, line, high });
                 self.arrive(now, board, pin, line, high);
             }
             Sink::Link { board: below } => {
-                self.observer.see(now, Sight::Link { board: below, high });
+                self.observer
+                    .observe(now, Observation::Link { board: below, high });
                 if let Some((board, pin)) = self.tree.above(below) {
                     self.arrive(now, board, pin, 0, high);
                 }
             }
             Sink::Input { node, line } => {
-                self.observer.see(now, Sight::Back { node, line, high });
+                self.observer
+                    .observe(now, Observation::Back { node, line, high });
                 if self.nodes[node].watching.is_some() {
                     self.wake(now, node);
                 }
@@ -445,7 +453,7 @@ impl<O: Observer> World<O> {
         if self.boards[board].outputs() != before {
             self.drive(now, board);
         }
-        self.foresee(board);
+        self.schedule_change(board);
     }
 
     /// Ends a watch, during which reads have followed each other without a gap; the read in progress is the next to count.
@@ -465,30 +473,36 @@ impl<O: Observer> World<O> {
     }
 
     /// Schedules the edge of a board's next change, assuming constant inputs.
-    fn foresee(&mut self, board: usize) {
-        let foreseen = self.boards[board].changes;
+    fn schedule_change(&mut self, board: usize) {
+        let scheduled_change = self.boards[board].changes;
         if let Some(when) = self.boards[board].next_change() {
-            self.at(when, Step::Edge { board, foreseen });
+            self.at(
+                when,
+                Step::Edge {
+                    board,
+                    scheduled_change,
+                },
+            );
         }
     }
 
-    fn edge(&mut self, now: Time, board: usize, foreseen: u64) {
+    fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
         // A later change has scheduled its own edge, or none.
-        if foreseen == self.boards[board].changes {
+        if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
             // A machine whose inputs all differ from its output again would toggle at each third edge.
-            self.foresee(board);
+            self.schedule_change(board);
         }
     }
 
-    fn befall(&mut self, now: Time, incident: Incident) {
+    fn inject(&mut self, now: Time, incident: Incident) {
         match incident {
             Incident::Die { node } => {
                 self.shared.dead.borrow_mut().insert(node);
                 // Unwinds the program, whose pins fail from now on.
                 self.nodes[node].program = None;
-                self.observer.see(now, Sight::Down { node });
+                self.observer.observe(now, Observation::Down { node });
                 self.check_fence(now);
             }
             Incident::Latch { node, high } => {
@@ -499,7 +513,7 @@ impl<O: Observer> World<O> {
             Incident::Reset { board } => {
                 self.boards[board].reset(now);
                 self.drive(now, board);
-                self.foresee(board);
+                self.schedule_change(board);
             }
             Incident::Undriven { board, high } => {
                 self.boards[board].run_until(now);

@@ -4,7 +4,7 @@
 use super::Trace;
 use super::draw::{self, Drawing};
 use crate::dump::Value;
-use crate::virtual_time::{Sight, Time, Tree};
+use crate::virtual_time::{Observation, Time, Tree};
 
 /// Margin before the write and after the read.
 const RIM: Time = Time::from_ns(40);
@@ -44,19 +44,23 @@ pub struct Row {
 
 /// Returns the first release of a run; `None` if there was none.
 pub fn closeup(trace: &Trace) -> Option<Closeup> {
-    let is_release = |(_, sight): &&(Time, Sight)| matches!(sight, Sight::Output { .. });
+    let is_release =
+        |(_, observation): &&(Time, Observation)| matches!(observation, Observation::Output { .. });
     let (released, _) = trace.sights.iter().find(is_release)?;
     let before = trace.sights.iter().rev().filter(|(at, _)| at <= released);
-    let node = before.clone().find_map(|(_, sight)| match sight {
-        Sight::Pin { node, .. } => Some(*node),
-        _ => None,
-    })?;
+    let node = before
+        .clone()
+        .find_map(|(_, observation)| match observation {
+            Observation::Pin { node, .. } => Some(*node),
+            _ => None,
+        })?;
     let (written, _) = before
         .clone()
-        .find(|(_, sight)| matches!(sight, Sight::Driven { node: of, .. } if *of == node))?;
+        .find(|(_, observation)| matches!(observation, Observation::Driven { node: of, .. } if *of == node))?;
     let mut after = trace.sights.iter().filter(|(at, _)| at > released);
-    let (back, _) =
-        after.find(|(_, sight)| matches!(sight, Sight::Back { node: of, .. } if *of == node))?;
+    let (back, _) = after.find(
+        |(_, observation)| matches!(observation, Observation::Back { node: of, .. } if *of == node),
+    )?;
     let drawing = draw::draw(trace);
     let parameters = &trace.parameters;
     let tree = Tree::new(parameters.nodes, parameters.boards);

@@ -3,7 +3,7 @@
 use super::Trace;
 use crate::dump::{Kind, Value};
 use crate::view::{Group, Show, View};
-use crate::virtual_time::{Board, Incident, Parameters, Sight, Time, Tree};
+use crate::virtual_time::{Board, Incident, Observation, Parameters, Time, Tree};
 
 /// Maximum number of clock edges of all boards up to which all clock edges are written.
 const WHOLE_EDGES: u64 = 200_000;
@@ -163,11 +163,11 @@ impl Artist {
         let mut incidents = trace.incidents.clone();
         incidents.sort();
         let mut incidents = incidents.into_iter().peekable();
-        for (at, sight) in &trace.sights {
+        for (at, observation) in &trace.sights {
             while let Some((when, incident)) = incidents.next_if(|(when, _)| when <= at) {
-                self.befall(when, incident);
+                self.inject(when, incident);
             }
-            self.see(*at, *sight);
+            self.observe(*at, *observation);
         }
         if let Some((end, _)) = trace.sights.last() {
             let calm = *end + self.period + self.period + self.period + self.period;
@@ -180,7 +180,7 @@ impl Artist {
         self.drawing
     }
 
-    fn befall(&mut self, at: Time, incident: Incident) {
+    fn inject(&mut self, at: Time, incident: Incident) {
         let board = match incident {
             Incident::Reset { board }
             | Incident::Undriven { board, .. }
@@ -197,23 +197,23 @@ impl Artist {
         self.wake(at, board);
     }
 
-    fn see(&mut self, at: Time, sight: Sight) {
+    fn observe(&mut self, at: Time, observation: Observation) {
         let bit = |high: bool| Value::Bits(u64::from(high));
-        match sight {
-            Sight::Enter { node } => self.node(at, node, |ids| ids.inside, bit(true)),
-            Sight::Leave { node } => self.node(at, node, |ids| ids.inside, bit(false)),
-            Sight::Down { node } => self.node(at, node, |ids| ids.inside, Value::Dead),
-            Sight::Driven {
+        match observation {
+            Observation::Enter { node } => self.node(at, node, |ids| ids.inside, bit(true)),
+            Observation::Leave { node } => self.node(at, node, |ids| ids.inside, bit(false)),
+            Observation::Down { node } => self.node(at, node, |ids| ids.inside, Value::Dead),
+            Observation::Driven {
                 node,
                 line: 0,
                 high,
             } => self.node(at, node, |ids| ids.out, bit(high)),
-            Sight::Back {
+            Observation::Back {
                 node,
                 line: 0,
                 high,
             } => self.node(at, node, |ids| ids.input, bit(high)),
-            Sight::Pin {
+            Observation::Pin {
                 node,
                 line: 0,
                 high,
@@ -224,7 +224,7 @@ impl Artist {
                 self.arrive(at, board, pin, high);
                 self.count(at);
             }
-            Sight::Link { board: below, high } => {
+            Observation::Link { board: below, high } => {
                 if let Some(signal) = self.boards[below].ids.above {
                     self.drawing.change(at, signal, bit(high));
                 }
@@ -232,7 +232,7 @@ impl Artist {
                     self.arrive(at, board, pin, high);
                 }
             }
-            Sight::Output { high, .. } => {
+            Observation::Output { high, .. } => {
                 self.output = high;
                 self.releases.1 += 1;
                 self.drawing.first_release = self.drawing.first_release.or(Some(at));
@@ -240,7 +240,10 @@ impl Artist {
                 self.drawing.change(at, signal, Value::Bits(count));
                 self.count(at);
             }
-            Sight::Driven { .. } | Sight::Back { .. } | Sight::Pin { .. } | Sight::Read { .. } => {}
+            Observation::Driven { .. }
+            | Observation::Back { .. }
+            | Observation::Pin { .. }
+            | Observation::Read { .. } => {}
         }
     }
 

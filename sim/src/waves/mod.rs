@@ -32,7 +32,7 @@ pub use crate::dump::Form;
 pub use closeup::{Closeup, Row, closeup};
 
 use crate::view::{Group, View};
-use crate::virtual_time::{Incident, Parameters, Setup, Sight, Time};
+use crate::virtual_time::{Incident, Observation, Parameters, Setup, Time};
 use std::io;
 
 /// A run to be written.
@@ -47,7 +47,7 @@ pub struct Trace {
     /// The fault's name and the moment it struck.
     pub fault: Option<(Time, String)>,
     /// All observed events, oldest first.
-    pub sights: Vec<(Time, Sight)>,
+    pub sights: Vec<(Time, Observation)>,
 }
 
 impl Trace {

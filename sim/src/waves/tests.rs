@@ -255,10 +255,13 @@ fn what_is_shown_first_begins_with_the_first_arrival() {
             .find_map(|line| line.strip_prefix("[timestart] "));
         let start: u64 = start.and_then(|at| at.parse().ok()).expect("a start");
         // First all nodes open and meet in a fence, which takes 40 us.
-        let first = trace.sights.iter().find_map(|(at, sight)| match sight {
-            Sight::Enter { .. } => Some(at.ps()),
-            _ => None,
-        });
+        let first = trace
+            .sights
+            .iter()
+            .find_map(|(at, observation)| match observation {
+                Observation::Enter { .. } => Some(at.ps()),
+                _ => None,
+            });
         assert_eq!(Some(start), first, "{save}");
         assert!(save.contains(fault), "{save}");
     }

@@ -68,11 +68,11 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
     nodes.0[1].0.kill();
     let died = server.says("node 1 has died, from 127.0.0.1:");
     assert!(died.ends_with(", idle"), "{died}");
-    let mut onlooker =
-        sim::served::Onlooker::connect(&board.parse().expect("an address")).expect("served");
-    let at_death = onlooker.look().expect("served").board.releases;
+    let mut observer =
+        sim::served::BoardObserver::connect(&board.parse().expect("an address")).expect("served");
+    let at_death = observer.look().expect("served").board.releases;
     std::thread::sleep(Duration::from_millis(50));
-    let later = onlooker.look().expect("served");
+    let later = observer.look().expect("served");
     assert_eq!(later.board.releases, at_death);
     assert_eq!(
         later.board.arrived() & 0b010,

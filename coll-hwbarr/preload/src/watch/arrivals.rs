@@ -5,42 +5,54 @@ use super::Watch;
 use super::comms::Communicator;
 use super::pending::{Pending, Transfer};
 use super::record::Before;
-use super::said::{Kind, Message, Place, Said, Way};
+use super::said::{CallArgs, Direction, Kind, Message, Place};
 use super::tape::Arrived;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
 impl Watch {
     /// Records the results of a call. `statuses` is where the library has written them; `before` is the program's memory before the call.
-    pub fn has_come(&self, said: &Said, before: &Before, statuses: *mut c_void, began: u64) {
-        match said {
-            Said::Plain | Said::Probe(..) | Said::Iprobe(..) | Said::Drops(_) => {}
-            Said::Send(message) => self.sent(message, began),
-            Said::Recv(message, _) => self.received(message, statuses),
-            Said::Sendrecv(out, back, _) => {
+    pub fn completed_call(
+        &self,
+        args: &CallArgs,
+        before: &Before,
+        statuses: *mut c_void,
+        began: u64,
+    ) {
+        match args {
+            CallArgs::Plain | CallArgs::Probe(..) | CallArgs::Iprobe(..) | CallArgs::Drops(_) => {}
+            CallArgs::Send(message) => self.sent(message, began),
+            CallArgs::Recv(message, _) => self.received(message, statuses),
+            CallArgs::Sendrecv(out, back, _) => {
                 self.sent(out, began);
                 self.received(back, statuses);
             }
-            Said::Started(way, message, request) => self.started(*way, message, *request, began),
-            Said::Prepared(way, message, request) => self.prepared(*way, message, *request),
-            Said::Starts(..) => before
+            CallArgs::Started(direction, message, request) => {
+                self.started(*direction, message, *request, began)
+            }
+            CallArgs::Prepared(direction, message, request) => {
+                self.prepared(*direction, message, *request)
+            }
+            CallArgs::Starts(..) => before
                 .numbers
                 .iter()
                 .for_each(|number| self.starts(*number, began)),
-            Said::Mprobe(source, tag, comm, message, _)
-            | Said::Improbe(source, tag, comm, _, message, _) => {
+            CallArgs::Mprobe(source, tag, comm, message, _)
+            | CallArgs::Improbe(source, tag, comm, _, message, _) => {
                 let posted = (*source as c_int, *tag as c_int);
                 self.matched(posted, *comm, *message, statuses);
             }
-            Said::Mrecv(_) => {
-                if let (Some((comm, arrived)), Some(mut tape)) = (&before.matched, self.tape()) {
-                    tape.receives(comm, *arrived, super::now());
+            CallArgs::Mrecv(_) => {
+                if let (Some((comm, arrived)), Some(mut event_log)) =
+                    (&before.matched, self.event_log())
+                {
+                    event_log.receives(comm, *arrived, super::now());
                 }
             }
-            Said::Imrecv(_, request) => {
+            CallArgs::Imrecv(_, request) => {
                 if let Some((comm, arrived)) = &before.matched {
                     let transfer = Transfer {
-                        way: Way::Recv,
+                        direction: Direction::Recv,
                         comm: Arc::clone(comm),
                         peer: arrived.source,
                         tag: arrived.tag,
@@ -52,7 +64,7 @@ impl Watch {
                     self.begins_request(*request, Pending::Transfer(transfer));
                 }
             }
-            Said::Completes(requests, _) => {
+            CallArgs::Completes(requests, _) => {
                 for (place, status) in requests.completed() {
                     let request = (before.handles.get(place), before.numbers.get(place));
                     if let (Some(request), Some(number)) = request {
@@ -60,16 +72,16 @@ impl Watch {
                     }
                 }
             }
-            Said::Forgets(_) => {
+            CallArgs::Forgets(_) => {
                 // A request that is freed while active is completed by the library alone.
                 for (request, number) in before.handles.iter().zip(&before.numbers) {
                     self.pendings().forgets(*request, *number);
                 }
             }
-            Said::Round(_, None) => {}
-            Said::Round(_, Some(request)) => self.begins_request(*request, Pending::Round),
-            Said::Makes(place) => self.makes(place.read(self, Kind::Comm, 0)),
-            Said::MakesLater(parent, place, request) => {
+            CallArgs::Round(_, None) => {}
+            CallArgs::Round(_, Some(request)) => self.begins_request(*request, Pending::Round),
+            CallArgs::Makes(place) => self.makes(place.read(self, Kind::Comm, 0)),
+            CallArgs::MakesLater(parent, place, request) => {
                 if let Some(parent) = self.communicator(*parent) {
                     self.begins_request(*request, Pending::Duplicate(parent, *place));
                 }
@@ -83,40 +95,44 @@ impl Watch {
     }
 
     fn sent(&self, message: &Message, at: u64) {
-        if message.peer == self.words.proc_null || self.tape.is_none() {
+        if message.peer == self.constants.proc_null || self.event_log.is_none() {
             return;
         }
         let bytes = self.bytes(message.count, message.datatype);
-        if let (Some(comm), Some(mut tape)) = (self.communicator(message.comm), self.tape()) {
-            tape.sends(&comm, message.peer, message.tag, bytes, at);
+        if let (Some(comm), Some(mut event_log)) =
+            (self.communicator(message.comm), self.event_log())
+        {
+            event_log.sends(&comm, message.peer, message.tag, bytes, at);
         }
     }
 
     fn received(&self, message: &Message, status: *mut c_void) {
-        if message.peer == self.words.proc_null || self.tape.is_none() {
+        if message.peer == self.constants.proc_null || self.event_log.is_none() {
             return;
         }
         let posted = (message.peer, message.tag);
         let arrived = self.arrived(posted, None, 0, self.status(status, 0));
-        if let (Some(comm), Some(mut tape)) = (self.communicator(message.comm), self.tape()) {
-            tape.receives(&comm, arrived, super::now());
+        if let (Some(comm), Some(mut event_log)) =
+            (self.communicator(message.comm), self.event_log())
+        {
+            event_log.receives(&comm, arrived, super::now());
         }
     }
 
     /// Returns the number of the message that a receive from this sender with this tag gets; `None` with a wildcard.
     fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
-        let names_both = source != self.words.any_source && tag != self.words.any_tag;
-        let mut tape = self.tape().filter(|_| names_both)?;
-        Some(tape.posts(comm, source, tag))
+        let names_both = source != self.constants.any_source && tag != self.constants.any_tag;
+        let mut event_log = self.event_log().filter(|_| names_both)?;
+        Some(event_log.posts(comm, source, tag))
     }
 
-    fn transfer(&self, way: Way, message: &Message, stays: bool) -> Option<Transfer> {
-        if message.peer == self.words.proc_null {
+    fn transfer(&self, direction: Direction, message: &Message, stays: bool) -> Option<Transfer> {
+        if message.peer == self.constants.proc_null {
             return None;
         }
         let comm = self.communicator(message.comm)?;
         Some(Transfer {
-            way,
+            direction,
             comm,
             peer: message.peer,
             tag: message.tag,
@@ -127,21 +143,21 @@ impl Watch {
         })
     }
 
-    fn started(&self, way: Way, message: &Message, request: Place, began: u64) {
-        let Some(mut transfer) = self.transfer(way, message, false) else {
+    fn started(&self, direction: Direction, message: &Message, request: Place, began: u64) {
+        let Some(mut transfer) = self.transfer(direction, message, false) else {
             return;
         };
-        match way {
-            Way::Send => self.sent(message, began),
-            Way::Recv => {
+        match direction {
+            Direction::Send => self.sent(message, began),
+            Direction::Recv => {
                 transfer.number = self.number(&transfer.comm, (transfer.peer, transfer.tag));
             }
         }
         self.begins_request(request, Pending::Transfer(transfer));
     }
 
-    fn prepared(&self, way: Way, message: &Message, request: Place) {
-        if let Some(transfer) = self.transfer(way, message, true) {
+    fn prepared(&self, direction: Direction, message: &Message, request: Place) {
+        if let Some(transfer) = self.transfer(direction, message, true) {
             self.begins_request(request, Pending::Transfer(transfer));
         }
     }
@@ -153,26 +169,26 @@ impl Watch {
             return;
         };
         let (comm, posted) = (Arc::clone(&transfer.comm), (transfer.peer, transfer.tag));
-        match transfer.way {
-            Way::Recv => transfer.number = self.number(&comm, posted),
-            Way::Send => {
-                if let Some(mut tape) = self.tape() {
-                    tape.sends(&comm, posted.0, posted.1, transfer.bytes, began);
+        match transfer.direction {
+            Direction::Recv => transfer.number = self.number(&comm, posted),
+            Direction::Send => {
+                if let Some(mut event_log) = self.event_log() {
+                    event_log.sends(&comm, posted.0, posted.1, transfer.bytes, began);
                 }
             }
         }
     }
 
     fn matched(&self, posted: (c_int, c_int), comm: usize, message: Place, status: *mut c_void) {
-        if posted.0 == self.words.proc_null || self.tape.is_none() {
+        if posted.0 == self.constants.proc_null || self.event_log.is_none() {
             return;
         }
         let Some(comm) = self.communicator(comm) else {
             return;
         };
         let mut arrived = self.arrived(posted, None, 0, self.status(status, 0));
-        if let Some(mut tape) = self.tape() {
-            arrived.number = Some(tape.posts(&comm, arrived.source, arrived.tag));
+        if let Some(mut event_log) = self.event_log() {
+            arrived.number = Some(event_log.posts(&comm, arrived.source, arrived.tag));
         }
         let message = message.read(self, Kind::Message, 0);
         self.pendings().matches(message, comm, arrived);
@@ -184,17 +200,17 @@ impl Watch {
             Some(Pending::Duplicate(parent, place)) => {
                 self.makes_later(&parent, place.read(self, Kind::Comm, 0));
             }
-            Some(Pending::Transfer(transfer)) if transfer.way == Way::Recv => {
+            Some(Pending::Transfer(transfer)) if transfer.direction == Direction::Recv => {
                 let posted = (transfer.peer, transfer.tag);
                 if self.is_cancelled(status) {
-                    if let (Some(_), Some(mut tape)) = (transfer.number, self.tape()) {
-                        tape.unposts(&transfer.comm, posted.0, posted.1);
+                    if let (Some(_), Some(mut event_log)) = (transfer.number, self.event_log()) {
+                        event_log.unposts(&transfer.comm, posted.0, posted.1);
                     }
                     return;
                 }
                 let arrived = self.arrived(posted, transfer.number, transfer.bytes, status);
-                if let Some(mut tape) = self.tape() {
-                    tape.receives(&transfer.comm, arrived, super::now());
+                if let Some(mut event_log) = self.event_log() {
+                    event_log.receives(&transfer.comm, arrived, super::now());
                 }
             }
             _ => {}
@@ -203,13 +219,13 @@ impl Watch {
 
     /// Returns the status with this number, if the call has statuses.
     fn status(&self, statuses: *mut c_void, number: usize) -> Option<*const u8> {
-        let is_none = statuses.is_null() || statuses.addr() == self.words.statuses_ignore;
-        let offset = number * self.words.status_bytes;
+        let is_none = statuses.is_null() || statuses.addr() == self.constants.statuses_ignore;
+        let offset = number * self.constants.status_bytes;
         (!is_none).then(|| statuses.cast::<u8>().wrapping_add(offset).cast_const())
     }
 
     fn is_cancelled(&self, status: Option<*const u8>) -> bool {
-        let Some(status) = status.filter(|_| self.tape.is_some()) else {
+        let Some(status) = status.filter(|_| self.event_log.is_some()) else {
             return false;
         };
         let mut cancelled: c_int = 0;
@@ -232,13 +248,13 @@ impl Watch {
             bytes,
             number,
         };
-        let Some(status) = status.filter(|_| self.tape.is_some()) else {
+        let Some(status) = status.filter(|_| self.event_log.is_some()) else {
             return asked;
         };
         let (mut count, byte) = (0, self.library.constants.byte);
         // SAFETY: the library has written a status there, in which the tag follows the source.
         let (from, with, code) = unsafe {
-            let at = status.add(self.words.source_at).cast::<c_int>();
+            let at = status.add(self.constants.source_at).cast::<c_int>();
             let code = (self.functions.get_count)(status.cast(), byte, &raw mut count);
             (at.read_unaligned(), at.add(1).read_unaligned(), code)
         };

@@ -89,7 +89,7 @@ enum Numbered {
 
 impl Watch {
     /// Registers the two predefined communicators.
-    pub(super) fn learn_first(&self) {
+    pub(super) fn register_predefined(&self) {
         let one = |number, members, rank, peers| {
             Arc::new(Communicator {
                 number,
@@ -114,30 +114,30 @@ impl Watch {
         if let Some(known) = self.comms().known.get(&comm) {
             return Some(Arc::clone(known));
         }
-        self.learn(comm, Numbered::Alone)
+        self.register(comm, Numbered::Alone)
     }
 
     /// Registers a new communicator; all its members are in the call that created it.
     pub fn makes(&self, comm: Handle) {
-        self.learn(comm, Numbered::Together);
+        self.register(comm, Numbered::Together);
     }
 
     /// Registers a duplicate whose request has just completed in this process.
     pub fn makes_later(&self, parent: &Communicator, comm: Handle) {
         let count = parent.duplicates.fetch_add(1, Relaxed);
-        self.learn(comm, Numbered::ByParent(parent.number, count));
+        self.register(comm, Numbered::ByParent(parent.number, count));
     }
 
-    fn learn(&self, comm: Handle, numbered: Numbered) -> Option<Arc<Communicator>> {
-        if comm == self.words.comm_null || comm == 0 {
+    fn register(&self, comm: Handle, numbered: Numbered) -> Option<Arc<Communicator>> {
+        if comm == self.constants.comm_null || comm == 0 {
             return None;
         }
-        let learned = Arc::new(self.look_at(comm, &numbered).ok()?);
+        let learned = Arc::new(self.read_communicator(comm, &numbered).ok()?);
         self.comms().known.insert(comm, Arc::clone(&learned));
         Some(learned)
     }
 
-    fn look_at(&self, comm: Handle, numbered: &Numbered) -> Result<Communicator, String> {
+    fn read_communicator(&self, comm: Handle, numbered: &Numbered) -> Result<Communicator, String> {
         let mut inter: c_int = 0;
         // SAFETY: the program's communicator; `inter` is a live local.
         let code = unsafe { (self.functions.comm_test_inter)(comm, &raw mut inter) };
@@ -156,11 +156,11 @@ impl Watch {
                     (0, true) => self.comms().next_serial(),
                     _ => 0,
                 };
-                let words = &self.words;
+                let constants = &self.constants;
                 let root = match (inter, ours <= theirs, rank) {
                     (0, ..) | (_, false, _) => 0,
-                    (_, true, 0) => words.root,
-                    (_, true, _) => words.proc_null,
+                    (_, true, 0) => constants.root,
+                    (_, true, _) => constants.proc_null,
                 };
                 (number(ours.min(theirs), serial), Some(root))
             }
@@ -177,7 +177,7 @@ impl Watch {
         };
         let chosen = match root {
             None => chosen,
-            Some(root) => self.tell(comm, root, chosen)?,
+            Some(root) => self.broadcast(comm, root, chosen)?,
         };
         Ok(Communicator {
             number: chosen,
@@ -190,7 +190,7 @@ impl Watch {
     }
 
     /// Broadcasts the root's value; every member calls.
-    fn tell(&self, comm: Handle, root: c_int, mine: u64) -> Result<u64, String> {
+    fn broadcast(&self, comm: Handle, root: c_int, mine: u64) -> Result<u64, String> {
         let mut bytes = mine.to_ne_bytes();
         let byte = self.library.constants.byte;
         // SAFETY: the buffer is a live local of the length that is passed.

@@ -5,16 +5,16 @@ use std::cell::Cell;
 thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
 
 /// Sets the flag while it lives.
-pub struct Inside(());
+pub struct OutermostCall(());
 
 /// Sets the flag; `None` if it is set already.
-pub fn enter() -> Option<Inside> {
+pub fn enter() -> Option<OutermostCall> {
     // A thread that is exiting has lost the flag; its calls are not recorded.
     let before = INSIDE.try_with(|inside| inside.replace(true)).ok()?;
-    (!before).then_some(Inside(()))
+    (!before).then_some(OutermostCall(()))
 }
 
-impl Drop for Inside {
+impl Drop for OutermostCall {
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| inside.set(false));
     }

@@ -59,15 +59,15 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU16};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tape::Tape;
+use tape::EventLog;
 use watcher::Watcher;
-use words::Words;
+use words::LibraryConstants;
 
 /// The recorder of a process that is watched.
 pub struct Watch {
     pub library: &'static Library,
     functions: Functions,
-    words: Words,
+    constants: LibraryConstants,
     pub fortran: Fortran,
     /// A duplicate of the world, and its group.
     comm: Handle,
@@ -80,7 +80,7 @@ pub struct Watch {
     /// `Some` if a report is configured.
     pages: Option<Pages>,
     /// `Some` if a trace is configured.
-    tape: Option<Mutex<Tape>>,
+    event_log: Option<Mutex<EventLog>>,
     comms: Mutex<Comms>,
     pendings: Mutex<Pendings>,
     clocks: Mutex<BTreeMap<String, Clock>>,
@@ -150,8 +150,8 @@ pub fn start(call: u16, began: u64) {
     {
         Ok(None) => {}
         Ok(Some(watch)) => {
-            if let Some(mut tape) = watch.tape() {
-                tape.call(call, thread(), began, now());
+            if let Some(mut event_log) = watch.event_log() {
+                event_log.call(call, thread(), began, now());
             }
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
             coll_hwbarr_foreign::wire::hear(wire);
@@ -166,10 +166,10 @@ fn wire(wire: u32, entered: u64, released: u64) {
         return;
     };
     if let Some(pages) = &watch.pages {
-        pages.mine().gate(wire, entered, released);
+        pages.mine().set_barrier_wire(wire, entered, released);
     }
-    if let Some(mut tape) = watch.tape() {
-        tape.wire(wire, entered, released, now());
+    if let Some(mut event_log) = watch.event_log() {
+        event_log.wire(wire, entered, released, now());
     }
 }
 
@@ -186,9 +186,9 @@ pub fn finish(call: u16) -> Ending {
     let began = now();
     watch.enters(call);
     if let Some(path) = &watch.settings.trace {
-        let played = watch.tape().map(|mut tape| {
-            tape.call(call, thread(), began, now());
-            tape.take()
+        let played = watch.event_log().map(|mut event_log| {
+            event_log.call(call, thread(), began, now());
+            event_log.take()
         });
         if let Err(reason) = gather::write(watch, played.unwrap_or_default(), path) {
             printable::eprintln!("portcullis: {reason}");
@@ -241,7 +241,7 @@ impl Watch {
     #[allow(unsafe_code)]
     fn open(library: &'static Library, settings: Settings) -> Result<Option<Watch>, String> {
         let functions = Functions::find(library)?;
-        let words = Words::of(library)?;
+        let constants = LibraryConstants::of(library)?;
         let mut parent = place();
         // SAFETY: `parent` is a live local of the type that the function writes.
         let code = unsafe { (functions.comm_get_parent)(&raw mut parent) };
@@ -254,7 +254,7 @@ impl Watch {
         // SAFETY: MPI is initialised, and `size` is a live local.
         let code = unsafe { (library.functions.comm_size)(world, &raw mut size) };
         done(code, "MPI_Comm_size")?;
-        if parent != words.comm_null {
+        if parent != constants.comm_null {
             if rank == 0 {
                 printable::eprintln!("portcullis: ranks of a spawned job are not watched");
             }
@@ -284,11 +284,11 @@ impl Watch {
             return seen.map(|_| None);
         }
         let (pages, watcher) = seen?;
-        let tape = settings.trace.is_some();
+        let is_traced = settings.trace.is_some();
         let watch = Watch {
             library,
             functions,
-            words,
+            constants,
             fortran: Fortran::of(library),
             comm,
             group,
@@ -296,7 +296,7 @@ impl Watch {
             size,
             hosts,
             pages,
-            tape: tape.then(|| Mutex::new(Tape::new(settings.kept))),
+            event_log: is_traced.then(|| Mutex::new(EventLog::new(settings.kept))),
             settings,
             comms: Mutex::default(),
             pendings: Mutex::default(),
@@ -304,7 +304,7 @@ impl Watch {
             watcher: Mutex::new(watcher),
             polling: AtomicU16::new(0),
         };
-        watch.learn_first();
+        watch.register_predefined();
         Ok(Some(watch))
     }
 
@@ -340,7 +340,7 @@ impl Watch {
         lock(&self.clocks)
     }
 
-    fn tape(&self) -> Option<MutexGuard<'_, Tape>> {
-        self.tape.as_ref().map(lock)
+    fn event_log(&self) -> Option<MutexGuard<'_, EventLog>> {
+        self.event_log.as_ref().map(lock)
     }
 }

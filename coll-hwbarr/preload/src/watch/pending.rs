@@ -1,7 +1,7 @@
 //! The program's incomplete requests, and messages that a matched probe has found.
 
 use super::comms::Communicator;
-use super::said::{Place, Way};
+use super::said::{Direction, Place};
 use super::tape::Arrived;
 use coll_hwbarr_foreign::library::Handle;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The message of a request.
 #[derive(Clone, Debug)]
 pub struct Transfer {
-    pub way: Way,
+    pub direction: Direction,
     pub comm: Arc<Communicator>,
     /// A rank or a wildcard, with the library's value.
     pub peer: c_int,

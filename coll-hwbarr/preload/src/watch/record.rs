@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::comms::Communicator;
-use super::said::{Kind, Round, Said};
+use super::said::{CallArgs, Kind, Round};
 use super::tape::Arrived;
 use super::{Watch, depth, get, now, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
@@ -13,11 +13,11 @@ use std::sync::Arc;
 /// Calls `next`, and records the call unless it is nested in another one; `next` receives the pointer to the statuses.
 ///
 /// # Safety
-/// `statuses` is the program's argument; the pointers in `said` are the program's arguments.
+/// `statuses` is the program's argument; the pointers in `args` are the program's arguments.
 pub unsafe fn around(
     call: u16,
     statuses: *mut c_void,
-    said: impl FnOnce(&Watch) -> Said,
+    args: impl FnOnce(&Watch) -> CallArgs,
     next: impl FnOnce(*mut c_void) -> c_int,
 ) -> c_int {
     let Some(watch) = get() else {
@@ -26,30 +26,30 @@ pub unsafe fn around(
     let Some(_inside) = depth::enter() else {
         return next(statuses);
     };
-    let said = said(watch);
+    let args = args(watch);
     let began = now();
-    let before = Before::of(watch, &said);
-    watch.shows(call, &said, &before.handles, began);
-    if let Said::Round(round, request) = &said {
+    let before = Before::of(watch, &args);
+    watch.publish_wait(call, &args, &before.handles, began);
+    if let CallArgs::Round(round, request) = &args {
         watch.begins(round, request.is_none(), began);
     }
-    if let Said::Completes(requests, None) = &said {
-        watch.sees_each(requests, &before.handles);
+    if let CallArgs::Completes(requests, None) = &args {
+        watch.publish_states(requests, &before.handles);
     }
-    let mut spare = Spare::of(watch, &said);
+    let mut spare = Spare::of(watch, &args);
     let statuses = spare.as_mut().map_or(statuses, Spare::place);
     let code = next(statuses);
-    let found = said.flag().is_none_or(|flag| flag.is_set());
+    let found = args.flag().is_none_or(|flag| flag.is_set());
     if code == 0 && found {
-        watch.has_come(&said, &before, statuses, began);
+        watch.completed_call(&args, &before, statuses, began);
     }
-    if let Some(mut tape) = watch.tape() {
+    if let Some(mut event_log) = watch.event_log() {
         match found {
-            true => tape.call(call, thread(), began, now()),
-            false => tape.poll(call, thread(), began, now()),
+            true => event_log.call(call, thread(), began, now()),
+            false => event_log.poll(call, thread(), began, now()),
         }
     }
-    watch.hides(call, &said, &before.handles, found);
+    watch.clear_wait(call, &args, &before.handles, found);
     code
 }
 
@@ -64,26 +64,26 @@ pub struct Before {
 }
 
 impl Before {
-    fn of(watch: &Watch, said: &Said) -> Before {
-        let handles = match said {
-            Said::Completes(requests, _) => (0..requests.count)
+    fn of(watch: &Watch, args: &CallArgs) -> Before {
+        let handles = match args {
+            CallArgs::Completes(requests, _) => (0..requests.count)
                 .map(|number| requests.place.read(watch, Kind::Request, number))
                 .collect(),
-            Said::Starts(count, place) => (0..usize::try_from(*count).unwrap_or(0))
+            CallArgs::Starts(count, place) => (0..usize::try_from(*count).unwrap_or(0))
                 .map(|number| place.read(watch, Kind::Request, number))
                 .collect(),
-            Said::Forgets(place) => vec![place.read(watch, Kind::Request, 0)],
-            Said::Mrecv(place) | Said::Imrecv(place, _) => {
+            CallArgs::Forgets(place) => vec![place.read(watch, Kind::Request, 0)],
+            CallArgs::Mrecv(place) | CallArgs::Imrecv(place, _) => {
                 vec![place.read(watch, Kind::Message, 0)]
             }
-            Said::Drops(place) => vec![place.read(watch, Kind::Comm, 0)],
+            CallArgs::Drops(place) => vec![place.read(watch, Kind::Comm, 0)],
             _ => Vec::new(),
         };
         let (mut numbers, mut matched) = (Vec::new(), None);
         // A freed handle may be reused by another thread before the call has returned to this thread.
-        match said {
-            Said::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
-            Said::Mrecv(_) | Said::Imrecv(..) => {
+        match args {
+            CallArgs::Drops(_) => handles.iter().for_each(|comm| watch.comms().forgets(*comm)),
+            CallArgs::Mrecv(_) | CallArgs::Imrecv(..) => {
                 let message = handles.first().copied().unwrap_or(0);
                 matched = watch.pendings().take_matched(message);
             }
@@ -104,10 +104,10 @@ impl Before {
 struct Spare(Vec<u64>);
 
 impl Spare {
-    fn of(watch: &Watch, said: &Said) -> Option<Spare> {
-        watch.tape.as_ref()?;
-        let (statuses, count) = said.statuses()?;
-        let bytes = watch.words.status_bytes * count;
+    fn of(watch: &Watch, args: &CallArgs) -> Option<Spare> {
+        watch.event_log.as_ref()?;
+        let (statuses, count) = args.statuses()?;
+        let bytes = watch.constants.status_bytes * count;
         let wanted = statuses.is_ignored(watch) && count > 0;
         wanted.then(|| Spare(vec![0; bytes.div_ceil(size_of::<u64>())]))
     }
@@ -123,10 +123,10 @@ impl Watch {
         let Some(comm) = self.communicator(round.comm) else {
             return;
         };
-        let (number, said) = (comm.next_round(), self.signature(round));
-        self.shows_round(&comm, number, said.words(), waits);
-        if let Some(mut tape) = self.tape() {
-            tape.rounds(&comm, number, &said, began);
+        let (number, args) = (comm.next_round(), self.signature(round));
+        self.publish_round(&comm, number, args.words(), waits);
+        if let Some(mut event_log) = self.event_log() {
+            event_log.rounds(&comm, number, &args, began);
         }
     }
 

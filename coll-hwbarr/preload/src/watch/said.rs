@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 
 /// The direction of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     Send,
     Recv,
 }
@@ -117,7 +117,7 @@ impl Place {
                 Kind::Message => watch.fortran.message(integer),
             };
         }
-        match watch.words.handle_bytes {
+        match watch.constants.handle_bytes {
             // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
             4 => unsafe { self.at.cast::<u32>().add(number).read() as Handle },
             // SAFETY: by the MPI standard the program passes an array of handles; `number` is below its count argument.
@@ -152,7 +152,7 @@ impl Statuses {
     pub fn is_ignored(&self, watch: &Watch) -> bool {
         match self.is_fortran {
             true => watch.fortran.is_ignored(self.at.addr()),
-            false => self.at.addr() == watch.words.statuses_ignore,
+            false => self.at.addr() == watch.constants.statuses_ignore,
         }
     }
 }
@@ -208,7 +208,7 @@ impl Integers {
 
 /// Which of its requests a call completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum RequestSet {
     /// All of them, or the only one.
     All,
     Any,
@@ -218,7 +218,7 @@ pub enum Which {
 /// The requests of a completing call.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
-    pub which: Which,
+    pub which: RequestSet,
     pub count: usize,
     pub place: Place,
     pub statuses: Statuses,
@@ -234,7 +234,7 @@ impl Requests {
 
     pub fn all(count: i64, place: Place, statuses: Statuses) -> Requests {
         Requests {
-            which: Which::All,
+            which: RequestSet::All,
             count: usize::try_from(count).unwrap_or(0),
             place,
             statuses,
@@ -245,7 +245,7 @@ impl Requests {
 
     pub fn any(count: i64, place: Place, index: Integers, statuses: Statuses) -> Requests {
         Requests {
-            which: Which::Any,
+            which: RequestSet::Any,
             out: index,
             ..Requests::all(count, place, statuses)
         }
@@ -259,7 +259,7 @@ impl Requests {
         statuses: Statuses,
     ) -> Requests {
         Requests {
-            which: Which::Some,
+            which: RequestSet::Some,
             out,
             indices,
             ..Requests::all(count, place, statuses)
@@ -269,14 +269,14 @@ impl Requests {
     /// After the call: returns the completed requests as (number of the request, number of its status).
     pub fn completed(&self) -> Vec<(usize, usize)> {
         let mut found: Vec<(usize, usize)> = match self.which {
-            Which::All => (0..self.count).map(|number| (number, number)).collect(),
-            Which::Any => self
+            RequestSet::All => (0..self.count).map(|number| (number, number)).collect(),
+            RequestSet::Any => self
                 .out
                 .index(0)
                 .map(|number| (number, 0))
                 .into_iter()
                 .collect(),
-            Which::Some => {
+            RequestSet::Some => {
                 let out = usize::try_from(self.out.read(0)).unwrap_or(0);
                 let of = |number| Some((self.indices.index(number)?, number));
                 (0..out.min(self.count)).filter_map(of).collect()
@@ -289,16 +289,16 @@ impl Requests {
 
 /// A call with its arguments.
 #[derive(Clone, Copy, Debug)]
-pub enum Said {
+pub enum CallArgs {
     /// Only the name of the call matters.
     Plain,
     Send(Message),
     Recv(Message, Statuses),
     Sendrecv(Message, Message, Statuses),
     /// A message with a request.
-    Started(Way, Message, Place),
+    Started(Direction, Message, Place),
     /// A persistent request.
-    Prepared(Way, Message, Place),
+    Prepared(Direction, Message, Place),
     Starts(i64, Place),
     Probe(i64, i64, Handle),
     Mprobe(i64, i64, Handle, Place, Statuses),
@@ -318,16 +318,16 @@ pub enum Said {
     Drops(Place),
 }
 
-impl Said {
+impl CallArgs {
     /// Returns the pointer to the statuses, if the call has any, and their number.
     pub fn statuses(&self) -> Option<(Statuses, usize)> {
         match self {
-            Said::Recv(_, statuses)
-            | Said::Sendrecv(_, _, statuses)
-            | Said::Mprobe(.., statuses)
-            | Said::Improbe(.., statuses) => Some((*statuses, 1)),
-            Said::Completes(requests, _) => match requests.which {
-                Which::Any => Some((requests.statuses, 1)),
+            CallArgs::Recv(_, statuses)
+            | CallArgs::Sendrecv(_, _, statuses)
+            | CallArgs::Mprobe(.., statuses)
+            | CallArgs::Improbe(.., statuses) => Some((*statuses, 1)),
+            CallArgs::Completes(requests, _) => match requests.which {
+                RequestSet::Any => Some((requests.statuses, 1)),
                 _ => Some((requests.statuses, requests.count)),
             },
             _ => None,
@@ -337,8 +337,8 @@ impl Said {
     /// Returns the flag of a call that tests and does not wait.
     pub fn flag(&self) -> Option<Integers> {
         match self {
-            Said::Iprobe(.., flag) | Said::Improbe(_, _, _, flag, ..) => Some(*flag),
-            Said::Completes(_, flag) => *flag,
+            CallArgs::Iprobe(.., flag) | CallArgs::Improbe(_, _, _, flag, ..) => Some(*flag),
+            CallArgs::Completes(_, flag) => *flag,
             _ => None,
         }
     }

@@ -81,10 +81,10 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused_in_a_sentence() {
         for text in ["soon", "-1", "0", "inf", "1e300"] {
-            let said = of(&[(HANG, text)]).unwrap_err();
+            let message = of(&[(HANG, text)]).unwrap_err();
             assert!(
-                said.contains(&format!("{HANG}={text}: it takes seconds")),
-                "{said}"
+                message.contains(&format!("{HANG}={text}: it takes seconds")),
+                "{message}"
             );
         }
     }

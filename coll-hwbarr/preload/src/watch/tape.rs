@@ -15,10 +15,10 @@ use std::ffi::c_int;
 type Counters = HashMap<(u64, c_int, c_int), u64>;
 
 #[derive(Debug)]
-pub struct Tape {
+pub struct EventLog {
     events: VecDeque<Event>,
     /// Maximum number of events.
-    room: usize,
+    capacity: usize,
     lost: u64,
     sent: Counters,
     received: Counters,
@@ -46,11 +46,11 @@ fn next(counters: &mut Counters, key: (u64, c_int, c_int)) -> u64 {
     *count
 }
 
-impl Tape {
-    pub fn new(room: usize) -> Tape {
-        Tape {
+impl EventLog {
+    pub fn new(capacity: usize) -> EventLog {
+        EventLog {
             events: VecDeque::new(),
-            room,
+            capacity,
             lost: 0,
             sent: Counters::new(),
             received: Counters::new(),
@@ -60,11 +60,11 @@ impl Tape {
 
     fn write(&mut self, event: Event) {
         self.is_poll = false;
-        if self.room == 0 {
+        if self.capacity == 0 {
             self.lost += 1;
             return;
         }
-        if self.events.len() >= self.room {
+        if self.events.len() >= self.capacity {
             self.events.pop_front();
             self.lost += 1;
         }
@@ -142,8 +142,8 @@ impl Tape {
     }
 
     /// Records the start of a collective operation.
-    pub fn rounds(&mut self, comm: &Communicator, round: u64, said: &CallSignature, at: u64) {
-        let [call, root, op, bytes] = said.words();
+    pub fn rounds(&mut self, comm: &Communicator, round: u64, signature: &CallSignature, at: u64) {
+        let [call, root, op, bytes] = signature.words();
         self.write(Event {
             call: call as u16,
             peer: root as c_int,
@@ -180,13 +180,13 @@ mod tests {
 
     #[test]
     fn a_full_tape_forgets_its_oldest_and_many_looks_are_one_event() {
-        let mut tape = Tape::new(2);
-        tape.call(1, 7, 0, 1);
-        tape.poll(2, 7, 2, 3);
-        tape.poll(2, 7, 4, 5);
-        tape.poll(3, 7, 6, 7);
-        tape.poll(3, 8, 8, 9);
-        let played = tape.take();
+        let mut event_log = EventLog::new(2);
+        event_log.call(1, 7, 0, 1);
+        event_log.poll(2, 7, 2, 3);
+        event_log.poll(2, 7, 4, 5);
+        event_log.poll(3, 7, 6, 7);
+        event_log.poll(3, 8, 8, 9);
+        let played = event_log.take();
         let times: Vec<_> = played
             .events
             .iter()

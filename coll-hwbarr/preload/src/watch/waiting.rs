@@ -12,7 +12,7 @@
 
 use super::comms::Communicator;
 use super::pending::{Pending, Transfer};
-use super::said::{Message, Requests, Said, Way, Which};
+use super::said::{CallArgs, Direction, Message, RequestSet, Requests};
 use super::{Watch, now};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
@@ -29,25 +29,25 @@ const PAUSE: Duration = Duration::from_micros(500);
 /// Returns the page's entry for one side of a message.
 fn about(
     watch: &Watch,
-    way: Way,
+    direction: Direction,
     comm: &Communicator,
     peer: c_int,
     tag: c_int,
     bytes: u64,
 ) -> About {
-    let words = &watch.words;
-    let any = way == Way::Recv && peer == words.any_source;
+    let constants = &watch.constants;
+    let any = direction == Direction::Recv && peer == constants.any_source;
     About {
-        waits: match way {
-            _ if peer == words.proc_null => Waits::Nothing,
-            Way::Send => Waits::Send,
-            Way::Recv => Waits::Recv,
+        waits: match direction {
+            _ if peer == constants.proc_null => Waits::Nothing,
+            Direction::Send => Waits::Send,
+            Direction::Recv => Waits::Recv,
         },
         comm: comm.number,
         peer: if any { NO_PEER } else { peer },
         proc: if any { NO_PEER } else { comm.in_job(peer) },
-        tag: match way {
-            Way::Recv if tag == words.any_tag => NO_TAG,
+        tag: match direction {
+            Direction::Recv if tag == constants.any_tag => NO_TAG,
             _ => tag,
         },
         bytes,
@@ -76,30 +76,30 @@ impl Watch {
     }
 
     /// Stores the start of a call; `handles` are those of its requests.
-    pub fn shows(&self, call: u16, said: &Said, handles: &[Handle], began: u64) {
+    pub fn publish_wait(&self, call: u16, args: &CallArgs, handles: &[Handle], began: u64) {
         let Some(page) = self.page() else {
             return;
         };
-        if said.flag().is_some() {
+        if args.flag().is_some() {
             return;
         }
         self.enters(call);
-        if let Some(about) = self.waits_for(said, handles) {
+        if let Some(about) = self.waits_for(args, handles) {
             page.about(&about);
             page.waits_since(began);
         }
-        if matches!(said, Said::Round(_, None)) {
+        if matches!(args, CallArgs::Round(_, None)) {
             page.waits_since(began);
         }
     }
 
     /// Stores the end of a call; for a test or probe, `found` is its flag.
-    pub fn hides(&self, call: u16, said: &Said, handles: &[Handle], found: bool) {
+    pub fn clear_wait(&self, call: u16, args: &CallArgs, handles: &[Handle], found: bool) {
         let Some(page) = self.page() else {
             return;
         };
-        if said.flag().is_none() {
-            if matches!(said, Said::Round(_, None)) {
+        if args.flag().is_none() {
+            if matches!(args, CallArgs::Round(_, None)) {
                 page.inside(false);
             }
             return page.leave(call);
@@ -113,33 +113,40 @@ impl Watch {
             self.polling.store(call, Relaxed);
             page.waits_since(now());
         }
-        if let Some(about) = self.waits_for(said, handles) {
+        if let Some(about) = self.waits_for(args, handles) {
             page.about(&about);
         }
     }
 
-    fn waits_for(&self, said: &Said, handles: &[Handle]) -> Option<About> {
-        let side = |way, message: &Message| {
+    fn waits_for(&self, args: &CallArgs, handles: &[Handle]) -> Option<About> {
+        let side = |direction, message: &Message| {
             let comm = self.communicator(message.comm)?;
             let bytes = self.bytes(message.count, message.datatype);
-            Some(about(self, way, &comm, message.peer, message.tag, bytes))
+            Some(about(
+                self,
+                direction,
+                &comm,
+                message.peer,
+                message.tag,
+                bytes,
+            ))
         };
         let probe = |source: i64, tag: i64, comm| {
             let comm = self.communicator(comm)?;
             Some(about(
                 self,
-                Way::Recv,
+                Direction::Recv,
                 &comm,
                 source as c_int,
                 tag as c_int,
                 0,
             ))
         };
-        match said {
-            Said::Send(message) => side(Way::Send, message),
-            Said::Recv(message, _) => side(Way::Recv, message),
-            Said::Sendrecv(out, back, _) => {
-                let (out, back) = (side(Way::Send, out)?, side(Way::Recv, back)?);
+        match args {
+            CallArgs::Send(message) => side(Direction::Send, message),
+            CallArgs::Recv(message, _) => side(Direction::Recv, message),
+            CallArgs::Sendrecv(out, back, _) => {
+                let (out, back) = (side(Direction::Send, out)?, side(Direction::Recv, back)?);
                 Some(match (out.waits, back.waits) {
                     (_, Waits::Nothing) => out,
                     (Waits::Nothing, _) => back,
@@ -151,20 +158,20 @@ impl Watch {
                     },
                 })
             }
-            Said::Probe(source, tag, comm)
-            | Said::Mprobe(source, tag, comm, ..)
-            | Said::Iprobe(source, tag, comm, _)
-            | Said::Improbe(source, tag, comm, ..) => probe(*source, *tag, *comm),
-            Said::Completes(requests, _) => self.waits_for_requests(requests.which, handles),
+            CallArgs::Probe(source, tag, comm)
+            | CallArgs::Mprobe(source, tag, comm, ..)
+            | CallArgs::Iprobe(source, tag, comm, _)
+            | CallArgs::Improbe(source, tag, comm, ..) => probe(*source, *tag, *comm),
+            CallArgs::Completes(requests, _) => self.waits_for_requests(requests.which, handles),
             _ => None,
         }
     }
 
-    fn waits_for_requests(&self, which: Which, handles: &[Handle]) -> Option<About> {
+    fn waits_for_requests(&self, which: RequestSet, handles: &[Handle]) -> Option<About> {
         let open = self.under_way(handles);
         let first = open.first()?;
         let requests = open.len() as u32;
-        if which != Which::All && requests > 1 {
+        if which != RequestSet::All && requests > 1 {
             return Some(About {
                 waits: Waits::Any,
                 requests,
@@ -173,13 +180,13 @@ impl Watch {
         }
         let about = match self.pendings().get(*first)? {
             Pending::Transfer(Transfer {
-                way,
+                direction,
                 comm,
                 peer,
                 tag,
                 bytes,
                 ..
-            }) => about(self, *way, comm, *peer, *tag, *bytes),
+            }) => about(self, *direction, comm, *peer, *tag, *bytes),
             Pending::Round | Pending::Duplicate(..) => About {
                 waits: Waits::Collective,
                 ..About::default()
@@ -194,18 +201,18 @@ impl Watch {
         let is_open = |handle: &Handle| match pendings.get(*handle) {
             Some(Pending::Transfer(transfer)) => transfer.is_open,
             Some(_) => true,
-            None => *handle != self.words.request_null && *handle != 0,
+            None => *handle != self.constants.request_null && *handle != 0,
         };
         handles.iter().copied().filter(is_open).collect()
     }
 
     /// Before a call that waits for all of several requests: tests them until one is left or the library returns an error.
-    pub fn sees_each(&self, requests: &Requests, handles: &[Handle]) {
+    pub fn publish_states(&self, requests: &Requests, handles: &[Handle]) {
         let Some(page) = self.page() else {
             return;
         };
         let mut open = match requests.which {
-            Which::All => self.under_way(handles),
+            RequestSet::All => self.under_way(handles),
             _ => return,
         };
         let (begin, ignore) = (Instant::now(), self.library.constants.status_ignore);
@@ -225,7 +232,7 @@ impl Watch {
             }
             if open.len() != before {
                 page.progressed();
-                if let Some(about) = self.waits_for_requests(Which::All, &open) {
+                if let Some(about) = self.waits_for_requests(RequestSet::All, &open) {
                     page.about(&about);
                 }
             } else if begin.elapsed() < EAGER {
@@ -237,7 +244,13 @@ impl Watch {
     }
 
     /// Stores the start of a collective operation in the page, if there is one.
-    pub fn shows_round(&self, comm: &Arc<Communicator>, round: u64, words: [u64; 4], waits: bool) {
+    pub fn publish_round(
+        &self,
+        comm: &Arc<Communicator>,
+        round: u64,
+        words: [u64; 4],
+        waits: bool,
+    ) {
         if let Some(page) = self.page() {
             page.collective(comm.number, comm.members, round, words);
             page.inside(waits);

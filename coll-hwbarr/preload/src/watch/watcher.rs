@@ -48,11 +48,11 @@ impl Watcher {
             report: settings.report.clone(),
         };
         let over = Arc::new((Mutex::new(false), Condvar::new()));
-        let told = Arc::clone(&over);
+        let reported = Arc::clone(&over);
         let thread = without_signals(|| {
             std::thread::Builder::new()
                 .name("portcullis-watch".into())
-                .spawn(move || job.watch(&told))
+                .spawn(move || job.watch(&reported))
         });
         let thread = thread.map_err(|error| format!("no thread can watch the ranks: {error}"))?;
         Ok(Some(Watcher {
@@ -75,17 +75,17 @@ impl Drop for Watcher {
 impl Job {
     fn watch(&self, (over, ended): &(Mutex<bool>, Condvar)) {
         let interval = (self.patience / 4).clamp(OFTEN, SELDOM);
-        let (mut counts, mut since, mut told) = (self.counts(), Instant::now(), false);
+        let (mut counts, mut since, mut reported) = (self.counts(), Instant::now(), false);
         let mut over = over.lock().unwrap_or_else(PoisonError::into_inner);
         while !*over {
             let waited = ended.wait_timeout(over, interval);
             over = waited.unwrap_or_else(PoisonError::into_inner).0;
             let seen = self.counts();
             if seen != counts {
-                (counts, since, told) = (seen, Instant::now(), false);
-            } else if !*over && !told && since.elapsed() >= self.patience {
-                told = true;
-                self.tell();
+                (counts, since, reported) = (seen, Instant::now(), false);
+            } else if !*over && !reported && since.elapsed() >= self.patience {
+                reported = true;
+                self.print_report();
             }
         }
     }
@@ -96,7 +96,7 @@ impl Job {
         pages.map(|state| (state.calls, state.progress)).collect()
     }
 
-    fn tell(&self) {
+    fn print_report(&self) {
         let report = Report::of_other_library(self.seen());
         let patience = self.patience.as_secs_f64();
         let (here, all) = (self.pages.ranks.len(), self.hosts.len());

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 
 /// Constants beside those that the barrier needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Words {
+pub struct LibraryConstants {
     pub any_source: c_int,
     pub any_tag: c_int,
     pub proc_null: c_int,
@@ -24,10 +24,10 @@ pub struct Words {
 /// The same in all libraries.
 pub const UNDEFINED: c_int = -32766;
 
-impl Words {
-    pub fn of(library: &Library) -> Result<Words, String> {
+impl LibraryConstants {
+    pub fn of(library: &Library) -> Result<LibraryConstants, String> {
         Ok(match library.family {
-            Family::Standard => Words {
+            Family::Standard => LibraryConstants {
                 any_source: -1,
                 any_tag: -2,
                 proc_null: -3,
@@ -39,7 +39,7 @@ impl Words {
                 source_at: 0,
                 handle_bytes: size_of::<Handle>(),
             },
-            Family::Mpich => Words {
+            Family::Mpich => LibraryConstants {
                 any_source: -2,
                 any_tag: -1,
                 proc_null: -1,
@@ -51,7 +51,7 @@ impl Words {
                 source_at: 8,
                 handle_bytes: size_of::<c_int>(),
             },
-            Family::OpenMpi => Words {
+            Family::OpenMpi => LibraryConstants {
                 any_source: -1,
                 any_tag: -1,
                 proc_null: -2,

@@ -28,9 +28,9 @@ mod requests;
 mod sessions;
 
 use super::Foreign;
-use super::fortran::class_below;
 use super::kept::{Life, keep};
 use super::own;
+use super::refusal::refuse;
 use super::standard::class;
 use crate::below::{self, slot};
 use crate::blocks;
@@ -49,7 +49,6 @@ use requests::*;
 use sessions::*;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
@@ -69,30 +68,6 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
         own::buffers::prepare::<F>();
         own::newer::prepare::<F>(!lacking.contains(&slot::MPI_Session_init));
     }
-}
-
-/// Whether each missing function has been reported.
-static SAID: [AtomicBool; below::NAMES.len()] =
-    [const { AtomicBool::new(false) }; below::NAMES.len()];
-
-/// Reports once per function what is missing, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
-unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
-    let name = below::NAMES
-        .get(id)
-        .map_or(c"", |name| *name)
-        .to_string_lossy();
-    let name = name.trim_start_matches('P');
-    if SAID
-        .get(id)
-        .is_some_and(|said| !said.swap(true, Ordering::Relaxed))
-    {
-        printable::eprintln!("portcullis: {name}: {what}");
-    }
-    if own::world::is_running::<F>() && !name.starts_with("MPI_T_") {
-        // SAFETY: MPI is initialized and not finalized (checked above).
-        return unsafe { own::fail_at_self::<F>(class) };
-    }
-    class_below::<F>(class)
 }
 
 /// Fills the slot of a function that the backend does not have and that has no fallback.

@@ -25,7 +25,9 @@ pub unsafe fn persist<F: Foreign>(
             code => Err(code),
         }
     };
+    let operation =
+        Children::persistent(Box::new(again)).uncancellable("a persistent collective operation");
     // SAFETY: `request` is an output argument of the program (contract of this function).
-    unsafe { request.write(make::<F>(Box::new(Children::persistent(Box::new(again))))) };
+    unsafe { request.write(make::<F>(Box::new(operation))) };
     0
 }

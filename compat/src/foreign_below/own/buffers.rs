@@ -174,6 +174,11 @@ impl<F: Foreign> Operation<F> for Flush<F> {
         };
         left.then(|| (super::empty::<F>(), 0))
     }
+
+    /// Has no effect: the flush completes by itself.
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        Ok(())
+    }
 }
 
 unsafe fn send<F: Foreign>(

@@ -17,6 +17,8 @@ pub struct Children<F: Foreign> {
     status: Option<F::BelowStatus>,
     code: c_int,
     again: Option<Box<Start<F>>>,
+    /// What the operation is, if it cannot be cancelled.
+    uncancellable: Option<&'static str>,
     /// Memory in use by the operations.
     _kept: Option<Box<dyn Any + Send>>,
 }
@@ -30,6 +32,7 @@ impl<F: Foreign> Children<F> {
             status: None,
             code: 0,
             again: None,
+            uncancellable: None,
             _kept: kept,
         }
     }
@@ -39,6 +42,14 @@ impl<F: Foreign> Children<F> {
         Children {
             again: Some(again),
             ..Self::new(Vec::new(), 0, None)
+        }
+    }
+
+    /// Refuses to be cancelled, as `kind`.
+    pub fn uncancellable(self, kind: &'static str) -> Self {
+        Children {
+            uncancellable: Some(kind),
+            ..self
         }
     }
 
@@ -100,12 +111,16 @@ impl<F: Foreign> Operation<F> for Children<F> {
         }
     }
 
-    unsafe fn cancel(&mut self) {
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        if let Some(kind) = self.uncancellable {
+            return Err(kind);
+        }
         for request in &mut self.requests {
             if *request != F::null(Kind::Request) {
                 // SAFETY: the request is one of the backend, and active.
                 unsafe { (below::MPI_Cancel::<F>())(request) };
             }
         }
+        Ok(())
     }
 }

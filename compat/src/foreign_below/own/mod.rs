@@ -28,8 +28,9 @@ pub(super) use slots::{original, put, put_in_front};
 
 use super::Foreign;
 use super::fortran::class_below;
+use super::refusal::refuse_on;
 use super::standard::{MPI_COMM_SELF, class};
-use crate::below;
+use crate::below::{self, slot};
 use crate::family::Kind;
 use crate::lock::lock;
 use std::any::Any;
@@ -61,9 +62,16 @@ pub trait Operation<F: Foreign>: Send {
         0
     }
 
+    /// Cancels what is under way; the error says what kind of operation cannot be cancelled.
+    ///
     /// # Safety
-    /// The operation is active.
-    unsafe fn cancel(&mut self) {}
+    /// MPI is initialized and not finalized.
+    unsafe fn cancel(&mut self) -> Result<(), &'static str>;
+
+    /// Returns the communicator whose error handler a refused call reaches, if the operation has one.
+    fn comm(&self) -> Option<F::Below> {
+        None
+    }
 
     /// Returns the operation as a partitioned one, if it is.
     fn parts(&mut self) -> Option<&mut parts::Partitioned<F>> {
@@ -271,15 +279,23 @@ unsafe fn advance_orphans<F: Foreign>() {
     lock(&ORPHANS).extend(left);
 }
 
+/// Cancels an operation, or refuses if a program that assumed the cancellation would wait indefinitely.
 unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
-    if let Some(own) = find::<F>(request) {
-        let mut own = lock(&own);
-        if own.active && own.end.is_none() {
-            // SAFETY: the operation is active (checked above, under its lock).
-            unsafe { own.operation.cancel() };
+    let (cancelled, comm) = match find::<F>(request) {
+        Some(own) => {
+            let mut own = lock(&own);
+            // SAFETY: called from `MPI_Cancel`, which the program may call only while MPI is initialized.
+            (unsafe { own.operation.cancel() }, own.operation.comm())
         }
-    }
-    0
+        None => (Err("no operation of this process"), None),
+    };
+    let Err(kind) = cancelled else { return 0 };
+    let what = format!(
+        "the request is of {kind}, which cannot be cancelled; only nonblocking and persistent sends and receives can, so complete it by MPI_Wait"
+    );
+    let comm = comm.unwrap_or_else(|| F::handle_in(Kind::Comm, MPI_COMM_SELF));
+    // SAFETY: the program keeps the communicator of an operation until it has freed the request.
+    unsafe { refuse_on::<F>(comm, slot::MPI_Cancel, class::REQUEST, &what) }
 }
 
 /// Calls `ask` with a partitioned operation; the error is `MPI_ERR_REQUEST` if the request is not partitioned, or the one that `ask` returns.

@@ -178,6 +178,15 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         0
     }
 
+    /// The wait for a cancelled one would never end: its other partitions could not become ready.
+    unsafe fn cancel(&mut self) -> Result<(), &'static str> {
+        Err("a partitioned send or receive")
+    }
+
+    fn comm(&self) -> Option<F::Below> {
+        Some(self.message.comm)
+    }
+
     fn parts(&mut self) -> Option<&mut Partitioned<F>> {
         Some(self)
     }

@@ -3,17 +3,17 @@
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{Wide, recv_buf};
+use crate::api::args::{IntoI64, recv_buf};
 use crate::state;
 use mpi_core::coll::Call;
 use std::ffi::c_void;
 
 pub unsafe fn plan_Allgather(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -31,11 +31,11 @@ pub unsafe fn plan_Allgather(
 
 pub unsafe fn plan_Allgatherv(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    displs: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    displs: *const impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -54,10 +54,10 @@ pub unsafe fn plan_Allgatherv(
 
 pub unsafe fn plan_Alltoall(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -75,12 +75,12 @@ pub unsafe fn plan_Alltoall(
 
 pub unsafe fn plan_Alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const impl Wide,
-    sdispls: *const impl Wide,
+    sendcounts: *const impl IntoI64,
+    sdispls: *const impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    rdispls: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    rdispls: *const impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -106,12 +106,12 @@ pub unsafe fn plan_Alltoallv(
 
 pub unsafe fn plan_Alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const impl Wide,
-    sdispls: *const impl Wide,
+    sendcounts: *const impl IntoI64,
+    sdispls: *const impl IntoI64,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    rdispls: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    rdispls: *const impl IntoI64,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {

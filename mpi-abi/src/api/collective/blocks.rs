@@ -1,7 +1,7 @@
 //! Blocks of buffers that hold one block for each rank or neighbour.
 
 use crate::abi::*;
-use crate::api::args::{Wide, recv_buf, send_buf, slice};
+use crate::api::args::{IntoI64, recv_buf, send_buf, slice};
 use crate::error::Failure;
 use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
@@ -21,8 +21,8 @@ pub(super) struct Block {
 /// The arrays are arguments of the caller with `n` elements.
 pub(super) unsafe fn blocks(
     n: usize,
-    counts: *const impl Wide,
-    displacements: *const impl Wide,
+    counts: *const impl IntoI64,
+    displacements: *const impl IntoI64,
     datatype: MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
     // SAFETY: `counts` and `displacements` are valid by the `# Safety` contract of this function.
@@ -35,8 +35,8 @@ pub(super) unsafe fn blocks(
     let most = counts.iter().map(|count| count.wide()).max().unwrap_or(0);
     let extent = state::datatype_of(most, datatype)?.extent();
     let block = |(count, displacement): (&_, &_)| Block {
-        offset: Wide::wide(*displacement).wrapping_mul(extent) as isize,
-        count: Wide::wide(*count),
+        offset: IntoI64::wide(*displacement).wrapping_mul(extent) as isize,
+        count: IntoI64::wide(*count),
         datatype,
     };
     Ok(counts.iter().zip(displacements).map(block).collect())
@@ -48,8 +48,8 @@ pub(super) unsafe fn blocks(
 /// The arrays are arguments of the caller with `n` elements.
 pub(super) unsafe fn typed_blocks(
     n: usize,
-    counts: *const impl Wide,
-    displacements: *const impl Wide,
+    counts: *const impl IntoI64,
+    displacements: *const impl IntoI64,
     datatypes: *const MPI_Datatype,
 ) -> Result<Vec<Block>, Failure> {
     // SAFETY: `counts`, `displacements` and `datatypes` are valid by the `# Safety` contract of this function.
@@ -61,8 +61,8 @@ pub(super) unsafe fn typed_blocks(
         )
     };
     let block = |((count, displacement), datatype): ((&_, &_), &_)| Block {
-        offset: Wide::wide(*displacement) as isize,
-        count: Wide::wide(*count),
+        offset: IntoI64::wide(*displacement) as isize,
+        count: IntoI64::wide(*count),
         datatype: *datatype,
     };
     Ok(counts

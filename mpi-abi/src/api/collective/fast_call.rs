@@ -7,7 +7,7 @@
 //! Errors in all other arguments are reported by `plan_X`.
 
 use crate::abi::*;
-use crate::api::args::{Wide, plain_data, plain_room};
+use crate::api::args::{IntoI64, plain_data, plain_room};
 use crate::error::Outcome;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -67,7 +67,7 @@ pub unsafe fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
 
 pub unsafe fn fast_Bcast(
     buffer: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -81,10 +81,10 @@ pub unsafe fn fast_Bcast(
 
 pub unsafe fn fast_Gather(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -109,10 +109,10 @@ pub unsafe fn fast_Gather(
 
 pub unsafe fn fast_Scatter(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -136,10 +136,10 @@ pub unsafe fn fast_Scatter(
 
 pub unsafe fn fast_Allgather(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
@@ -158,10 +158,10 @@ pub unsafe fn fast_Allgather(
 
 pub unsafe fn fast_Alltoall(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
@@ -183,7 +183,7 @@ pub unsafe fn fast_Alltoall(
 pub unsafe fn fast_Reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -240,7 +240,7 @@ unsafe fn combine<'a>(
 pub unsafe fn fast_Allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -257,7 +257,7 @@ pub unsafe fn fast_Allreduce(
 pub unsafe fn fast_Scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -276,7 +276,7 @@ pub unsafe fn fast_Scan(
 pub unsafe fn fast_Exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -295,7 +295,7 @@ pub unsafe fn fast_Exscan(
 pub unsafe fn fast_Reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -315,7 +315,7 @@ pub unsafe fn fast_Reduce_scatter_block(
 
 /// The number of elements in one block per rank.
 #[inline(always)]
-fn every(comm: &CommObject, count: impl Wide) -> Option<i64> {
+fn every(comm: &CommObject, count: impl IntoI64) -> Option<i64> {
     count.wide().checked_mul(comm.comm.size().into())
 }
 

@@ -18,7 +18,7 @@ pub mod reduction;
 pub mod rooted;
 mod self_block_check;
 
-use super::args::{Wide, out, recv_buf, send_buf};
+use super::args::{IntoI64, out, recv_buf, send_buf};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
@@ -183,7 +183,7 @@ impl CommObject {
     unsafe fn sent(
         &self,
         buf: *const c_void,
-        count: impl Wide,
+        count: impl IntoI64,
         datatype: MPI_Datatype,
     ) -> Result<Option<SendBuf>, Failure> {
         if self.in_place(buf)? {
@@ -201,7 +201,7 @@ impl CommObject {
         &self,
         root: u32,
         buf: *const c_void,
-        count: impl Wide,
+        count: impl IntoI64,
         datatype: MPI_Datatype,
     ) -> Result<Option<SendBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
@@ -219,7 +219,7 @@ impl CommObject {
         &self,
         root: u32,
         buf: *mut c_void,
-        count: impl Wide,
+        count: impl IntoI64,
         datatype: MPI_Datatype,
     ) -> Result<Option<RecvBuf>, Failure> {
         if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {

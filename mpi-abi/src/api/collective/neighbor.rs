@@ -6,7 +6,7 @@
 use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{Wide, recv_buf, send_buf};
+use crate::api::args::{IntoI64, recv_buf, send_buf};
 use crate::error::Failure;
 use crate::object::comm::CommObject;
 use crate::state;
@@ -32,7 +32,7 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
 }
 
 /// The count of each block of a buffer with one block for each neighbour: without neighbours no buffer is needed.
-fn of_blocks(count: impl Wide, neighbours: usize) -> i64 {
+fn of_blocks(count: impl IntoI64, neighbours: usize) -> i64 {
     match neighbours {
         // A negative count is an error all the same.
         0 => count.wide().min(0),
@@ -58,10 +58,10 @@ fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
 
 pub unsafe fn plan_Neighbor_allgather(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -81,11 +81,11 @@ pub unsafe fn plan_Neighbor_allgather(
 
 pub unsafe fn plan_Neighbor_allgatherv(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    displs: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    displs: *const impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -105,10 +105,10 @@ pub unsafe fn plan_Neighbor_allgatherv(
 
 pub unsafe fn plan_Neighbor_alltoall(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -128,12 +128,12 @@ pub unsafe fn plan_Neighbor_alltoall(
 
 pub unsafe fn plan_Neighbor_alltoallv(
     sendbuf: *const c_void,
-    sendcounts: *const impl Wide,
-    sdispls: *const impl Wide,
+    sendcounts: *const impl IntoI64,
+    sdispls: *const impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    rdispls: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    rdispls: *const impl IntoI64,
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
@@ -153,11 +153,11 @@ pub unsafe fn plan_Neighbor_alltoallv(
 
 pub unsafe fn plan_Neighbor_alltoallw(
     sendbuf: *const c_void,
-    sendcounts: *const impl Wide,
+    sendcounts: *const impl IntoI64,
     sdispls: *const MPI_Aint,
     sendtypes: *const MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
+    recvcounts: *const impl IntoI64,
     rdispls: *const MPI_Aint,
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,

@@ -2,7 +2,7 @@
 
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{Wide, recv_of, send_of, wides};
+use crate::api::args::{IntoI64, recv_of, send_of, widened};
 use crate::error::Failure;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -85,7 +85,7 @@ unsafe fn sent(
 pub unsafe fn plan_Reduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     root: c_int,
@@ -125,7 +125,7 @@ pub unsafe fn plan_Reduce(
 pub unsafe fn plan_Allreduce(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -141,7 +141,7 @@ pub unsafe fn plan_Allreduce(
 pub unsafe fn plan_Scan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -158,7 +158,7 @@ pub unsafe fn plan_Scan(
 pub unsafe fn plan_Exscan(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -183,7 +183,7 @@ pub unsafe fn plan_Exscan(
 pub unsafe fn plan_Reduce_scatter(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
+    recvcounts: *const impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,
@@ -191,7 +191,7 @@ pub unsafe fn plan_Reduce_scatter(
     let comm = state::comm(comm)?;
     let (op, datatype) = operator(op, datatype)?;
     // SAFETY: `recvcounts` is valid as the C binding of MPI_Reduce_scatter requires of its caller.
-    let counts = unsafe { wides(recvcounts, comm.members(), "recvcounts")? };
+    let counts = unsafe { widened(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(
             MPI_ERR_COUNT,
@@ -225,7 +225,7 @@ pub unsafe fn plan_Reduce_scatter(
 pub unsafe fn plan_Reduce_scatter_block(
     sendbuf: *const c_void,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     datatype: MPI_Datatype,
     op: MPI_Op,
     comm: MPI_Comm,

@@ -3,7 +3,7 @@
 use super::blocks::{blocks, received_blocks, sent_blocks};
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{Wide, recv_buf, send_buf};
+use crate::api::args::{IntoI64, recv_buf, send_buf};
 use crate::state;
 use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::RecvBuf;
@@ -15,7 +15,7 @@ pub unsafe fn plan_Barrier(comm: MPI_Comm) -> Planned {
 
 pub unsafe fn plan_Bcast(
     buffer: *mut c_void,
-    count: impl Wide,
+    count: impl IntoI64,
     datatype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -33,10 +33,10 @@ pub unsafe fn plan_Bcast(
 
 pub unsafe fn plan_Gather(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -59,11 +59,11 @@ pub unsafe fn plan_Gather(
 
 pub unsafe fn plan_Gatherv(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcounts: *const impl Wide,
-    displs: *const impl Wide,
+    recvcounts: *const impl IntoI64,
+    displs: *const impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -87,10 +87,10 @@ pub unsafe fn plan_Gatherv(
 
 pub unsafe fn plan_Scatter(
     sendbuf: *const c_void,
-    sendcount: impl Wide,
+    sendcount: impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,
@@ -113,11 +113,11 @@ pub unsafe fn plan_Scatter(
 
 pub unsafe fn plan_Scatterv(
     sendbuf: *const c_void,
-    sendcounts: *const impl Wide,
-    displs: *const impl Wide,
+    sendcounts: *const impl IntoI64,
+    displs: *const impl IntoI64,
     sendtype: MPI_Datatype,
     recvbuf: *mut c_void,
-    recvcount: impl Wide,
+    recvcount: impl IntoI64,
     recvtype: MPI_Datatype,
     root: c_int,
     comm: MPI_Comm,

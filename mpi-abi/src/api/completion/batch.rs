@@ -18,7 +18,7 @@ use std::ffi::c_int;
 /// # Safety
 /// As [`set_status`], but not `MPI_STATUS_IGNORE`.
 #[inline]
-unsafe fn store_well(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
+unsafe fn store_status(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
     // SAFETY: `to` is valid by the `# Safety` contract of this function.
     unsafe {
         set_status(to, status);
@@ -42,7 +42,7 @@ pub(super) struct Survey {
 }
 
 /// The requests that a some-call finds.
-pub(in crate::api) enum Several {
+pub(in crate::api) enum SomeOutcome {
     /// No request is active.
     Inactive,
     /// All that are complete now, possibly none.
@@ -81,7 +81,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Returns a survey; unless that is `enough`, polls the engine and returns another.
-    pub(super) fn survey_twice(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
+    pub(super) fn survey_with_retry(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
         let survey = self.survey()?;
         if enough(&survey) {
             return Ok(survey);
@@ -98,7 +98,7 @@ impl<'a> Batch<'a> {
             let engine = state::engine()?;
             engine.wait_publishing(
                 || self.requests.iter().any(complete),
-                || self.tell_any(&engine, survey.running),
+                || self.publish_wait_any(&engine, survey.running),
             );
         }
         Ok(survey.running + survey.complete > 0)
@@ -111,16 +111,19 @@ impl<'a> Batch<'a> {
             let rest = self.requests[at..].iter();
             rest.filter(|handle| !is_settled(**handle)).count()
         };
-        state::engine()?.wait_publishing(|| is_settled(handle), || request::tell(handle, left()));
+        state::engine()?.wait_publishing(
+            || is_settled(handle),
+            || request::publish_wait(handle, left()),
+        );
         Ok(())
     }
 
     /// Publishes the wait on the state page, with the request if only one is running.
     #[cold]
-    fn tell_any(&self, engine: &mpi_core::Engine, running: usize) {
+    fn publish_wait_any(&self, engine: &mpi_core::Engine, running: usize) {
         let only = self.requests.iter().find(|handle| !is_settled(**handle));
         match (running, only) {
-            (1, Some(only)) => request::tell(*only, 1),
+            (1, Some(only)) => request::publish_wait(*only, 1),
             _ => engine.publish_wait_any(running as u32),
         }
     }
@@ -144,7 +147,7 @@ impl<'a> Batch<'a> {
         };
         finish_simple_ones(requests, |at, well| {
             // SAFETY: the statuses are valid by the `# Safety` contract of this function, and `at` is an index of the array.
-            unsafe { store_well(first.add(at), &c_status(well), failed) };
+            unsafe { store_status(first.add(at), &c_status(well), failed) };
         })
     }
 
@@ -220,16 +223,16 @@ impl<'a> Batch<'a> {
     /// As [`Batch::take_some`]; `outcount` is an output argument of the caller.
     pub(super) unsafe fn take_several(
         mut self,
-        found: &Several,
+        found: &SomeOutcome,
         outcount: *mut c_int,
         indices: *mut c_int,
     ) -> Outcome {
         // SAFETY: `outcount` and `indices` are valid by the `# Safety` contract of this function.
         unsafe {
             let taken = match found {
-                Several::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
-                Several::Complete => self.take_some(indices)?,
-                Several::These(places) => {
+                SomeOutcome::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
+                SomeOutcome::Complete => self.take_some(indices)?,
+                SomeOutcome::These(places) => {
                     for (taken, i) in places.iter().enumerate() {
                         self.take_next(*i, taken, indices)?;
                     }

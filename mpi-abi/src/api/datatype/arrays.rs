@@ -2,7 +2,7 @@
 
 use super::construct::derive;
 use crate::abi::*;
-use crate::api::args::{Wide, length, wides};
+use crate::api::args::{IntoI64, length, widened};
 use crate::error::{Failure, Outcome};
 use mpi_core::datatype::{Datatype, Distribution, Form, Order};
 use std::ffi::c_int;
@@ -32,7 +32,7 @@ fn dimensions(ndims: c_int) -> Result<usize, Failure> {
 ///
 /// # Safety
 /// The arrays (sizes, subsizes, starts) are arguments of the caller with `ndims` elements; the second type is an output argument.
-unsafe fn subarray<C: Wide>(
+unsafe fn subarray<C: IntoI64>(
     ndims: c_int,
     (sizes, subsizes, starts): (*const C, *const C, *const C),
     order: c_int,
@@ -42,9 +42,9 @@ unsafe fn subarray<C: Wide>(
     let (n, order) = (dimensions(ndims)?, order_of(order)?);
     // SAFETY: `sizes`, `subsizes` and `starts` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
     unsafe {
-        let sizes = wides(sizes, n, "array_of_sizes")?;
-        let subsizes = wides(subsizes, n, "array_of_subsizes")?;
-        let starts = wides(starts, n, "array_of_starts")?;
+        let sizes = widened(sizes, n, "array_of_sizes")?;
+        let subsizes = widened(subsizes, n, "array_of_subsizes")?;
+        let starts = widened(starts, n, "array_of_starts")?;
         derive(oldtype, newtype, form, |old| {
             Datatype::subarray(&sizes, &subsizes, &starts, order, old)
         })
@@ -56,7 +56,7 @@ unsafe fn subarray<C: Wide>(
 /// # Safety
 /// The arrays (sizes, distributions and their arguments, the process grid) are arguments of the caller with `ndims` elements;
 /// the second type is an output argument.
-unsafe fn darray<C: Wide>(
+unsafe fn darray<C: IntoI64>(
     (rank, size): (c_int, c_int),
     ndims: c_int,
     (sizes, kinds, arguments, grid): (*const C, *const c_int, *const c_int, *const c_int),
@@ -67,9 +67,9 @@ unsafe fn darray<C: Wide>(
     let (n, order) = (dimensions(ndims)?, order_of(order)?);
     // SAFETY: `sizes`, `kinds`, `arguments` and `grid` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
     unsafe {
-        let sizes = wides(sizes, n, "array_of_gsizes")?;
+        let sizes = widened(sizes, n, "array_of_gsizes")?;
         let how = distributions(kinds, arguments, n)?;
-        let grid = wides(grid, n, "array_of_psizes")?;
+        let grid = widened(grid, n, "array_of_psizes")?;
         derive(oldtype, newtype, form, |old| {
             Datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
         })
@@ -162,8 +162,8 @@ unsafe fn distributions(
     // SAFETY: `kinds` and `arguments` are valid by the `# Safety` contract of this function.
     let (kinds, arguments) = unsafe {
         (
-            wides(kinds, n, "array_of_distribs")?,
-            wides(arguments, n, "array_of_dargs")?,
+            widened(kinds, n, "array_of_distribs")?,
+            widened(arguments, n, "array_of_dargs")?,
         )
     };
     kinds

@@ -4,7 +4,7 @@
 //! so both are thin functions over one helper.
 
 use crate::abi::*;
-use crate::api::args::{Wide, out, read, slice, wides};
+use crate::api::args::{IntoI64, out, read, slice, widened};
 use crate::error::{Failure, Outcome};
 use crate::registry::datatype::{object, register, remove};
 use crate::state;
@@ -27,7 +27,7 @@ pub(super) unsafe fn derive(
 }
 
 /// Converts a count into the length of its arrays.
-fn entries(count: impl Wide) -> Result<usize, Failure> {
+fn entries(count: impl IntoI64) -> Result<usize, Failure> {
     let count = count.wide();
     usize::try_from(count).map_err(|_| {
         Failure::new(
@@ -41,26 +41,26 @@ fn entries(count: impl Wide) -> Result<usize, Failure> {
 ///
 /// # Safety
 /// The array is an argument of the caller with `count` elements.
-unsafe fn displacements<D: Wide>(
-    count: impl Wide,
+unsafe fn displacements<D: IntoI64>(
+    count: impl IntoI64,
     displacements: *const D,
 ) -> Result<Vec<i64>, Failure> {
     // SAFETY: `displacements` is valid by the `# Safety` contract of this function.
-    unsafe { wides(displacements, entries(count)?, "array_of_displacements") }
+    unsafe { widened(displacements, entries(count)?, "array_of_displacements") }
 }
 
 /// Reads the lengths and displacements of `count` blocks.
 ///
 /// # Safety
 /// Both arrays are arguments of the caller with `count` elements.
-unsafe fn blocks<C: Wide, D: Wide>(
+unsafe fn blocks<C: IntoI64, D: IntoI64>(
     count: C,
     lengths: *const C,
     places: *const D,
 ) -> Result<(Vec<i64>, Vec<i64>), Failure> {
     // SAFETY: `lengths` and `places` are valid by the `# Safety` contract of this function.
     unsafe {
-        let lengths = wides(lengths, entries(count)?, "array_of_blocklengths")?;
+        let lengths = widened(lengths, entries(count)?, "array_of_blocklengths")?;
         Ok((lengths, displacements(count, places)?))
     }
 }

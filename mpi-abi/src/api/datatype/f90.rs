@@ -1,7 +1,7 @@
 //! Datatypes for Fortran kinds (section 19.1.9).
 
 use crate::abi::*;
-use crate::api::args::{Wide, out};
+use crate::api::args::{IntoI64, out};
 use crate::error::Outcome;
 use crate::registry::datatype::kind_handle;
 use mpi_core::datatype::{Datatype, TypeError};

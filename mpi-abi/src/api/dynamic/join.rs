@@ -3,7 +3,7 @@
 //! Both write a port name of their own to the socket, in MPI_MAX_PORT_NAME bytes, and read the other's.
 //! The process with the lower name accepts, the other connects.
 
-use super::{register, told};
+use super::{or_leader_error, register};
 use crate::abi::*;
 use crate::api::args::out;
 use crate::error::{Failure, Outcome};
@@ -86,11 +86,11 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         let comm = &object.comm;
         let joined = match ours.to_string() < theirs.to_string() {
             true => {
-                comm.accept(0, Some(told(Ok(ours.clone()))), MPI_ERR_PORT)
+                comm.accept(0, Some(or_leader_error(Ok(ours.clone()))), MPI_ERR_PORT)
                     .await
             }
             false => {
-                comm.connect(0, Some(told(Ok(theirs))), None, MPI_ERR_PORT)
+                comm.connect(0, Some(or_leader_error(Ok(theirs))), None, MPI_ERR_PORT)
                     .await
             }
         };

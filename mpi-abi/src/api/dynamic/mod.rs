@@ -2,7 +2,7 @@
 
 use super::args::string;
 use super::groups;
-use super::intercomm::astray;
+use super::intercomm::leader_error;
 use crate::abi::*;
 use crate::error::Failure;
 use crate::info::{self, Hints};
@@ -43,8 +43,8 @@ unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
 }
 
 /// Converts the root's result into what its group receives.
-fn told<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
-    of_root.map_err(|failure| astray(&failure))
+fn or_leader_error<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
+    of_root.map_err(|failure| leader_error(&failure))
 }
 
 /// Returns the timeout of a connection: the info key `timeout` in seconds, by default unlimited.

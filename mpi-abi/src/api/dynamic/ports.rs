@@ -1,6 +1,6 @@
 //! Ports, and connecting two groups through one (section 11.9).
 
-use super::{patience_of, port_of, register, root_of, told};
+use super::{or_leader_error, patience_of, port_of, register, root_of};
 use crate::abi::*;
 use crate::api::args::{out, write_string};
 use crate::error::{Failure, Outcome};
@@ -52,7 +52,9 @@ pub unsafe fn MPI_Comm_accept(
         // SAFETY: `port_name` is valid as the C binding of MPI_Comm_accept requires of its caller.
         unsafe { port_of(port_name) }
     });
-    let accepted = object.comm.accept(root, port.map(told), MPI_ERR_PORT);
+    let accepted = object
+        .comm
+        .accept(root, port.map(or_leader_error), MPI_ERR_PORT);
     let new = state::engine()?.block_on(accepted)?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_accept requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }
@@ -79,7 +81,7 @@ pub unsafe fn MPI_Comm_connect(
     };
     let connected = object
         .comm
-        .connect(root, port.map(told), patience, MPI_ERR_PORT);
+        .connect(root, port.map(or_leader_error), patience, MPI_ERR_PORT);
     let new = state::engine()?.block_on(connected)?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_connect requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }

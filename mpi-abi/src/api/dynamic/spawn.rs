@@ -7,7 +7,7 @@
 //! The launcher then ends the rest of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and so does the call on all members.
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
-use super::{register, root_of, told};
+use super::{or_leader_error, register, root_of};
 use crate::abi::*;
 use crate::api::args::{out, slice, slice_mut, string};
 use crate::error::{Failure, Outcome};
@@ -225,7 +225,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
 }
 
 /// Fails the ports of spawned jobs that will never connect, as reported by the launcher.
-pub(crate) fn hear_of_failures(engine: &Engine, launcher: &dyn Rte) {
+pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
         let spawning = state::state().spawning.borrow();
         if let Some((_, port)) = spawning.iter().find(|(known, _)| *known == job) {
@@ -257,7 +257,9 @@ unsafe fn spawn(
         let group = ControlGroup::of(&talk, comm.group(), comm.rank());
         match group.tell(bytes, root).await {
             Ok(codes) => {
-                let met = comm.accept(root, port.map(told), MPI_ERR_SPAWN).await;
+                let met = comm
+                    .accept(root, port.map(or_leader_error), MPI_ERR_SPAWN)
+                    .await;
                 (codes, met)
             }
             // Members that have received the root's result are in accept, and fail uniformly with those that have not.

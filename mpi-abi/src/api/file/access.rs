@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Comes, at, begins_reading, begins_writing, reads, writes};
+use super::{AccessKind, at, begins_reading, begins_writing, reads, writes};
 use crate::abi::*;
 use crate::error::Outcome;
 use mpi_core::io::Place;
@@ -17,7 +17,14 @@ pub unsafe fn MPI_File_read_at_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_at_c requires of its caller.
-    unsafe { reads(fh, Comes::Alone(at(offset)), (buf, count, datatype), status) }
+    unsafe {
+        reads(
+            fh,
+            AccessKind::Alone(at(offset)),
+            (buf, count, datatype),
+            status,
+        )
+    }
 }
 
 pub unsafe fn MPI_File_iread_at_c(
@@ -43,7 +50,7 @@ pub unsafe fn MPI_File_read_c(
     unsafe {
         reads(
             fh,
-            Comes::Alone(Place::Individual),
+            AccessKind::Alone(Place::Individual),
             (buf, count, datatype),
             status,
         )
@@ -72,7 +79,7 @@ pub unsafe fn MPI_File_read_shared_c(
     unsafe {
         reads(
             fh,
-            Comes::Alone(Place::Shared),
+            AccessKind::Alone(Place::Shared),
             (buf, count, datatype),
             status,
         )
@@ -99,7 +106,14 @@ pub unsafe fn MPI_File_write_at_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_at_c requires of its caller.
-    unsafe { writes(fh, Comes::Alone(at(offset)), (buf, count, datatype), status) }
+    unsafe {
+        writes(
+            fh,
+            AccessKind::Alone(at(offset)),
+            (buf, count, datatype),
+            status,
+        )
+    }
 }
 
 pub unsafe fn MPI_File_iwrite_at_c(
@@ -125,7 +139,7 @@ pub unsafe fn MPI_File_write_c(
     unsafe {
         writes(
             fh,
-            Comes::Alone(Place::Individual),
+            AccessKind::Alone(Place::Individual),
             (buf, count, datatype),
             status,
         )
@@ -154,7 +168,7 @@ pub unsafe fn MPI_File_write_shared_c(
     unsafe {
         writes(
             fh,
-            Comes::Alone(Place::Shared),
+            AccessKind::Alone(Place::Shared),
             (buf, count, datatype),
             status,
         )

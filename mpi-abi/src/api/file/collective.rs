@@ -5,8 +5,8 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Comes, at, begins_reading, begins_writing, ends_split, reads, splits_reading, splits_writing,
-    writes,
+    AccessKind, at, begins_reading, begins_writing, ends_split, reads, splits_reading,
+    splits_writing, writes,
 };
 use crate::abi::*;
 use crate::error::Outcome;
@@ -22,7 +22,14 @@ pub unsafe fn MPI_File_read_at_all_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_at_all_c requires of its caller.
-    unsafe { reads(fh, Comes::All(at(offset)), (buf, count, datatype), status) }
+    unsafe {
+        reads(
+            fh,
+            AccessKind::All(at(offset)),
+            (buf, count, datatype),
+            status,
+        )
+    }
 }
 
 pub unsafe fn MPI_File_read_at_all_begin_c(
@@ -37,7 +44,7 @@ pub unsafe fn MPI_File_read_at_all_begin_c(
         splits_reading(
             "MPI_File_read_at_all",
             fh,
-            Comes::All(at(offset)),
+            AccessKind::All(at(offset)),
             (buf, count, datatype),
         )
     }
@@ -63,7 +70,7 @@ pub unsafe fn MPI_File_read_all_c(
     unsafe {
         reads(
             fh,
-            Comes::All(Place::Individual),
+            AccessKind::All(Place::Individual),
             (buf, count, datatype),
             status,
         )
@@ -81,7 +88,7 @@ pub unsafe fn MPI_File_read_all_begin_c(
         splits_reading(
             "MPI_File_read_all",
             fh,
-            Comes::All(Place::Individual),
+            AccessKind::All(Place::Individual),
             (buf, count, datatype),
         )
     }
@@ -104,7 +111,7 @@ pub unsafe fn MPI_File_read_ordered_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_ordered_c requires of its caller.
-    unsafe { reads(fh, Comes::InOrder, (buf, count, datatype), status) }
+    unsafe { reads(fh, AccessKind::InOrder, (buf, count, datatype), status) }
 }
 
 pub unsafe fn MPI_File_read_ordered_begin_c(
@@ -118,7 +125,7 @@ pub unsafe fn MPI_File_read_ordered_begin_c(
         splits_reading(
             "MPI_File_read_ordered",
             fh,
-            Comes::InOrder,
+            AccessKind::InOrder,
             (buf, count, datatype),
         )
     }
@@ -165,7 +172,14 @@ pub unsafe fn MPI_File_write_at_all_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_at_all_c requires of its caller.
-    unsafe { writes(fh, Comes::All(at(offset)), (buf, count, datatype), status) }
+    unsafe {
+        writes(
+            fh,
+            AccessKind::All(at(offset)),
+            (buf, count, datatype),
+            status,
+        )
+    }
 }
 
 pub unsafe fn MPI_File_write_at_all_begin_c(
@@ -180,7 +194,7 @@ pub unsafe fn MPI_File_write_at_all_begin_c(
         splits_writing(
             "MPI_File_write_at_all",
             fh,
-            Comes::All(at(offset)),
+            AccessKind::All(at(offset)),
             (buf, count, datatype),
         )
     }
@@ -206,7 +220,7 @@ pub unsafe fn MPI_File_write_all_c(
     unsafe {
         writes(
             fh,
-            Comes::All(Place::Individual),
+            AccessKind::All(Place::Individual),
             (buf, count, datatype),
             status,
         )
@@ -224,7 +238,7 @@ pub unsafe fn MPI_File_write_all_begin_c(
         splits_writing(
             "MPI_File_write_all",
             fh,
-            Comes::All(Place::Individual),
+            AccessKind::All(Place::Individual),
             (buf, count, datatype),
         )
     }
@@ -247,7 +261,7 @@ pub unsafe fn MPI_File_write_ordered_c(
     status: *mut MPI_Status,
 ) -> Outcome {
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_ordered_c requires of its caller.
-    unsafe { writes(fh, Comes::InOrder, (buf, count, datatype), status) }
+    unsafe { writes(fh, AccessKind::InOrder, (buf, count, datatype), status) }
 }
 
 pub unsafe fn MPI_File_write_ordered_begin_c(
@@ -261,7 +275,7 @@ pub unsafe fn MPI_File_write_ordered_begin_c(
         splits_writing(
             "MPI_File_write_ordered",
             fh,
-            Comes::InOrder,
+            AccessKind::InOrder,
             (buf, count, datatype),
         )
     }

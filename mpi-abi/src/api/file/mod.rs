@@ -31,7 +31,7 @@ use std::ffi::c_void;
 
 /// The participants of an access.
 #[derive(Clone, Copy)]
-enum Comes {
+enum AccessKind {
     /// This process alone, at a file pointer or an offset.
     Alone(Place),
     /// All members.
@@ -48,19 +48,19 @@ fn status_of(bytes: i64) -> Status {
     }
 }
 
-fn read(file: &File, comes: Comes, buf: &mut RecvBuf) -> Result<i64, mpi_core::Error> {
-    match comes {
-        Comes::Alone(place) => file.read(place, buf),
-        Comes::All(place) => file.read_all(place, buf),
-        Comes::InOrder => file.read_ordered(buf),
+fn read(file: &File, access_kind: AccessKind, buf: &mut RecvBuf) -> Result<i64, mpi_core::Error> {
+    match access_kind {
+        AccessKind::Alone(place) => file.read(place, buf),
+        AccessKind::All(place) => file.read_all(place, buf),
+        AccessKind::InOrder => file.read_ordered(buf),
     }
 }
 
-fn write(file: &File, comes: Comes, buf: &SendBuf) -> Result<i64, mpi_core::Error> {
-    match comes {
-        Comes::Alone(place) => file.write(place, buf),
-        Comes::All(place) => file.write_all(place, buf),
-        Comes::InOrder => file.write_ordered(buf),
+fn write(file: &File, access_kind: AccessKind, buf: &SendBuf) -> Result<i64, mpi_core::Error> {
+    match access_kind {
+        AccessKind::Alone(place) => file.write(place, buf),
+        AccessKind::All(place) => file.write_all(place, buf),
+        AccessKind::InOrder => file.write_ordered(buf),
     }
 }
 
@@ -70,14 +70,14 @@ fn write(file: &File, comes: Comes, buf: &SendBuf) -> Result<i64, mpi_core::Erro
 /// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn reads(
     fh: MPI_File,
-    comes: Comes,
+    access_kind: AccessKind,
     (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
-    let bytes = read(&object.file, comes, &mut buf)?;
+    let bytes = read(&object.file, access_kind, &mut buf)?;
     // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
@@ -89,14 +89,14 @@ unsafe fn reads(
 /// The buffer and `status` are valid as the C binding of the calling function requires.
 unsafe fn writes(
     fh: MPI_File,
-    comes: Comes,
+    access_kind: AccessKind,
     (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
     status: *mut MPI_Status,
 ) -> Outcome {
     let object = state::file(fh)?;
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
-    let bytes = write(&object.file, comes, &buf)?;
+    let bytes = write(&object.file, access_kind, &buf)?;
     // SAFETY: `status` is valid by the `# Safety` contract of this function.
     unsafe { set_status(status, &c_status(status_of(bytes))) };
     Ok(())
@@ -150,7 +150,7 @@ unsafe fn begins_writing(
     // SAFETY: `request` is valid by the `# Safety` contract of this function.
     unsafe {
         let buf = send_buf(buf, count, datatype)?;
-        let bytes = write(&object.file, Comes::Alone(place), &buf)?;
+        let bytes = write(&object.file, AccessKind::Alone(place), &buf)?;
         completed(bytes, request)
     }
 }
@@ -162,13 +162,13 @@ unsafe fn begins_writing(
 unsafe fn splits_reading(
     call: &'static str,
     fh: MPI_File,
-    comes: Comes,
+    access_kind: AccessKind,
     (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let mut buf = unsafe { recv_buf(buf, count, datatype)? };
-    let act = || read(&object.file, comes, &mut buf);
+    let act = || read(&object.file, access_kind, &mut buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
@@ -179,13 +179,13 @@ unsafe fn splits_reading(
 unsafe fn splits_writing(
     call: &'static str,
     fh: MPI_File,
-    comes: Comes,
+    access_kind: AccessKind,
     (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
 ) -> Outcome {
     let object = state::file(fh)?;
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
-    let act = || write(&object.file, comes, &buf);
+    let act = || write(&object.file, access_kind, &buf);
     Ok(object.file.split_begins(call, act)?)
 }
 

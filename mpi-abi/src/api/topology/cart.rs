@@ -1,8 +1,10 @@
 //! Cartesian topologies (section 8.5).
 
-use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, split, told};
+use super::{
+    arranged, lacks, local_rank, new_rank, parent_of, rank_or_undefined, same_rank, split,
+};
 use crate::abi::*;
-use crate::api::args::{length, out, slice, slice_mut, wides};
+use crate::api::args::{length, out, slice, slice_mut, widened};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::state;
@@ -28,7 +30,7 @@ unsafe fn read(ndims: c_int, dims: *const c_int, periods: *const c_int) -> Resul
     // SAFETY: `dims` and `periods` are valid by the `# Safety` contract of this function.
     let (dims, periods) = unsafe {
         (
-            wides(dims, ndims, "dims")?,
+            widened(dims, ndims, "dims")?,
             slice(periods, ndims, "periods")?,
         )
     };
@@ -66,11 +68,11 @@ pub unsafe fn MPI_Cart_create(
     // SAFETY: `dims`, `periods` and `comm_cart` are valid as the C binding of MPI_Cart_create requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(parent.comm.size())?;
-        let seat = match reorder {
-            0 => same_seat(&parent, cart.size()),
-            _ => new_seat(&parent, &Wires::of_cart(&cart), Some(&cart))?,
+        let placed_rank = match reorder {
+            0 => same_rank(&parent, cart.size()),
+            _ => new_rank(&parent, &Wires::of_cart(&cart), Some(&cart))?,
         };
-        let new = arranged(&parent, seat, || Topology::Cart(cart))?;
+        let new = arranged(&parent, placed_rank, || Topology::Cart(cart))?;
         out(comm_cart, new, "comm_cart")
     }
 }
@@ -86,8 +88,8 @@ pub unsafe fn MPI_Cart_map(
     // SAFETY: `dims`, `periods` and `newrank` are valid as the C binding of MPI_Cart_map requires of its caller.
     unsafe {
         let cart = read(ndims, dims, periods)?.fit(object.comm.size())?;
-        let seat = local_seat(&object, &Wires::of_cart(&cart), Some(&cart));
-        out(newrank, told(seat), "newrank")
+        let placed_rank = local_rank(&object, &Wires::of_cart(&cart), Some(&cart));
+        out(newrank, rank_or_undefined(placed_rank), "newrank")
     }
 }
 
@@ -144,7 +146,7 @@ pub unsafe fn MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_i
     let cart = cart(&object)?;
     // SAFETY: `coords` has an element for each dimension and `rank` is writable: the C binding of MPI_Cart_rank requires it of the caller.
     unsafe {
-        let coords = wides(coords, cart.dims().len(), "coords")?;
+        let coords = widened(coords, cart.dims().len(), "coords")?;
         out(rank, cart.rank(&coords)? as c_int, "rank")
     }
 }

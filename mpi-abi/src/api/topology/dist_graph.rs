@@ -1,8 +1,8 @@
 //! Distributed graph topologies: each process knows its own edges (section 8.5.4).
 
-use super::{arranged, give_hints, lacks, new_seat, parent_of};
+use super::{arranged, give_hints, lacks, new_rank, parent_of};
 use crate::abi::*;
-use crate::api::args::{length, out, slice, slice_mut, wides};
+use crate::api::args::{length, out, slice, slice_mut, widened};
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::comm::CommObject;
@@ -49,14 +49,14 @@ unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<
 }
 
 /// Returns this process's rank after reordering by all edges.
-fn seat(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
+fn rank_by_edges(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
     let weighed = edges
         .iter()
         .map(|(from, to, weight)| (*from, *to, u64::try_from(*weight).unwrap_or(0)));
     let wires = Wires::new(parent.comm.size(), weighed);
-    let seat = new_seat(parent, &wires, None)?;
+    let placed_rank = new_rank(parent, &wires, None)?;
     // Every member has one: the graph has one vertex per member.
-    Ok(seat.unwrap_or(parent.comm.rank()))
+    Ok(placed_rank.unwrap_or(parent.comm.rank()))
 }
 
 pub unsafe fn MPI_Dist_graph_create_adjacent(
@@ -91,15 +91,18 @@ pub unsafe fn MPI_Dist_graph_create_adjacent(
             read_weights(destweights, outdegree, "destweights")?,
         );
         let mut graph = DistGraph {
-            sources: DistGraph::ranks(&wides(sources, indegree, "sources")?, size)?,
-            destinations: DistGraph::ranks(&wides(destinations, outdegree, "destinations")?, size)?,
+            sources: DistGraph::ranks(&widened(sources, indegree, "sources")?, size)?,
+            destinations: DistGraph::ranks(
+                &widened(destinations, outdegree, "destinations")?,
+                size,
+            )?,
             weights: (!is_unweighted(sourceweights)).then_some(weights),
         };
         let mut place = parent.comm.rank();
         if reorder != 0 {
             let (into, from) = graph.edges(place);
             let (into, from) = (share(&parent, &into)?, share(&parent, &from)?);
-            place = seat(&parent, &from)?;
+            place = rank_by_edges(&parent, &from)?;
             graph = DistGraph::of_ends(place, &into, &from, graph.weights.is_some());
         }
         let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
@@ -125,13 +128,13 @@ pub unsafe fn MPI_Dist_graph_create(
     let n = length(n, "n")?;
     // SAFETY: `sources`, `degrees`, `destinations`, `weights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create requires of its caller.
     unsafe {
-        let sources = DistGraph::ranks(&wides(sources, n, "sources")?, size)?;
+        let sources = DistGraph::ranks(&widened(sources, n, "sources")?, size)?;
         let degrees = slice(degrees, n, "degrees")?
             .iter()
             .map(|degree| length(*degree, "one of degrees"))
             .collect::<Result<Vec<_>, _>>()?;
         let total = degrees.iter().sum();
-        let destinations = DistGraph::ranks(&wides(destinations, total, "destinations")?, size)?;
+        let destinations = DistGraph::ranks(&widened(destinations, total, "destinations")?, size)?;
         let given = read_weights(weights, total, "weights")?;
         let starts = sources
             .iter()
@@ -145,7 +148,7 @@ pub unsafe fn MPI_Dist_graph_create(
         let all = share(&parent, &mine)?;
         let place = match reorder {
             0 => parent.comm.rank(),
-            _ => seat(&parent, &all)?,
+            _ => rank_by_edges(&parent, &all)?,
         };
         let graph = DistGraph::of(place, &all, !is_unweighted(weights));
         let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;

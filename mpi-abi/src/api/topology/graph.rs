@@ -1,8 +1,8 @@
 //! Graph topologies: every process knows the whole graph (section 8.5.3).
 
-use super::{arranged, lacks, local_seat, new_seat, parent_of, same_seat, told};
+use super::{arranged, lacks, local_rank, new_rank, parent_of, rank_or_undefined, same_rank};
 use crate::abi::*;
-use crate::api::args::{length, out, slice_mut, wides};
+use crate::api::args::{length, out, slice_mut, widened};
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::state;
@@ -25,9 +25,9 @@ unsafe fn read(nnodes: c_int, index: *const c_int, edges: *const c_int) -> Resul
     let nodes = length(nnodes, "nnodes")?;
     // SAFETY: `index` and `edges` are valid by the `# Safety` contract of this function.
     unsafe {
-        let index = wides(index, nodes, "index")?;
+        let index = widened(index, nodes, "index")?;
         let count = usize::try_from(index.last().copied().unwrap_or(0)).unwrap_or(0);
-        Ok(Graph::new(&index, &wides(edges, count, "edges")?)?)
+        Ok(Graph::new(&index, &widened(edges, count, "edges")?)?)
     }
 }
 
@@ -56,11 +56,11 @@ pub unsafe fn MPI_Graph_create(
     // SAFETY: `indx`, `edges` and `comm_graph` are valid as the C binding of MPI_Graph_create requires of its caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(parent.comm.size())?;
-        let seat = match reorder {
-            0 => same_seat(&parent, graph.index().len() as u64),
-            _ => new_seat(&parent, &Wires::of_graph(&graph), None)?,
+        let placed_rank = match reorder {
+            0 => same_rank(&parent, graph.index().len() as u64),
+            _ => new_rank(&parent, &Wires::of_graph(&graph), None)?,
         };
-        let new = arranged(&parent, seat, || Topology::Graph(graph))?;
+        let new = arranged(&parent, placed_rank, || Topology::Graph(graph))?;
         out(comm_graph, new, "comm_graph")
     }
 }
@@ -76,8 +76,8 @@ pub unsafe fn MPI_Graph_map(
     // SAFETY: `indx`, `edges` and `newrank` are valid as the C binding of MPI_Graph_map requires of its caller.
     unsafe {
         let graph = read(nnodes, indx, edges)?.fit(object.comm.size())?;
-        let seat = local_seat(&object, &Wires::of_graph(&graph), None);
-        out(newrank, told(seat), "newrank")
+        let placed_rank = local_rank(&object, &Wires::of_graph(&graph), None);
+        out(newrank, rank_or_undefined(placed_rank), "newrank")
     }
 }
 

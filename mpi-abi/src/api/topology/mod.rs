@@ -54,52 +54,52 @@ fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
 }
 
 /// Returns this process's rank in a topology of the first `members` of a communicator, without reordering.
-fn same_seat(comm: &CommObject, members: u64) -> Option<u32> {
+fn same_rank(comm: &CommObject, members: u64) -> Option<u32> {
     let rank = comm.comm.rank();
     (u64::from(rank) < members).then_some(rank)
 }
 
 /// The same with reordering; collective over the communicator.
-fn new_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
+fn new_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
     let places = state::engine()?.block_on(comm.comm.places())?;
-    Ok(seat_among(comm, wires, grid, &places))
+    Ok(reordered_rank(comm, wires, grid, &places))
 }
 
 /// The same with reordering for a local call: if that required communication with other nodes, the order is kept.
-fn local_seat(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
+fn local_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
     match comm.comm.places_here() {
-        Some(places) => seat_among(comm, wires, grid, &places),
-        None => same_seat(comm, wires.vertices() as u64),
+        Some(places) => reordered_rank(comm, wires, grid, &places),
+        None => same_rank(comm, wires.vertices() as u64),
     }
 }
 
-fn seat_among(
+fn reordered_rank(
     comm: &CommObject,
     wires: &Wires,
     grid: Option<&Cart>,
     places: &[Place],
 ) -> Option<u32> {
     let layout = reorder(wires, grid, places);
-    let seat = layout
+    let placed_rank = layout
         .iter()
         .position(|process| *process == comm.comm.rank());
-    seat.map(|seat| seat as u32)
+    placed_rank.map(|placed_rank| placed_rank as u32)
 }
 
 /// Converts a rank for `MPI_Cart_map` and `MPI_Graph_map`.
-fn told(seat: Option<u32>) -> c_int {
-    seat.map_or(MPI_UNDEFINED, |seat| seat as c_int)
+fn rank_or_undefined(placed_rank: Option<u32>) -> c_int {
+    placed_rank.map_or(MPI_UNDEFINED, |placed_rank| placed_rank as c_int)
 }
 
 /// Creates a communicator with a topology, of the processes that have a rank in it and in that order; null for the others.
 fn arranged(
     parent: &Rc<CommObject>,
-    seat: Option<u32>,
+    placed_rank: Option<u32>,
     topology: impl FnOnce() -> Topology,
 ) -> Result<MPI_Comm, Failure> {
     let mine = SplitKey {
-        color: seat.map(|_| 0),
-        key: seat.unwrap_or(0) as i32,
+        color: placed_rank.map(|_| 0),
+        key: placed_rank.unwrap_or(0) as i32,
     };
     split(parent, mine, topology)
 }

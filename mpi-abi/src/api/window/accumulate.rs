@@ -45,7 +45,7 @@ pub unsafe fn MPI_Accumulate_c(
             // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate_c requires of its caller; the old value is not requested.
             unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
         };
-        if state::look_at_win(win, add) {
+        if state::with_win(win, add) {
             return Ok(());
         }
     }
@@ -208,7 +208,7 @@ pub unsafe fn MPI_Fetch_and_op(
             // SAFETY: `origin_addr` and `result_addr` hold an element: the C binding of MPI_Fetch_and_op requires it of the caller.
             unsafe { win.fetch_and_op_plain(from, to, named, op, target_rank, disp) }
         };
-        if state::look_at_win(win, fetch) {
+        if state::with_win(win, fetch) {
             return Ok(());
         }
     }
@@ -261,7 +261,7 @@ pub unsafe fn MPI_Compare_and_swap(
             let win = &object.win;
             win.compare_and_swap_plain(named, both, result, target_rank, disp)
         };
-        if state::look_at_win(win, swap) {
+        if state::with_win(win, swap) {
             return Ok(());
         }
     }

@@ -56,7 +56,7 @@ fn make(
         hints: hints::of_new(&given),
     };
     let win = Win::new(&comm.comm, &spec)?;
-    crate::explain::tell_window(&win);
+    crate::explain::explain_window(&win);
     let object = register(win, size, disp_unit)?;
     hints::take(&object, &given);
     Ok(object)

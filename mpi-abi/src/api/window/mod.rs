@@ -24,7 +24,7 @@ use crate::error::{Failure, Outcome};
 use crate::object::request::{DONE, running_for};
 use crate::state;
 use mpi_core::datatype::Datatype;
-use mpi_core::osc::There;
+use mpi_core::osc::TargetArgs;
 use mpi_core::request::Req;
 use std::ffi::c_int;
 
@@ -65,8 +65,8 @@ impl Part {
         })
     }
 
-    fn there(&self) -> There<'_> {
-        There {
+    fn there(&self) -> TargetArgs<'_> {
+        TargetArgs {
             rank: self.rank,
             disp: self.disp as i64,
             count: self.count,

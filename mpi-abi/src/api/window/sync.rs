@@ -93,28 +93,28 @@ pub unsafe fn MPI_Win_unlock_all(win: MPI_Win) -> Outcome {
 }
 
 pub unsafe fn MPI_Win_flush(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::look_at_win(win, |object| object.win.flush_plain(rank)) {
+    if state::with_win(win, |object| object.win.flush_plain(rank)) {
         return Ok(());
     }
     Ok(state::win(win)?.win.flush(rank)?)
 }
 
 pub unsafe fn MPI_Win_flush_all(win: MPI_Win) -> Outcome {
-    if state::look_at_win(win, |object| object.win.flush_all_plain()) {
+    if state::with_win(win, |object| object.win.flush_all_plain()) {
         return Ok(());
     }
     Ok(state::win(win)?.win.flush_all()?)
 }
 
 pub unsafe fn MPI_Win_flush_local(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::look_at_win(win, |object| object.win.flush_plain(rank)) {
+    if state::with_win(win, |object| object.win.flush_plain(rank)) {
         return Ok(());
     }
     Ok(state::win(win)?.win.flush_local(rank)?)
 }
 
 pub unsafe fn MPI_Win_flush_local_all(win: MPI_Win) -> Outcome {
-    if state::look_at_win(win, |object| object.win.flush_all_plain()) {
+    if state::with_win(win, |object| object.win.flush_all_plain()) {
         return Ok(());
     }
     Ok(state::win(win)?.win.flush_local_all()?)

@@ -23,7 +23,7 @@ pub unsafe fn MPI_Put_c(
         // SAFETY: `origin_addr` is valid as the C binding of MPI_Put_c requires of its caller.
         let data = unsafe { plain_data(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
-        let put = |data| state::look_at_win(win, |w| w.win.put_plain(data, target_rank, disp));
+        let put = |data| state::with_win(win, |w| w.win.put_plain(data, target_rank, disp));
         if data.is_some_and(put) {
             return Ok(());
         }
@@ -50,7 +50,7 @@ pub unsafe fn MPI_Get_c(
         let room = unsafe { plain_room(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
         let get =
-            |room: &mut [u8]| state::look_at_win(win, |w| w.win.get_plain(room, target_rank, disp));
+            |room: &mut [u8]| state::with_win(win, |w| w.win.get_plain(room, target_rank, disp));
         if room.is_some_and(|room| room.with(get)) {
             return Ok(());
         }

@@ -136,10 +136,13 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
         }
         RequestObject::Persistent(p) => {
             let operation = p.operation.borrow();
-            let cancelled = match (operation.partitioned(), operation.request()) {
-                (Some(_), _) => Err(not_cancelled("a partitioned send or receive")),
-                (None, Some(req)) => cancel_operation(&engine, req),
-                (None, None) => Ok(()),
+            let cancelled = if operation.partitioned().is_some() {
+                Err(not_cancelled("a partitioned send or receive"))
+            } else if operation.is_collective() {
+                Err(not_cancelled("a persistent collective operation"))
+            } else {
+                let active = operation.request();
+                active.map_or(Ok(()), |req| cancel_operation(&engine, req))
             };
             cancelled.map_err(|failure| failure.of(&p.comm))
         }

@@ -38,7 +38,7 @@ pub fn failed_status(error: &mpi_core::Error) -> MPI_Status {
 }
 
 /// Converts an outcome of the engine into a status and a failure.
-fn settle(
+fn status_and_failure(
     outcome: Result<Status, mpi_core::Error>,
     comm: Option<&Rc<CommObject>>,
     file: Option<&Rc<FileObject>>,
@@ -66,12 +66,12 @@ impl RequestObject {
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self {
             RequestObject::Running { req, .. } if req.is_interrupted() => {
-                settle(req.peek(), self.comm(), None)
+                status_and_failure(req.peek(), self.comm(), None)
             }
             RequestObject::Persistent(p) => {
                 let operation = p.operation.borrow();
                 let req = operation.request().filter(|req| req.is_interrupted())?;
-                settle(req.peek(), self.comm(), None)
+                status_and_failure(req.peek(), self.comm(), None)
             }
             _ => return None,
         };
@@ -110,7 +110,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
             let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
             let file = comm.is_none().then(|| file_of(req)).flatten();
             let received = table.finish(req);
-            settle(
+            status_and_failure(
                 received.and_then(|status| sent.map(|_| status)),
                 object.comm(),
                 file.as_ref(),
@@ -118,7 +118,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         }
         RequestObject::Persistent(p) => {
             let outcome = p.operation.borrow_mut().finish();
-            settle(outcome, object.comm(), None)
+            status_and_failure(outcome, object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
     };
@@ -178,9 +178,11 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
     let object = object(handle)?;
     Ok(match &object {
         RequestObject::Running { req, .. } => {
-            settle(req.peek(), object.comm(), file_of(req).as_ref())
+            status_and_failure(req.peek(), object.comm(), file_of(req).as_ref())
         }
-        RequestObject::Persistent(p) => settle(p.operation.borrow().peek(), object.comm(), None),
+        RequestObject::Persistent(p) => {
+            status_and_failure(p.operation.borrow().peek(), object.comm(), None)
+        }
         RequestObject::General(g) => g.query(),
     })
 }

@@ -20,7 +20,7 @@ impl Algorithm {
     ///
     /// After a length mismatch it continues, and fails at its end: see [`length_mismatch`](crate::length_mismatch).
     pub async fn run(self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        match cx.enduring() {
+        match cx.checked_for_lengths() {
             Some(cx) => cx.verdict(self.carry_out(&cx, call).await),
             None => self.carry_out(cx, call).await,
         }

@@ -62,13 +62,13 @@ impl Way<'_> {
     /// After a length mismatch the later steps are executed all the same, since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
-            return self.cx.endure(self.cx.run_step(on, &call));
+            return self.cx.note_length_mismatch(self.cx.run_step(on, &call));
         }
         let running = self.cx.begin_step(on, call)?;
         if last {
             self.turn.pass();
         }
-        self.cx.endure(running.await)
+        self.cx.note_length_mismatch(running.await)
     }
 
     /// Waits for a message of this invocation itself.

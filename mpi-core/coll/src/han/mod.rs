@@ -251,7 +251,7 @@ async fn carry_out(
     blocking: bool,
     call: Call,
 ) -> Result<(), Error> {
-    let enduring = cx.enduring();
+    let enduring = cx.checked_for_lengths();
     let cx = enduring.as_ref().unwrap_or(cx);
     let way = &Way {
         levels,

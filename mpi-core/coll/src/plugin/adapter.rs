@@ -229,7 +229,7 @@ impl Inner {
             NEXT
         };
         if matches!(code, DONE | PENDING) {
-            let _restless = cx.engine().poll_always();
+            let _polled = cx.engine().poll_always();
             code = poll_fn(|_| match self.test(ticket, &mut why) {
                 PENDING => match cx.comm().usable() {
                     Ok(()) => Poll::Pending,

@@ -10,7 +10,7 @@ pub struct Entry<'a> {
     /// True if the component has a collective set-up.
     pub sets_up: bool,
     pub name: &'a str,
-    pub letter: &'a [u8],
+    pub config: &'a [u8],
 }
 
 const NUMBER: usize = size_of::<u32>();
@@ -32,8 +32,8 @@ pub fn write(
     to.extend(name.as_bytes());
     let before = to.len();
     give(to);
-    let letter_len = (to.len() - before) as u32;
-    to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&letter_len.to_le_bytes());
+    let config_len = (to.len() - before) as u32;
+    to[head + HEAD - NUMBER..head + HEAD].copy_from_slice(&config_len.to_le_bytes());
 }
 
 /// The entries in order, up to the first incomplete one.
@@ -43,13 +43,13 @@ pub fn read(mut from: &[u8]) -> impl Iterator<Item = Entry<'_>> {
         let numbers = head.as_chunks::<NUMBER>().0;
         let len = |at: usize| u32::from_le_bytes(numbers[at]) as usize;
         let (name, rest) = rest.split_at_checked(len(2))?;
-        let (letter, rest) = rest.split_at_checked(len(3))?;
+        let (config, rest) = rest.split_at_checked(len(3))?;
         from = rest;
         Some(Entry {
             priority: i32::from_le_bytes(numbers[0]),
             sets_up: len(1) != 0,
             name: std::str::from_utf8(name).ok()?,
-            letter,
+            config,
         })
     })
 }
@@ -67,13 +67,13 @@ mod tests {
             priority: -7,
             sets_up: true,
             name: "han",
-            letter: &[],
+            config: &[],
         };
         let shm = Entry {
             priority: 60,
             sets_up: false,
             name: "shm",
-            letter: &[1, 2, 3],
+            config: &[1, 2, 3],
         };
         assert_eq!(read(&all).collect::<Vec<_>>(), [han, shm]);
         for len in 0..all.len() {

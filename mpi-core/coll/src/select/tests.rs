@@ -45,7 +45,7 @@ struct FaultyModule {
 }
 
 /// The config blob of rank 0's module.
-const LETTER: &[u8] = b"the wire is the seventh";
+const CONFIG: &[u8] = b"the wire is the seventh";
 
 impl Component for Faulty {
     fn name(&self) -> &str {
@@ -74,13 +74,13 @@ impl Module for FaultyModule {
     fn serves(&self) -> CallSet {
         CallSet::NONE.with(CallId::Barrier)
     }
-    fn give(&self, _: &Comm, letter: &mut Vec<u8>) {
+    fn export_config(&self, _: &Comm, config: &mut Vec<u8>) {
         assert_eq!(self.me, 0, "nobody but rank 0 is asked");
-        letter.extend(LETTER);
+        config.extend(CONFIG);
     }
-    fn take(&self, _: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+    fn import_config(&self, _: &Comm, config: &[u8]) -> Result<(), Refusal> {
         self.calls.taken.fetch_add(1, Relaxed);
-        assert_eq!(letter, LETTER);
+        assert_eq!(config, CONFIG);
         match self.faults.take_at == Some(self.me) {
             true => Err(Refusal("the wire is too short".into())),
             false => Ok(()),

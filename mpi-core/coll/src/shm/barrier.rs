@@ -50,8 +50,8 @@ impl ShmBarrier {
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         match self {
-            ShmBarrier::Counter(gate) => gate.step(members, number, stage),
-            ShmBarrier::Flags(gate) => gate.step(members, number, stage),
+            ShmBarrier::Counter(barrier) => barrier.step(members, number, stage),
+            ShmBarrier::Flags(barrier) => barrier.step(members, number, stage),
         }
     }
 }

@@ -13,10 +13,10 @@
 use super::barrier::Kind;
 use super::members::{LINE, Members};
 use super::poll_delay::PollDelay;
-use super::wait::Waits;
+use super::wait::Wait;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
-use mpi_base::cells::{self, Cells as Board, DEEPEST, Ring, Spot, Track};
+use mpi_base::cells::{self, CellAddress, CellRing, Cells as Board, DEEPEST, Ring};
 use mpi_base::fence::{heavy, light};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
@@ -176,19 +176,19 @@ impl Layout {
 /// A ring, and its capacity for one member's data and for a result.
 #[derive(Clone, Copy)]
 struct Choice {
-    track: Track,
+    cell_ring: CellRing,
     bytes: usize,
     bytes_of_result: usize,
 }
 
 /// Returns the first ring with sufficient capacity, or the last; no caller asks for more than the last ring holds.
 #[inline(always)]
-fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &Track {
+fn first(choices: &[Choice; 3], has_room: impl Fn(&Choice) -> bool) -> &CellRing {
     let [short, middling, long] = choices;
     match () {
-        () if has_room(short) => &short.track,
-        () if has_room(middling) => &middling.track,
-        () => &long.track,
+        () if has_room(short) => &short.cell_ring,
+        () if has_room(middling) => &middling.cell_ring,
+        () => &long.cell_ring,
     }
 }
 
@@ -208,7 +208,7 @@ pub struct Cells {
     choices: [[Choice; 3]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
-    patience: PollDelay,
+    poll_delay: PollDelay,
     /// True if waiters are frequent, as when oversubscribed: then the finishing rank executes the fence, otherwise the waiter does.
     shared: bool,
 }
@@ -242,26 +242,26 @@ impl Cells {
         }
         let Layout { rings, choices } = Layout::of(lane, cell, members.count(), kind);
         let words = node.hold_all(place, cells::words(members.count(), &rings))?;
-        let tracks = cells::tracks(members.count(), &rings);
+        let tracks = cells::cell_rings(members.count(), &rings);
         Some(Cells {
             board: Board::new(words, members.me(), members.count(), &rings)?,
             lane,
             choices: choices.map(|rings| {
                 rings.map(|ring| Choice {
-                    track: tracks[ring],
+                    cell_ring: tracks[ring],
                     bytes: tracks[ring].capacity(),
                     bytes_of_result: tracks[ring].capacity_of_result(),
                 })
             }),
             number: Cell::new(0),
-            patience: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
+            poll_delay: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
             shared: kind == Kind::Counter,
         })
     }
 
     #[inline(always)]
-    pub fn patience(&self) -> &PollDelay {
-        &self.patience
+    pub fn poll_delay(&self) -> &PollDelay {
+        &self.poll_delay
     }
 
     pub fn lane(&self) -> Lane {
@@ -276,22 +276,27 @@ impl Cells {
 
     /// The address of an operation's data, if neither a member's data nor the result are longer than `bytes`.
     #[inline(always)]
-    pub fn spot(&self, number: u64, flow: Flow, bytes: usize) -> Spot<'_> {
+    pub fn address(&self, number: u64, flow: Flow, bytes: usize) -> CellAddress<'_> {
         let choices = &self.choices[flow as usize];
-        first(choices, |ring| bytes <= ring.bytes).spot(number)
+        first(choices, |ring| bytes <= ring.bytes).address(number)
     }
 
     /// The same operation with a result of `bytes` bytes.
     #[inline(always)]
-    pub fn with_result<'a>(&'a self, spot: Spot<'a>, flow: Flow, bytes: usize) -> Spot<'a> {
+    pub fn with_result<'a>(
+        &'a self,
+        address: CellAddress<'a>,
+        flow: Flow,
+        bytes: usize,
+    ) -> CellAddress<'a> {
         let choices = &self.choices[flow as usize];
-        spot.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
+        address.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
     /// The address of an operation on long data without a result.
-    pub fn long_spot(&self, number: u64) -> Spot<'_> {
+    pub fn long_address(&self, number: u64) -> CellAddress<'_> {
         let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
-        long.track.spot(number).with_result(&short.track)
+        long.cell_ring.address(number).with_result(&short.cell_ring)
     }
 
     /// The bytes per piece of data that are longer than a cell: a whole number of elements of any predefined type.
@@ -325,9 +330,9 @@ impl Cells {
 
     /// Waits until no rank can still be reading the previous contents of an operation's cells.
     #[inline]
-    pub async fn make_room(&self, wait: impl Waits, engine: &Engine, spot: Spot<'_>) {
-        if !self.has_room(spot) {
-            let has_room = || self.has_room(spot);
+    pub async fn make_room(&self, wait: impl Wait, engine: &Engine, address: CellAddress<'_>) {
+        if !self.has_room(address) {
+            let has_room = || self.has_room(address);
             self.wait_for_members(wait, engine, self.shared, has_room)
                 .await;
         }
@@ -337,7 +342,7 @@ impl Cells {
     #[inline]
     pub async fn await_end(
         &self,
-        wait: impl Waits,
+        wait: impl Wait,
         engine: &Engine,
         members: &Members,
         number: u64,
@@ -353,7 +358,7 @@ impl Cells {
     /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.
     async fn wait_for_members(
         &self,
-        wait: impl Waits,
+        wait: impl Wait,
         engine: &Engine,
         fenced: bool,
         mut done: impl FnMut() -> bool,
@@ -361,13 +366,13 @@ impl Cells {
         if wait.briefly(engine, &mut done) {
             return;
         }
-        self.hungry().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.hungry: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
+        self.waiters().fetch_add(1, Ordering::SeqCst);
+        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
         if !fenced {
             heavy();
         }
         wait.until(engine, done).await;
-        self.hungry().fetch_sub(1, Ordering::Relaxed);
+        self.waiters().fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Finishes an operation in which this rank has seen every member arrive.
@@ -387,26 +392,26 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
+        // SYNC POINT shm.waiters: this rank executes the fence, or the waiter has executed it for this rank where the system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
         }
-        self.feed(members);
+        self.wake_waiters(members);
     }
 
     /// Finishes an operation so long that others usually wait: a fence here is cheaper than one executed by the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.hungry
+        // SYNC POINT shm.waiters
         fence(Ordering::SeqCst);
-        self.feed(members);
+        self.wake_waiters(members);
     }
 
     /// Wakes the waiters; the caller has executed a fence.
     #[inline(always)]
-    fn feed(&self, members: &Members) {
-        if self.hungry().load(Ordering::Relaxed) > 0 {
+    fn wake_waiters(&self, members: &Members) {
+        if self.waiters().load(Ordering::Relaxed) > 0 {
             members.ring_all();
         }
     }

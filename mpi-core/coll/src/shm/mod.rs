@@ -46,14 +46,16 @@ use cells::Lane;
 use members::{Members, Stage};
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
-pub use params::{CELL_SIZE, GATE, GateChoice, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM};
+pub use params::{
+    BARRIER, BarrierChoice, CELL_SIZE, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM,
+};
 use route::Route;
 use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
-use wait::{Here, Later, Waits};
+use wait::{Blocking, Polled, Wait};
 
 const WORD: usize = size_of::<u64>();
 
@@ -77,7 +79,7 @@ impl Component for Shm {
     fn params(&self) -> Vec<&'static About> {
         vec![
             &PRIORITY,
-            GATE.about(),
+            BARRIER.about(),
             SINGLE_COPY_FROM.about(),
             PIECES_UP_TO.about(),
             LONG_WAY.about(),
@@ -92,7 +94,7 @@ impl Component for Shm {
         let members = Members::of(comm.engine(), comm.group(), comm.rank()).map_err(Refusal)?;
         let refuse = |e: param::ParamError| Refusal(e.to_string());
         let params = comm.engine().params();
-        let choice = params.get(&GATE).map_err(refuse)?;
+        let choice = params.get(&BARRIER).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
         let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
@@ -131,7 +133,7 @@ struct ShmModule(Rc<State>);
 
 struct State {
     members: Members,
-    choice: GateChoice,
+    choice: BarrierChoice,
     /// True if the communicator may lose members.
     survives: bool,
     single_copy_from: u64,
@@ -186,7 +188,9 @@ impl State {
         if passed != pass.number {
             return passed > pass.number;
         }
-        let through = place.gate.step(&self.members, pass.number, &mut pass.stage);
+        let through = place
+            .barrier
+            .step(&self.members, pass.number, &mut pass.stage);
         if through {
             self.passed.set(pass.number + 1);
         }
@@ -255,14 +259,14 @@ impl Module for ShmModule {
         .fold(CallSet::NONE, CallSet::with)
     }
 
-    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
+    fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
         if let Some(place) = self.0.open(comm) {
-            place.write(letter);
+            place.write(config);
         }
     }
 
-    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
-        self.0.meet(comm, letter)
+    fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
+        self.0.meet(comm, config)
     }
 
     fn explain(&self, call: CallId) -> Option<String> {
@@ -270,7 +274,7 @@ impl Module for ShmModule {
         if !self.serves().contains(call) || place.leaves(call) {
             return None;
         }
-        let small = match (call, &place.small, &place.gate) {
+        let small = match (call, &place.small, &place.barrier) {
             (CallId::Barrier, _, ShmBarrier::Counter(_)) => return Some("a counter".into()),
             (CallId::Barrier, _, ShmBarrier::Flags(_)) => return Some("flags".into()),
             (_, None, _) => return None,
@@ -305,9 +309,9 @@ impl Module for ShmModule {
             let mut pass = state.begin();
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
-                let _restless = cx.engine().poll_always();
+                let _polled = cx.engine().poll_always();
                 let passed = async {
-                    Later.until(cx.engine(), || state.step(&mut pass)).await;
+                    Polled.until(cx.engine(), || state.step(&mut pass)).await;
                     Ok(())
                 };
                 wait::unless_broken(cx.comm(), passed).await
@@ -322,17 +326,19 @@ impl Module for ShmModule {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _restless = cx.engine().poll_always();
-                    match state.in_cells(&begun, Later, &cx) {
-                        Some(turn) => wait::unless_broken(cx.comm(), turn.run_at_once(&call)).await,
+                    let _polled = cx.engine().poll_always();
+                    match state.in_cells(&begun, Polled, &cx) {
+                        Some(operation) => {
+                            wait::unless_broken(cx.comm(), operation.run_at_once(&call)).await
+                        }
                         // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
                     }
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _restless = cx.engine().poll_always();
-                wait::unless_broken(cx.comm(), state.carry_out(begun, Later, &cx, &call)).await
+                let _polled = cx.engine().poll_always();
+                wait::unless_broken(cx.comm(), state.carry_out(begun, Polled, &cx, &call)).await
             }),
             None => Box::pin(async move { Table::next(&cx, call).await }),
         }
@@ -356,13 +362,13 @@ impl Module for ShmModule {
         if route == Route::Cells(Shape::Whole)
             && let Some(emptied) = cx.emptied(call)
         {
-            let emptied = state.carry_out(begun, Here(comm), cx, &emptied);
+            let emptied = state.carry_out(begun, Blocking(comm), cx, &emptied);
             return wait::now(comm, emptied);
         }
         // Each nested future is a considerable part of the cost of a short call.
-        match (route, state.in_cells(&begun, Here(comm), cx)) {
-            (Route::Cells(shape), Some(turn)) => wait::now(comm, turn.run(call, shape)),
-            _ => wait::now(comm, state.carry_out(begun, Here(comm), cx, call)),
+        match (route, state.in_cells(&begun, Blocking(comm), cx)) {
+            (Route::Cells(shape), Some(operation)) => wait::now(comm, operation.run(call, shape)),
+            _ => wait::now(comm, state.carry_out(begun, Blocking(comm), cx, call)),
         }
     }
 
@@ -379,22 +385,22 @@ impl Module for ShmModule {
     }
 
     #[inline]
-    fn run_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error> {
+    fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
-        let (false, Some(small)) = (matches!(brief, FastCall::Barrier), state.blocking()) else {
+        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
             // Without cells only barriers are accepted as fast calls.
             return state.pass(comm);
         };
-        let turn = small::Turn {
+        let operation = small::SmallOp {
             cells: &small.cells,
             kind: small.kind,
             members: &state.members,
             engine,
             comm,
             number: small.cells.begin(1),
-            wait: Here(comm),
+            wait: Blocking(comm),
         };
-        wait::now(comm, turn.run_fast_call(brief))
+        wait::now(comm, operation.run_fast_call(call))
     }
 
     fn disable(&self) {

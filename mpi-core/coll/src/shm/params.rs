@@ -5,7 +5,7 @@ use crate::trial::Way;
 use mpi_base::param::{self, Level, Param, Value};
 
 /// The barrier algorithm within a node.
-pub static GATE: Param<GateChoice> = Param::new(
+pub static BARRIER: Param<BarrierChoice> = Param::new(
     "coll",
     "shm",
     "barrier",
@@ -54,18 +54,18 @@ pub static CELL_SIZE: Param<usize> = Param::new(
     "Size of the cells in which ranks of a node show each other short data; 0 fits it to the number of ranks; rank 0's value is used",
 );
 
-/// A value of [`GATE`]; `None` is `auto`.
+/// A value of [`BARRIER`]; `None` is `auto`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GateChoice(pub(super) Option<Kind>);
+pub struct BarrierChoice(pub(super) Option<Kind>);
 
-impl Value for GateChoice {
+impl Value for BarrierChoice {
     const KIND: param::Kind = param::Kind::OneOf(&["auto", "counter", "flags"]);
 
     fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "auto" => Ok(GateChoice(None)),
-            "counter" => Ok(GateChoice(Some(Kind::Counter))),
-            "flags" => Ok(GateChoice(Some(Kind::Flags))),
+            "auto" => Ok(BarrierChoice(None)),
+            "counter" => Ok(BarrierChoice(Some(Kind::Counter))),
+            "flags" => Ok(BarrierChoice(Some(Kind::Flags))),
             _ => Err("auto, counter or flags".into()),
         }
     }

@@ -10,7 +10,7 @@
 use std::cell::Cell;
 
 /// The number of delayed polls after one that came too early.
-const PATIENT: u32 = 15;
+const DELAYED: u32 = 15;
 
 pub struct PollDelay {
     /// False where others cannot arrive before this rank yields, or where it does not wait: a delay is useless there.
@@ -29,19 +29,19 @@ impl PollDelay {
 
     /// Polls once.
     #[inline(always)]
-    pub fn look(&self, seen: impl Fn() -> bool) -> bool {
+    pub fn poll(&self, seen: impl Fn() -> bool) -> bool {
         if self.left.get() > 0 {
-            return self.look_later(seen);
+            return self.poll_delayed(seen);
         }
         let seen = seen();
         if !seen && self.may_pause {
-            self.left.set(PATIENT);
+            self.left.set(DELAYED);
         }
         seen
     }
 
     #[inline]
-    fn look_later(&self, seen: impl Fn() -> bool) -> bool {
+    fn poll_delayed(&self, seen: impl Fn() -> bool) -> bool {
         self.left.set(self.left.get() - 1);
         std::hint::spin_loop();
         seen()
@@ -54,27 +54,27 @@ mod tests {
 
     #[test]
     fn after_a_look_that_came_too_early_some_are_patient_and_then_one_is_not() {
-        let patience = PollDelay::new(true);
-        let left = || patience.left.get();
+        let delay = PollDelay::new(true);
+        let left = || delay.left.get();
         for _ in 0..3 {
-            assert!(patience.look(|| true));
+            assert!(delay.poll(|| true));
             assert_eq!(left(), 0);
         }
-        assert!(!patience.look(|| false));
-        for before in (1..=PATIENT).rev() {
+        assert!(!delay.poll(|| false));
+        for before in (1..=DELAYED).rev() {
             assert_eq!(left(), before);
             let seen = before % 2 == 0;
-            assert_eq!(patience.look(|| seen), seen);
+            assert_eq!(delay.poll(|| seen), seen);
         }
         assert_eq!(left(), 0);
-        assert!(patience.look(|| true));
+        assert!(delay.poll(|| true));
         assert_eq!(left(), 0);
     }
 
     #[test]
     fn where_a_pause_is_for_nothing_there_is_none() {
-        let patience = PollDelay::new(false);
-        assert!(!patience.look(|| false));
-        assert_eq!(patience.left.get(), 0);
+        let delay = PollDelay::new(false);
+        assert!(!delay.poll(|| false));
+        assert_eq!(delay.left.get(), 0);
     }
 }

@@ -228,10 +228,10 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     /// Ends the call and reports its time.
     pub fn end(&self, call: Measured) {
         let nanos = crate::trial::now().duration_since(call.began).as_nanos() as u64;
-        self.say(call.number, nanos);
+        self.report(call.number, nanos);
     }
 
-    fn say(&self, number: u64, nanos: u64) {
+    fn report(&self, number: u64, nanos: u64) {
         let word = number << TIME | nanos.min((1 << TIME) - 1);
         self.took(self.me).store(word, Ordering::Relaxed);
     }
@@ -239,8 +239,8 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     /// The mean of the members' reports about a call that rank 0 has ended.
     fn cost(&self, number: u64) -> Option<f32> {
         let words = (0..self.members).map(|rank| self.took(rank).load(Ordering::Relaxed));
-        let said = words.filter(|word| word >> TIME == number << TIME >> TIME);
-        let (sum, count) = said.fold((0, 0u64), |(sum, count), word| {
+        let reports = words.filter(|word| word >> TIME == number << TIME >> TIME);
+        let (sum, count) = reports.fold((0, 0u64), |(sum, count), word| {
             (sum + (word & ((1 << TIME) - 1)), count + 1)
         });
         (count > 0).then(|| sum as f32 / count as f32)
@@ -269,7 +269,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             return;
         }
         let first = self.first[measured.class.call()];
-        let Some((way, run)) = class.wish(plan.then, first) else {
+        let Some((way, run)) = class.next_trial(plan.then, first) else {
             return;
         };
         let new = Plan {
@@ -290,7 +290,7 @@ const TIME: u32 = 40;
 
 impl Decided {
     /// The protocol to try next and how often; `None` if the current one continues anyway.
-    fn wish(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
+    fn next_trial(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
         // The other protocol is sampled as often as needed at once; samples of the first one accumulate meanwhile.
         let missing = self.known.missing(first.other());
         if missing > 0 {
@@ -364,7 +364,7 @@ mod tests {
                 member.finished += 1;
                 if let (true, Some(call)) = (member.finished == member.number, member.under_way) {
                     let (_, _, costs) = which(member.gone.len() as u64 - 1);
-                    member.ways.say(call.number, costs[call.way as usize]);
+                    member.ways.report(call.number, costs[call.way as usize]);
                 }
             } else if member.number < slowest + DEPTH {
                 let (call, more, _) = which(member.gone.len() as u64);

@@ -15,7 +15,7 @@ use super::large::{self, Large};
 use super::params::LongWay;
 use super::segment::{Long, Segment};
 use super::small::Shape;
-use super::wait::{Here, Waits};
+use super::wait::{Blocking, Wait};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
@@ -124,8 +124,10 @@ impl State {
             return Ok(());
         };
         let number = cells.next();
-        let spot = cells.long_spot(number);
-        cells.make_room(Here(cx.comm()), cx.engine(), spot).await;
+        let address = cells.long_address(number);
+        cells
+            .make_room(Blocking(cx.comm()), cx.engine(), address)
+            .await;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
@@ -135,7 +137,7 @@ impl State {
         };
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
         let outcome = match begun {
-            Some(begun) => self.carry_out(begun, Here(cx.comm()), cx, call).await,
+            Some(begun) => self.carry_out(begun, Blocking(cx.comm()), cx, call).await,
             None => {
                 let number = cells.begin(1);
                 let outcome = Table::run_next(cx, call);
@@ -156,13 +158,13 @@ impl State {
         begun: &Begun,
         wait: W,
         cx: &'a Invocation,
-    ) -> Option<small::Turn<'a, W>> {
+    ) -> Option<small::SmallOp<'a, W>> {
         let Route::Cells(_) = begun.route else {
             return None;
         };
         let small = self.place.get()?.small.as_ref()?;
         let small = &small[begun.lane as usize];
-        Some(small::Turn {
+        Some(small::SmallOp {
             cells: &small.cells,
             kind: small.kind,
             members: &self.members,
@@ -176,19 +178,21 @@ impl State {
     pub(super) async fn carry_out(
         &self,
         begun: Begun,
-        wait: impl Waits,
+        wait: impl Wait,
         cx: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
-        if let (Route::Cells(shape), Some(turn)) = (begun.route, self.in_cells(&begun, wait, cx)) {
-            return turn.run(call, shape).await;
+        if let (Route::Cells(shape), Some(operation)) =
+            (begun.route, self.in_cells(&begun, wait, cx))
+        {
+            return operation.run(call, shape).await;
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
             // Unreachable: no operation has numbers without cells.
             return Ok(());
         };
-        let turn = large::Turn {
+        let operation = large::LargeOp {
             large,
             cells: &small[begun.lane as usize].cells,
             members: &self.members,
@@ -196,6 +200,6 @@ impl State {
             number: begun.number,
             wait,
         };
-        turn.run(call).await
+        operation.run(call).await
     }
 }

@@ -26,7 +26,7 @@ use std::cell::RefCell;
 
 /// One member's view of the segment.
 pub(super) struct Segment {
-    pub(super) gate: ShmBarrier,
+    pub(super) barrier: ShmBarrier,
     /// By [`Lane`]; `None` if the node's memory was full.
     pub(super) small: Option<[Small; 2]>,
     pub(super) large: Large,
@@ -60,63 +60,63 @@ impl Segment {
 
 impl State {
     /// Imports rank 0's config blob and maps the segment.
-    pub(super) fn meet(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
-        let Some(letter) = SegmentConfig::read(letter) else {
+    pub(super) fn meet(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
+        let Some(config) = SegmentConfig::read(config) else {
             return Err(Refusal("rank 0's part of the node's memory is full".into()));
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
-        let left = node.hold(letter.place).ok_or_else(outside)?;
+        let left = node.hold(config.place).ok_or_else(outside)?;
         let lease = SegmentLease::new(left, (self.block.take(), self.survives), members.count());
-        let at = |offset: usize| ShmOffset(letter.place.0 + offset as u64);
-        let gate = ShmBarrier::at(node, at(LINE), letter.kind, members).ok_or_else(outside)?;
+        let at = |offset: usize| ShmOffset(config.place.0 + offset as u64);
+        let barrier = ShmBarrier::at(node, at(LINE), config.kind, members).ok_or_else(outside)?;
         let large = Large {
             readers: CmaAccess::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
-            from: letter.single_copy_from,
+            from: config.single_copy_from,
             room: RefCell::default(),
         };
-        let behind = LINE + letter.kind.len(members.count());
+        let behind = LINE + config.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {
                 Lane::Blocking => 0,
                 Lane::Nonblocking => {
-                    Cells::len(members.count(), letter.cell, Lane::Blocking, letter.kind)
+                    Cells::len(members.count(), config.cell, Lane::Blocking, config.kind)
                 }
             };
             let place = at(behind + before);
-            let cells = Cells::at(node, place, letter.cell, members, lane, letter.kind);
+            let cells = Cells::at(node, place, config.cell, members, lane, config.kind);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
-                kind: letter.kind,
-                pieces_up_to: letter.pieces_up_to,
+                kind: config.kind,
+                pieces_up_to: config.pieces_up_to,
             })
         };
-        let small = match letter.cell {
+        let small = match config.cell {
             0 => None,
             _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
         };
-        let long = match letter.long_way {
+        let long = match config.long_way {
             LongWay(Some(way)) => Long::Always(way),
             // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let cells: usize = cells::lens(members.count(), letter.cell, letter.kind)
+                let cells: usize = cells::lens(members.count(), config.cell, config.kind)
                     .iter()
                     .sum();
                 let place = at(behind + cells);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let first = |call| usual(letter.kind, call);
+                let first = |call| usual(config.kind, call);
                 let ways = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(ways.ok_or_else(outside)?)
             }
         };
         let _ = self.place.set(Segment {
-            gate,
+            barrier,
             small,
             large,
             long,
-            reproducible: letter.reproducible,
+            reproducible: config.reproducible,
             lease,
         });
         Ok(())
@@ -131,7 +131,7 @@ impl State {
         };
         let kind = self.choice.0.unwrap_or_else(fitting);
         let node = comm.engine().node();
-        let gate = LINE + kind.len(self.members.count());
+        let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
         let cell = self.cell.unwrap_or_else(|| {
             let fitting = cells::fitting_cell(count, kind);
@@ -142,9 +142,9 @@ impl State {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
         };
-        let (block, cell) = match node.alloc(gate + cells + ways, LINE) {
+        let (block, cell) = match node.alloc(barrier + cells + ways, LINE) {
             Some(block) => (block, cell),
-            None => (node.alloc(gate, LINE)?, 0),
+            None => (node.alloc(barrier, LINE)?, 0),
         };
         let place = block.place();
         self.block.set(Some(block));

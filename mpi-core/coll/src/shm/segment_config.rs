@@ -30,8 +30,8 @@ impl SegmentConfig {
         to.extend(words.into_iter().flat_map(u64::to_le_bytes));
     }
 
-    pub(super) fn read(letter: &[u8]) -> Option<SegmentConfig> {
-        let mut words = letter.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
+    pub(super) fn read(config: &[u8]) -> Option<SegmentConfig> {
+        let mut words = config.as_chunks().0.iter().map(|w| u64::from_le_bytes(*w));
         Some(SegmentConfig {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,

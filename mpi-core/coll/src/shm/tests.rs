@@ -15,12 +15,12 @@ use mpi_base::param::Source;
 /// A job whose world uses this barrier, regardless of the machine's cores.
 fn job(ranks: u32, kind: Kind) -> Job {
     let mut job = Job::of(ranks);
-    let gate = match kind {
+    let barrier = match kind {
         Kind::Counter => "counter",
         Kind::Flags => "flags",
     };
     job.params
-        .set("coll_shm_barrier", gate, Source::Environment);
+        .set("coll_shm_barrier", barrier, Source::Environment);
     job
 }
 
@@ -29,12 +29,12 @@ fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
     job(ranks, kind).with("coll_shm_protocol", way)
 }
 
-const GATES: [Kind; 2] = [Kind::Counter, Kind::Flags];
+const BARRIERS: [Kind; 2] = [Kind::Counter, Kind::Flags];
 const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Mixed];
 
 #[test]
 fn no_rank_leaves_before_all_have_entered() {
-    for kind in GATES {
+    for kind in BARRIERS {
         for ranks in [2, 3, 5, 8, 17] {
             for form in FORMS {
                 barrier::no_rank_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
@@ -45,7 +45,7 @@ fn no_rank_leaves_before_all_have_entered() {
 
 #[test]
 fn a_late_rank_holds_everyone() {
-    for kind in GATES {
+    for kind in BARRIERS {
         for form in FORMS {
             barrier::a_late_rank_holds_everyone(&job(4, kind), "shm", form);
         }
@@ -54,7 +54,7 @@ fn a_late_rank_holds_everyone() {
 
 #[test]
 fn barriers_in_flight_end_in_order() {
-    for kind in GATES {
+    for kind in BARRIERS {
         for ranks in [2, 7] {
             barrier::barriers_in_flight_end_in_order(&job(ranks, kind), "shm");
         }
@@ -63,7 +63,7 @@ fn barriers_in_flight_end_in_order() {
 
 #[test]
 fn a_barrier_does_not_stop_messages() {
-    for kind in GATES {
+    for kind in BARRIERS {
         for ranks in [2, 5] {
             for form in FORMS {
                 barrier::a_barrier_does_not_stop_messages(&job(ranks, kind), "shm", form);
@@ -74,7 +74,7 @@ fn a_barrier_does_not_stop_messages() {
 
 #[test]
 fn communicators_come_and_go_and_do_not_meet() {
-    for kind in GATES {
+    for kind in BARRIERS {
         barrier::communicators_do_not_meet(&job(5, kind), 40);
     }
 }

@@ -6,8 +6,8 @@
 //! A rank that has spun without success yields too: another program may occupy the core of a rank that it waits for, and on a free core a yield is cheap.
 //! Then, in both cases, it waits like every MPI call, progressing and finally asleep, so that messages move and a computing rank gets the core.
 //!
-//! An operation is written once, over [`Waits`]. A blocking call waits [`Here`], inside the only poll of its future,
-//! so the compiler produces straight-line code; a request returns pending ([`Later`]) and is polled again by progress.
+//! An operation is written once, over [`Wait`]. A blocking call waits [`Blocking`], inside the only poll of its future,
+//! so the compiler produces straight-line code; a request returns pending ([`Polled`]) and is polled again by progress.
 //!
 //! A wait cannot complete once a member has died or the communicator is revoked.
 //! A request checks for that whenever it is polled ([`unless_broken`]).
@@ -30,7 +30,7 @@ use std::time::Instant;
 const YIELDS: u32 = 8;
 
 /// A strategy of waiting.
-pub trait Waits: Copy {
+pub trait Wait: Copy {
     /// Waits until `done`, which may be called again after it has returned true.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool);
 
@@ -46,16 +46,16 @@ pub trait Waits: Copy {
 
 /// Waits without returning; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
-pub struct Here<'a>(pub &'a Comm);
+pub struct Blocking<'a>(pub &'a Comm);
 
 /// The panic payload of a wait that cannot complete.
 struct Broken;
 
 /// Returns pending, and is polled again by progress.
 #[derive(Clone, Copy)]
-pub struct Later;
+pub struct Polled;
 
-impl Waits for Here<'_> {
+impl Wait for Blocking<'_> {
     #[inline(always)]
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) {
         wait(self.0, engine, true, done);
@@ -78,7 +78,7 @@ impl Waits for Here<'_> {
     }
 }
 
-impl Waits for Later {
+impl Wait for Polled {
     async fn until(self, _: &Engine, mut done: impl FnMut() -> bool) {
         poll_fn(|_| match done() {
             true => Poll::Ready(()),
@@ -100,7 +100,7 @@ impl Waits for Later {
     }
 }
 
-/// Runs an operation that waits [`Here`]; returns an error if it cannot complete.
+/// Runs an operation that waits [`Blocking`]; returns an error if it cannot complete.
 #[inline(always)]
 pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     unless_left(comm, || {
@@ -143,7 +143,7 @@ fn why_left(comm: &Comm, thrown: Box<dyn Any + Send>) -> Result<(), Error> {
     }
 }
 
-/// Runs an operation that waits [`Later`]; ends it with an error when it cannot complete otherwise.
+/// Runs an operation that waits [`Polled`]; ends it with an error when it cannot complete otherwise.
 pub async fn unless_broken(
     comm: &Comm,
     operation: impl Future<Output = Result<(), Error>>,

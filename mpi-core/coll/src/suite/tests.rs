@@ -31,7 +31,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut Random) 
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {
-            let req = engine.spawn(Box::pin(running));
+            let req = engine.start_future(Box::pin(running));
             engine.wait(&req).expect("the end of a collective");
         }
         part.check(&(algorithm, world.size(), &case));
@@ -261,11 +261,11 @@ fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random)
 
 #[test]
 fn short_calls_in_shared_memory_do_not_mix() {
-    for gate in ["flags", "counter"] {
+    for barrier in ["flags", "counter"] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params
-                .set("coll_shm_barrier", gate, Source::Environment);
+                .set("coll_shm_barrier", barrier, Source::Environment);
             one_after_another(&job, 4, 400);
         }
     }
@@ -274,11 +274,11 @@ fn short_calls_in_shared_memory_do_not_mix() {
 #[test]
 fn calls_in_single_copies_do_not_mix() {
     // Nearly every length uses single copies, or only long data do, besides short calls in cells.
-    for (cell, gate) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
+    for (cell, barrier) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params
-                .set("coll_shm_barrier", gate, Source::Environment);
+                .set("coll_shm_barrier", barrier, Source::Environment);
             let job = job
                 .with("coll_shm_single_copy_min", "0")
                 .with("coll_shm_protocol", "copies")
@@ -314,10 +314,10 @@ fn long_calls(sizes: &[u32], calls: u32) {
         CallId::Exscan,
     ];
     for way in ["measured", "pieces", "copies"] {
-        for gate in ["flags", "counter"] {
+        for barrier in ["flags", "counter"] {
             for &size in sizes {
                 let job = job(size, "")
-                    .with("coll_shm_barrier", gate)
+                    .with("coll_shm_barrier", barrier)
                     .with("coll_shm_cell_size", "4k")
                     .with("coll_shm_protocol", way);
                 // Repeats a call often enough that each protocol is tried.
@@ -333,7 +333,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
     // Short and long data with every protocol, with blocking calls among them.
-    for (cell, gate, way) in [
+    for (cell, barrier, way) in [
         ("0", "flags", "pieces"),
         ("0", "counter", "pieces"),
         ("4k", "flags", "measured"),
@@ -342,7 +342,7 @@ fn requests_in_shared_memory_end_in_any_order() {
     ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
-                .with("coll_shm_barrier", gate)
+                .with("coll_shm_barrier", barrier)
                 .with("coll_shm_single_copy_min", "0")
                 .with("coll_shm_protocol", way)
                 .with("coll_shm_cell_size", cell);
@@ -355,35 +355,37 @@ fn requests_in_shared_memory_end_in_any_order() {
 #[test]
 fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
     const FLIGHTS: usize = 23;
-    for gate in ["flags", "counter"] {
+    for barrier in ["flags", "counter"] {
         for size in [2, 5] {
-            job(size, "").with("coll_shm_barrier", gate).run(|engine| {
-                let world = engine.world().expect("a world");
-                let mut random = Random(u64::from(size));
-                for call in [
-                    CallId::Bcast,
-                    CallId::Gather,
-                    CallId::Reduce,
-                    CallId::Allreduce,
-                    CallId::Alltoall,
-                    CallId::ReduceScatter,
-                    CallId::ReduceScatterBlock,
-                    CallId::Scan,
-                    CallId::Exscan,
-                ] {
-                    let mut flights = Vec::new();
-                    for _ in 0..FLIGHTS {
-                        let case = Case::random(call, size, &mut random);
-                        let part = case.part(world.rank());
-                        let req = world.icollective(part.call.clone()).expect("a collective");
-                        flights.push((case, part, req));
+            job(size, "")
+                .with("coll_shm_barrier", barrier)
+                .run(|engine| {
+                    let world = engine.world().expect("a world");
+                    let mut random = Random(u64::from(size));
+                    for call in [
+                        CallId::Bcast,
+                        CallId::Gather,
+                        CallId::Reduce,
+                        CallId::Allreduce,
+                        CallId::Alltoall,
+                        CallId::ReduceScatter,
+                        CallId::ReduceScatterBlock,
+                        CallId::Scan,
+                        CallId::Exscan,
+                    ] {
+                        let mut flights = Vec::new();
+                        for _ in 0..FLIGHTS {
+                            let case = Case::random(call, size, &mut random);
+                            let part = case.part(world.rank());
+                            let req = world.icollective(part.call.clone()).expect("a collective");
+                            flights.push((case, part, req));
+                        }
+                        while let Some((case, part, req)) = flights.pop() {
+                            engine.wait(&req).expect("the end of a collective");
+                            part.check(&case);
+                        }
                     }
-                    while let Some((case, part, req)) = flights.pop() {
-                        engine.wait(&req).expect("the end of a collective");
-                        part.check(&case);
-                    }
-                }
-            });
+                });
         }
     }
 }

@@ -195,15 +195,15 @@ impl Module for TunedModule {
     }
 
     /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
-    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
-        letter.push(comm.engine().is_oversubscribed().into());
-        letter.extend(self.choices.fingerprint.to_le_bytes());
+    fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
+        config.push(comm.engine().is_oversubscribed().into());
+        config.extend(self.choices.fingerprint.to_le_bytes());
     }
 
     /// Selects the rows that apply to this communicator.
-    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
+    fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
         let own = self.choices.fingerprint.to_le_bytes();
-        let Some((crowded, _)) = letter.split_first().filter(|l| *l.1 == own) else {
+        let Some((crowded, _)) = config.split_first().filter(|l| *l.1 == own) else {
             let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
             return Err(Refusal(why.into()));
         };

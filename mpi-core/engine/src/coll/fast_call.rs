@@ -124,6 +124,6 @@ impl FastCall<'_> {
             FastCall::Barrier => None,
             _ => Some(self.bytes() as u64),
         };
-        CallSignature::brief(self.id(), root, op.map(DenseOp::operator), bytes)
+        CallSignature::call(self.id(), root, op.map(DenseOp::operator), bytes)
     }
 }

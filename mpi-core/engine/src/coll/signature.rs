@@ -69,7 +69,7 @@ impl CallSignature {
 
     /// Returns the signature of a fast call.
     #[inline(always)]
-    pub(super) fn brief(
+    pub(super) fn call(
         call: CallId,
         root: Option<u32>,
         op: Option<Predefined>,

@@ -31,19 +31,19 @@ struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     fn take(comm: &'a Comm) -> Turn<'a> {
-        let number = comm.trouble().agreements().begin();
+        let number = comm.failure_state().agreements().begin();
         Turn { comm, number }
     }
 
     /// Returns true if all earlier agreements have ended.
     fn has_come(&self) -> bool {
-        self.comm.trouble().agreements().is_up(self.number)
+        self.comm.failure_state().agreements().is_up(self.number)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.comm.trouble().agreements().end(self.number) {
+        if self.comm.failure_state().agreements().end(self.number) {
             self.comm.engine().pml().requests().nudge();
         }
     }
@@ -53,7 +53,7 @@ impl Comm {
     /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member. The outcome is the same at all living members,
     /// and afterwards each of them knows that all members that did not contribute are dead.
     pub fn agree_now(&self, flag: u32) -> Result<Agreed, Error> {
-        let agreements = self.trouble().agreements();
+        let agreements = self.failure_state().agreements();
         let engine = self.engine();
         match agreements.memory().ready() {
             Some(memory) if agreements.is_idle() => {
@@ -61,7 +61,7 @@ impl Comm {
                 memory.begin(turn.number, &self.contribution(flag, 0));
                 let mut settled = 0;
                 let mut is_over = || {
-                    let wrong = !self.trouble().is_none();
+                    let wrong = !self.failure_state().is_none();
                     settled = memory.settled(turn.number, settled, wrong);
                     memory.is_over(settled)
                 };
@@ -107,7 +107,7 @@ impl Comm {
         })
         .await;
         let value = self.contribution(flag, number);
-        let value = match self.trouble().agreements().memory().ready() {
+        let value = match self.failure_state().agreements().memory().ready() {
             Some(memory) => self.decide_in(memory, turn.number, value).await,
             None => self.decide_in_messages(faults, turn.number, value).await?,
         };
@@ -121,11 +121,11 @@ impl Comm {
             number,
             ..Value::default()
         };
-        if self.trouble().is_none() {
+        if self.failure_state().is_none() {
             return plain;
         }
         let failures = self.failures();
-        let first = self.trouble().acknowledged().min(failures.len());
+        let first = self.failure_state().acknowledged().min(failures.len());
         let procs = self.all_procs();
         let among = |failures: &[Death]| -> Vec<bool> {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
@@ -145,10 +145,10 @@ impl Comm {
     async fn decide_in(&self, memory: &NodeAgreement, number: u64, value: Value) -> Value {
         memory.begin(number, &value);
         let _awake = self.engine().poll_always();
-        let agreements = self.trouble().agreements();
+        let agreements = self.failure_state().agreements();
         let mut settled = 0;
         poll_fn(|_| {
-            let wrong = !self.trouble().is_none();
+            let wrong = !self.failure_state().is_none();
             settled = memory.settled(number, settled, wrong);
             match memory.is_over(settled) {
                 true => Poll::Ready(memory.outcome(number, &agreements.left_out())),
@@ -165,7 +165,7 @@ impl Comm {
         mut value: Value,
     ) -> Result<Value, Error> {
         let engine = self.engine();
-        let agreements = self.trouble().agreements();
+        let agreements = self.failure_state().agreements();
         let key = AgreementKey {
             comm: self.context().number(),
             number,
@@ -209,7 +209,7 @@ impl Comm {
             Error::from(error.unwrap_or_else(unknown))
         });
         if !dead.is_empty() {
-            self.trouble().agreements().leave_out(dead.clone());
+            self.failure_state().agreements().leave_out(dead.clone());
         }
         let agreed = Agreed {
             flag: decision.flag,
@@ -250,7 +250,7 @@ impl Comm {
 
     /// Returns the members of the next agreement: all except those that earlier agreements found dead.
     fn circle(&self, procs: &[ProcId]) -> Result<Circle, Error> {
-        let left_out = self.trouble().agreements().left_out();
+        let left_out = self.failure_state().agreements().left_out();
         let part = (0..).zip(procs);
         let part = part.filter(|(_, proc)| !left_out.contains(proc));
         let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();

@@ -219,7 +219,7 @@ impl Future for Pending {
             }
             State::Waiting(req) => {
                 if let Some(comm) = self.comm.upgrade()
-                    && !comm.trouble().is_none()
+                    && !comm.failure_state().is_none()
                     && let Some(error) = self.give_up(&comm, &req)
                 {
                     return Poll::Ready(Err(error));

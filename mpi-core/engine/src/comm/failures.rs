@@ -1,6 +1,6 @@
 //! Fault tolerance on a communicator: failure errors, revocation, acknowledgement (`MPIX_Comm_...`).
 
-use super::trouble::Trouble;
+use super::failure_state::FailureState;
 use super::{Comm, Inner};
 use crate::Error;
 use crate::fault::{Affected, Death, FaultError};
@@ -54,12 +54,12 @@ impl Comm {
         };
         let this: Weak<dyn Affected> = Rc::<Inner>::downgrade(&self.0);
         if faults.welcome(self.context().number(), this) {
-            self.trouble().add(Trouble::REVOKED);
+            self.failure_state().add(FailureState::REVOKED);
         }
         let deaths = faults.deaths();
         let mut members = self.group().iter().chain(self.peers().iter());
         if !deaths.is_empty() && members.any(|proc| deaths.is_dead(proc)) {
-            self.trouble().add(Trouble::FAILED);
+            self.failure_state().add(FailureState::FAILED);
         }
     }
 
@@ -83,7 +83,7 @@ impl Comm {
 
     /// Returns true if it fails because its parent, the communicator that it is a part of, has failed.
     pub(crate) fn is_broken_from_outside(&self) -> bool {
-        self.trouble().outer().is_some()
+        self.failure_state().outer().is_some()
     }
 
     /// Returns the members known to have left MPI.
@@ -124,7 +124,7 @@ impl Comm {
     /// Returns the error of using a revoked communicator.
     #[cold]
     pub(crate) fn error_if_revoked(&self) -> Result<(), Error> {
-        match self.trouble().has(Trouble::REVOKED) {
+        match self.failure_state().has(FailureState::REVOKED) {
             true => Err(FaultError::revoked(&self.label()).into()),
             false => Ok(()),
         }
@@ -134,7 +134,11 @@ impl Comm {
     #[cold]
     pub(crate) fn error_of_all(&self) -> Result<(), Error> {
         self.error_if_revoked()?;
-        match self.trouble().outer().or_else(|| self.failed(|_| true)) {
+        match self
+            .failure_state()
+            .outer()
+            .or_else(|| self.failed(|_| true))
+        {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
@@ -153,7 +157,7 @@ impl Comm {
     /// As [`Comm::usable`], for an operation of these members only, or of all if `None`.
     #[inline]
     pub(crate) fn usable_among(&self, members: Option<&Group>) -> Result<(), Error> {
-        match (self.trouble().is_none(), members) {
+        match (self.failure_state().is_none(), members) {
             (true, _) => Ok(()),
             (false, None) => self.error_of_all(),
             (false, Some(members)) => self.error_of_some(members),
@@ -163,7 +167,7 @@ impl Comm {
     /// Checks that an operation of all members can run: no member is known to be dead, and the communicator is not revoked.
     #[inline]
     pub fn usable(&self) -> Result<(), Error> {
-        match self.trouble().is_none() {
+        match self.failure_state().is_none() {
             true => Ok(()),
             false => self.error_of_all(),
         }
@@ -171,7 +175,7 @@ impl Comm {
 
     /// Notes that a member has failed or left: operations that need it fail from now on, and after a failure those that need all members.
     pub(super) fn has_lost_member(&self) {
-        self.trouble().add(Trouble::FAILED);
+        self.failure_state().add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {
             self.break_parts(&error);
         }
@@ -186,7 +190,7 @@ impl Comm {
         if !self.engine().is_fault_tolerant() {
             return;
         }
-        self.trouble().add_part(part);
+        self.failure_state().add_part(part);
         if let Err(error) = self.usable()
             && let Some(error) = error.find::<FaultError>()
         {
@@ -196,10 +200,10 @@ impl Comm {
 
     /// Makes the part independent of this communicator.
     pub(crate) fn lets_go(&self, part: &Comm) {
-        self.trouble().remove_part(part);
-        let trouble = part.trouble();
-        if trouble.set_outer(None).is_some() && part.failures().is_empty() {
-            trouble.remove(Trouble::FAILED);
+        self.failure_state().remove_part(part);
+        let failure_state = part.failure_state();
+        if failure_state.set_outer(None).is_some() && part.failures().is_empty() {
+            failure_state.remove(FailureState::FAILED);
         }
     }
 
@@ -218,16 +222,16 @@ impl Comm {
         if let Some(within) = self.within() {
             within.breaks_with(error);
         }
-        for part in self.trouble().parts() {
+        for part in self.failure_state().parts() {
             part.breaks_with(error);
         }
     }
 
     /// Notes that the parent communicator has failed.
     fn breaks_with(&self, error: &FaultError) {
-        let trouble = self.trouble();
-        trouble.add(Trouble::FAILED);
-        trouble.set_outer(Some(error.clone()));
+        let failure_state = self.failure_state();
+        failure_state.add(FailureState::FAILED);
+        failure_state.set_outer(Some(error.clone()));
         self.break_parts(error);
         // Active operations check the communicator themselves.
         self.engine().pml().requests().nudge();
@@ -246,7 +250,7 @@ impl Comm {
 
     /// Returns the error about possible senders whose failure the program has not acknowledged.
     pub(crate) fn unacknowledged(&self) -> Option<FaultError> {
-        let acknowledged = self.trouble().acknowledged();
+        let acknowledged = self.failure_state().acknowledged();
         let failures = self.failures();
         let new: Vec<ProcId> = failures
             .iter()
@@ -279,10 +283,10 @@ impl Comm {
 
     /// `MPIX_Comm_revoke`: every operation fails from now on, at this process at once and at all others soon.
     pub fn revoke(&self) {
-        if self.trouble().has(Trouble::REVOKED) {
+        if self.failure_state().has(FailureState::REVOKED) {
             return;
         }
-        self.trouble().add(Trouble::REVOKED);
+        self.failure_state().add(FailureState::REVOKED);
         let error = FaultError::revoked(&self.label());
         self.break_parts(&error);
         if let Some(faults) = self.engine().faults() {
@@ -298,7 +302,7 @@ impl Comm {
 
     /// `MPIX_Comm_is_revoked`, as far as this process knows.
     pub fn is_revoked(&self) -> bool {
-        self.trouble().has(Trouble::REVOKED)
+        self.failure_state().has(FailureState::REVOKED)
     }
 
     /// `MPIX_Comm_get_failed`: returns the members of both sides that this process knows to be dead; later calls only append to the list.
@@ -309,7 +313,7 @@ impl Comm {
     /// `MPIX_Comm_ack_failed`: acknowledges the first `how_many` failures. Returns the number of acknowledged failures.
     pub fn acknowledge(&self, how_many: usize) -> usize {
         let known = self.failures().len();
-        let acknowledged = self.trouble().acknowledge(how_many.min(known));
+        let acknowledged = self.failure_state().acknowledge(how_many.min(known));
         self.engine().pml().resume_any_source(self.context());
         self.interrupt_receives();
         acknowledged
@@ -317,7 +321,7 @@ impl Comm {
 
     /// Returns the members whose failure has been acknowledged.
     pub fn acknowledged(&self) -> Group {
-        let first = self.trouble().acknowledged();
+        let first = self.failure_state().acknowledged();
         let failures = self.failures().into_iter().take(first);
         Group::from_procs(failures.map(|(proc, _)| proc).collect())
     }

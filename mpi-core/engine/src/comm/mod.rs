@@ -13,10 +13,10 @@ mod context_id;
 mod control_group;
 mod conversation;
 mod create;
-mod end_alike;
 mod error;
 mod eureka;
 mod eureka_word;
+mod failure_state;
 mod failures;
 mod from_group;
 mod inter;
@@ -27,8 +27,8 @@ mod process;
 mod replay;
 mod shrink;
 mod split_type;
-mod trouble;
 mod u64_buf;
+mod uniform_outcome;
 
 pub use agree::Agreed;
 pub use collectives::{Collectives, Framework, Joint, Proposal, Unserved};
@@ -49,11 +49,11 @@ use crate::group::{Comparison, Group};
 use crate::pml::Matching;
 use crate::pml::{Context, Plane};
 use crate::request::Req;
-use crate::{Error, Witness};
+use crate::{Error, RunObserver};
 use eureka::Eureka;
+use failure_state::FailureState;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::{Rc, Weak};
-use trouble::Trouble;
 
 /// A counted reference to a communicator.
 #[derive(Clone)]
@@ -101,7 +101,7 @@ struct Inner {
     name: RefCell<String>,
     /// The members of other jobs, on both sides.
     foreign: Box<[ProcId]>,
-    trouble: Trouble,
+    failure_state: FailureState,
     eureka: Eureka,
 }
 
@@ -166,7 +166,7 @@ impl Comm {
             rare_planes: Default::default(),
             name: RefCell::new(name),
             foreign,
-            trouble: Trouble::default(),
+            failure_state: FailureState::default(),
             eureka: Eureka::default(),
         }));
         comm.hears_of_failures();
@@ -175,8 +175,8 @@ impl Comm {
 
     /// The state of its failures.
     #[inline(always)]
-    fn trouble(&self) -> &Trouble {
-        &self.0.trouble
+    fn failure_state(&self) -> &FailureState {
+        &self.0.failure_state
     }
 
     /// The state of its eureka line.
@@ -325,7 +325,7 @@ impl Comm {
         if brief.bytes() as i64 > chosen.brief[brief.id() as usize] {
             return None;
         }
-        if engine.witness().is_some() || !self.0.trouble.is_none() {
+        if engine.observer().is_some() || !self.0.failure_state.is_none() {
             return None;
         }
         let (number, state) = (self.next_call(), engine.state());
@@ -343,7 +343,7 @@ impl Comm {
         let number = self.next_call();
         self.publish_collective(number, &call);
         let running = self.served(call.id())?.begin(self, number, call)?;
-        Ok(self.engine().spawn(running))
+        Ok(self.engine().start_future(running))
     }
 
     /// Returns true if a component created it for steps of its calls on another communicator.
@@ -423,7 +423,7 @@ impl Comm {
     fn publish_collective(&self, number: i32, call: &Call) {
         let said = CallSignature::of(call);
         let (comm, round) = (self.context().number(), number as u64 + 1);
-        if let Some(trace) = self.engine().witness().and_then(Witness::trace) {
+        if let Some(trace) = self.engine().observer().and_then(RunObserver::trace) {
             trace.rounds(comm, round, &said);
         }
         self.engine()

@@ -12,7 +12,7 @@ impl Comm {
     /// `MPI_Isend` and, by mode, `MPI_Issend`.
     #[inline]
     pub fn isend(&self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<Sent, Error> {
-        if !self.trouble().is_none() {
+        if !self.failure_state().is_none() {
             self.error_of_peer(dest)?;
         }
         if dest == PROC_NULL {
@@ -24,8 +24,8 @@ impl Comm {
     /// `MPI_Irecv`.
     #[inline(always)]
     pub fn irecv(&self, buf: impl Into<Room>, source: i32, tag: i32) -> Result<Req, Error> {
-        if !self.trouble().is_none() {
-            return self.irecv_in_trouble(buf.into(), source, tag);
+        if !self.failure_state().is_none() {
+            return self.irecv_after_failure(buf.into(), source, tag);
         }
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
@@ -36,7 +36,7 @@ impl Comm {
     /// As [`Comm::irecv`] after a failure: a receive from a dead process fails at once unless its message has arrived,
     /// and a receive from any source is interrupted.
     #[cold]
-    fn irecv_in_trouble(&self, buf: Room, source: i32, tag: i32) -> Result<Req, Error> {
+    fn irecv_after_failure(&self, buf: Room, source: i32, tag: i32) -> Result<Req, Error> {
         self.error_if_revoked()?;
         if source == PROC_NULL {
             return Ok(self.completed(Status::PROC_NULL));
@@ -67,7 +67,7 @@ impl Comm {
     /// Sends a short contiguous message if that is possible at once. If it returns false nothing was sent, and [`Comm::send`] must do it.
     #[inline]
     pub fn try_send(&self, data: &[u8], dest: i32, tag: i32) -> bool {
-        if !self.trouble().is_none() {
+        if !self.failure_state().is_none() {
             return false;
         }
         // MPI_PROC_NULL and other negative numbers are not ranks either.
@@ -83,9 +83,9 @@ impl Comm {
             tag,
         };
         let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
-        if sent && let Some(witness) = pml.witness() {
+        if sent && let Some(observer) = pml.observer() {
             // The message has left already, but it is recorded with the time at which its call began.
-            witness.sends(&envelope, data.len() as u64);
+            observer.sends(&envelope, data.len() as u64);
         }
         sent
     }
@@ -97,7 +97,7 @@ impl Comm {
         let known = source == ANY_SOURCE || (source as u32) < self.peers().size();
         let (matching, key) = (self.plane(Plane::User), Key::new(source, tag));
         if known
-            && self.trouble().is_none()
+            && self.failure_state().is_none()
             && pml.try_recv_here(matching, self.rank() as i32, key, buf)
         {
             self.engine().wait_here();
@@ -110,7 +110,7 @@ impl Comm {
     ///
     /// Empty on a communicator that has lost a member or is revoked: messages remain there because of the failure.
     pub fn unreceived(&self) -> Vec<Key> {
-        match self.trouble().is_none() {
+        match self.failure_state().is_none() {
             true => self.plane(Plane::User).unexpected_keys(),
             false => Vec::new(),
         }
@@ -174,7 +174,7 @@ impl Comm {
         }
         self.sound()?;
         match source {
-            ANY_SOURCE if !self.trouble().is_none() => {
+            ANY_SOURCE if !self.failure_state().is_none() => {
                 let error = self.unacknowledged().or_else(|| self.no_sender());
                 error.map_or(Ok(()), |e| Err(e.into()))
             }
@@ -185,7 +185,7 @@ impl Comm {
     /// Checks that it is not revoked.
     #[inline]
     fn sound(&self) -> Result<(), Error> {
-        match self.trouble().is_none() {
+        match self.failure_state().is_none() {
             true => Ok(()),
             false => self.error_if_revoked(),
         }

@@ -72,7 +72,7 @@ impl Comm {
     /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in their uniform outcome.
     pub async fn not_accepted(&self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.engine().is_fault_tolerant() {
-            true => self.end_alike(root, None, Err(error)).await,
+            true => self.uniform_outcome(root, None, Err(error)).await,
             false => Err(error),
         }
     }
@@ -87,7 +87,7 @@ impl Comm {
         let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
         let made = self.inter(root, bridge, 0).await;
         match self.engine().is_fault_tolerant() {
-            true => self.end_alike(root, met, made).await,
+            true => self.uniform_outcome(root, met, made).await,
             false => made,
         }
     }

@@ -21,7 +21,7 @@ impl Engine {
             // Its object was freed with it.
             let _ = requests.finish(&req);
         }
-        under_way.push(self.spawn(running));
+        under_way.push(self.start_future(running));
         all.replace(under_way);
     }
 }

@@ -23,7 +23,7 @@ pub use progress_hook::{Occasion, ProgressHook};
 pub use progress::PollAlways;
 pub use waiting::Threads;
 
-use crate::Witness;
+use crate::RunObserver;
 use crate::bml::Bml;
 use crate::btl::{ProcId, Transport};
 use crate::group::Group;
@@ -97,7 +97,7 @@ struct Inner {
     waiting: Waiting,
     operations: Operations,
     hooks: Hooks,
-    witness: OnceCell<Rc<Witness>>,
+    observer: OnceCell<Rc<RunObserver>>,
     extensions: Extensions,
     /// This process's state page; the engine writes it, `mpirun` reads it.
     state: Held<StatePage>,
@@ -127,7 +127,7 @@ impl Engine {
             waiting,
             operations: Operations::default(),
             hooks: Hooks::default(),
-            witness: OnceCell::new(),
+            observer: OnceCell::new(),
             extensions: Extensions::default(),
             state,
             place: Place {
@@ -261,21 +261,21 @@ impl Engine {
     }
 
     /// Starts observing messages and collective operations; only the first call has an effect.
-    pub fn set_witness(&self, witness: Witness) {
-        let witness = Rc::new(witness);
-        self.0.pml.set_witness(witness.clone());
-        let _ = self.0.witness.set(witness);
+    pub fn set_observer(&self, observer: RunObserver) {
+        let observer = Rc::new(observer);
+        self.0.pml.set_observer(observer.clone());
+        let _ = self.0.observer.set(observer);
     }
 
     /// Returns the observer of this process, if one is set.
     #[inline]
-    pub fn witness(&self) -> Option<&Witness> {
-        self.0.witness.get().map(|witness| &**witness)
+    pub fn observer(&self) -> Option<&RunObserver> {
+        self.0.observer.get().map(|observer| &**observer)
     }
 
     /// Returns the recording or replay of this run, if any.
     pub fn script(&self) -> Option<&Script> {
-        self.witness().and_then(Witness::script)
+        self.observer().and_then(RunObserver::script)
     }
 
     /// The point-to-point layer of this process, which all communicators use.

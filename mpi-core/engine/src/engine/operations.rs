@@ -11,7 +11,7 @@ pub(super) struct Operations {
     /// The completion count when they were last polled.
     polled: Cell<u64>,
     /// The number of operations that wait for something other than messages.
-    restless: Cell<u32>,
+    needs_polling: Cell<u32>,
     progressing: Cell<bool>,
 }
 
@@ -42,7 +42,7 @@ impl Operations {
     /// Returns true if the operations must be polled: a request has completed since the last call,
     /// or an operation waits for something other than messages.
     pub fn are_due(&self, completions: u64) -> bool {
-        self.polled.replace(completions) != completions || self.is_restless()
+        self.polled.replace(completions) != completions || self.need_polling()
     }
 
     /// Polls each operation; `has_ended` polls one and returns true if it has completed. Returns true if any has.
@@ -67,17 +67,17 @@ impl Operations {
 
     /// Returns true if an operation waits for something other than messages, so that every poll polls all operations.
     #[inline]
-    pub fn is_restless(&self) -> bool {
-        self.restless.get() > 0
+    pub fn need_polling(&self) -> bool {
+        self.needs_polling.get() > 0
     }
 
     /// Counts an operation that waits for something other than messages.
-    pub fn add_restless(&self) {
-        self.restless.set(self.restless.get() + 1);
+    pub fn add_polled(&self) {
+        self.needs_polling.set(self.needs_polling.get() + 1);
     }
 
     /// Ends what [`Operations::add_restless`] began.
-    pub fn remove_restless(&self) {
-        self.restless.set(self.restless.get() - 1);
+    pub fn remove_polled(&self) {
+        self.needs_polling.set(self.needs_polling.get() - 1);
     }
 }

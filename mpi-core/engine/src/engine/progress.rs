@@ -5,7 +5,7 @@
 
 use super::{Engine, Inner, Occasion};
 use crate::Error;
-use crate::Witness;
+use crate::RunObserver;
 use crate::comm::CommError;
 use crate::fault::FaultError;
 use crate::pml::Key;
@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// Creates a request for a collective operation and takes its first steps.
-    pub fn spawn(&self, running: Running) -> Req {
+    pub fn start_future(&self, running: Running) -> Req {
         let req = self.0.pml.requests().begin(Body::Coll(running));
         // The first steps run inside progress like all later ones, so that the same rules hold for all of them.
         let nested = self.0.operations.enter();
@@ -263,14 +263,14 @@ impl Engine {
 
     /// Returns true if a sleep now would miss something.
     fn pending(&self) -> bool {
-        self.0.pml.pending() || (self.0.operations.is_restless() && self.progress())
+        self.0.pml.pending() || (self.0.operations.need_polling() && self.progress())
     }
 
     /// While the token lives, every progress polls all active operations, not only after a completion.
     ///
     /// An operation that waits for something other than messages holds one.
     pub fn poll_always(&self) -> PollAlways {
-        self.0.operations.add_restless();
+        self.0.operations.add_polled();
         PollAlways(self.clone())
     }
 
@@ -356,8 +356,8 @@ impl Engine {
 
     /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
-        self.0.state.gate(wire, entered, released);
-        if let Some(trace) = self.witness().and_then(Witness::trace) {
+        self.0.state.set_barrier_wire(wire, entered, released);
+        if let Some(trace) = self.observer().and_then(RunObserver::trace) {
             trace.wire(wire, entered, released);
         }
     }
@@ -372,7 +372,7 @@ impl Engine {
             self.wait_until(|| {
                 // A future that waits for messages is polled after a completion, one that waits for something else always.
                 let now = requests.completions();
-                if value.is_none() && (now != seen || self.0.operations.is_restless()) {
+                if value.is_none() && (now != seen || self.0.operations.need_polling()) {
                     seen = now;
                     if let Poll::Ready(v) = poll(future.as_mut()) {
                         value = Some(v);
@@ -399,7 +399,7 @@ pub struct PollAlways(Engine);
 impl Drop for PollAlways {
     fn drop(&mut self) {
         let PollAlways(engine) = self;
-        engine.0.operations.remove_restless();
+        engine.0.operations.remove_polled();
     }
 }
 

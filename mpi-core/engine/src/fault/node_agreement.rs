@@ -1,6 +1,6 @@
 //! Agreement in shared memory, for communicators whose members are all on one node.
 //!
-//! Each member writes its contribution into its slot and reads the slots of the others ([`Testimonies`]): no messages, and no root that can die.
+//! Each member writes its contribution into its slot and reads the slots of the others ([`ShmAgreement`]): no messages, and no root that can die.
 //! Each member computes its conclusion from the slots alone, and those are the same for all of them once a round is settled.
 //!
 //! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
@@ -18,7 +18,7 @@ use mpi_base::atomic::AtomicU64;
 use mpi_base::cells::LINE;
 use mpi_base::mem::Held;
 use mpi_base::node::{RetiredBlocks, ShmBlock, ShmOffset};
-use mpi_base::testimonies::{Testimonies, words};
+use mpi_base::shm_agreement::{ShmAgreement, words};
 use mpi_transport::btl::ProcId;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ const FEW: u32 = 8;
 const HAS_BITS: u64 = 1 << 32;
 const BITS: usize = u64::BITS as usize;
 
-type Slots = Testimonies<Held<[AtomicU64]>>;
+type Slots = ShmAgreement<Held<[AtomicU64]>>;
 
 /// The progress of the search for memory.
 #[derive(Default)]
@@ -165,7 +165,7 @@ impl NodeAgreement {
             .hold_all(ShmOffset(place), words(count, says))?;
         let faults = engine.faults()?;
         Some(NodeAgreement {
-            slots: Rc::new(Testimonies::new(memory, me, count, says)?),
+            slots: Rc::new(ShmAgreement::new(memory, me, count, says)?),
             members,
             procs: all.into(),
             block: Cell::new(block),

@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// A queued message.
-type Letter = (ProcId, Am, Header, Vec<u8>);
+type Unsent = (ProcId, Am, Header, Vec<u8>);
 
 pub(super) struct Outbox {
     engine: WeakEngine,
     deaths: Rc<Deaths>,
-    letters: RefCell<VecDeque<Letter>>,
+    messages: RefCell<VecDeque<Unsent>>,
 }
 
 impl Outbox {
@@ -25,7 +25,7 @@ impl Outbox {
         Outbox {
             engine,
             deaths,
-            letters: RefCell::default(),
+            messages: RefCell::default(),
         }
     }
 
@@ -37,14 +37,14 @@ impl Outbox {
         if to == engine.me() || self.deaths.is_dead(to) {
             return;
         }
-        let mut letters = self.letters.borrow_mut();
-        letters.push_back((to, am, header, payload));
+        let mut messages = self.messages.borrow_mut();
+        messages.push_back((to, am, header, payload));
         engine.pml().bml().handlers().ask_for_turns();
     }
 
     /// Returns true if the transports have accepted all messages.
     pub(super) fn is_empty(&self) -> bool {
-        self.letters.borrow().is_empty()
+        self.messages.borrow().is_empty()
     }
 
     /// Sends what the transports accept. Returns true if anything was sent.
@@ -55,10 +55,10 @@ impl Outbox {
         let mut moved = false;
         let bml = engine.pml().bml();
         // Messages to a peer without space stay queued; those to other peers overtake them.
-        let mut waiting: VecDeque<Letter> = VecDeque::new();
+        let mut waiting: VecDeque<Unsent> = VecDeque::new();
         let mut full: Vec<ProcId> = Vec::new();
         loop {
-            let next = self.letters.borrow_mut().pop_front();
+            let next = self.messages.borrow_mut().pop_front();
             let Some((to, am, header, payload)) = next else {
                 break;
             };
@@ -86,10 +86,10 @@ impl Outbox {
             bml.handlers().end_turns();
             moved = true;
         }
-        let mut letters = self.letters.borrow_mut();
-        waiting.append(&mut letters);
-        *letters = waiting;
-        drop(letters);
+        let mut messages = self.messages.borrow_mut();
+        waiting.append(&mut messages);
+        *messages = waiting;
+        drop(messages);
         if moved {
             // An agreement returns only when its messages have been sent.
             engine.pml().requests().nudge();

@@ -97,7 +97,7 @@ impl PartitionedRecv {
         let receiver = self.0.clone();
         receiver.active.set(true);
         receiver.arrived.set(0);
-        self.0.comm.engine().spawn(Box::pin(async move {
+        self.0.comm.engine().start_future(Box::pin(async move {
             if receiver.source == PROC_NULL {
                 return Ok(());
             }

@@ -4,11 +4,11 @@
 //! Messages for an unknown context id wait until this process has made that window, in order of arrival.
 //! A window that this process has freed, or failed to make, does not exist: accesses to it are refused with an error text, so that the origin does not wait indefinitely.
 
-use super::super::{OscClass, OscError};
 use super::Service;
 use super::serve::refusal;
 use super::wire;
 use crate::btl::{Am, Header, ProcId};
+use crate::error::{OscClass, OscError};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
@@ -22,7 +22,7 @@ const COST: usize = 64;
 const MOST_GONE: usize = 1024;
 
 /// A received message.
-pub(super) struct Message {
+pub(crate) struct Message {
     pub from: ProcId,
     pub am: Am,
     pub header: Header,
@@ -36,7 +36,7 @@ impl Message {
 }
 
 #[derive(Default)]
-pub(super) struct Early {
+pub(crate) struct Early {
     waiting: RefCell<HashMap<u64, Vec<Message>>>,
     bytes: Cell<usize>,
     gone: RefCell<VecDeque<u64>>,
@@ -75,7 +75,7 @@ impl Early {
 
 impl Service {
     /// Records that this process has freed a window, or failed to make it; accesses to it are refused from now on.
-    pub(in super::super) fn has_gone(&self, window: u64) {
+    pub(crate) fn forget_window(&self, window: u64) {
         self.early.add_gone(window);
         for message in self.early.take(window) {
             self.refuse(&message);
@@ -84,7 +84,7 @@ impl Service {
 
     /// Handles a message for an unknown window: keeps it until the window is made, or refuses it.
     #[cold]
-    pub(super) fn serve_without_window(
+    pub(crate) fn serve_without_window(
         &self,
         from: ProcId,
         am: Am,

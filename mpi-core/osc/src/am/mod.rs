@@ -9,21 +9,20 @@
 //! and memory by offsets that the target checks. An invalid access is refused with an error text, which the origin reports at its next flush.
 //! A message for a window that the target has not made yet waits for it; a message for a freed window is refused ([`early`]).
 //!
-//! Every member of this process's windows has a [`Far`](remote::Far), although few of them ever get messages. A [`Peer`] is a process that messages are sent to.
+//! Every member of this process's windows has a [`RemoteMember`](crate::state::remote_members::RemoteMember), although few of them ever get messages. A [`Peer`] is a process that messages are sent to.
 
 mod early;
 mod origin;
-pub(super) mod remote;
 mod serve;
 mod wire;
 
 use super::win::{Inner, Win};
-use super::{OscClass, OscError};
 use crate::Error;
 use crate::bml::Route;
 use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, SendError, Sink};
 use crate::datatype::RecvBuf;
 use crate::engine::{Engine, WeakEngine};
+use crate::error::{OscClass, OscError};
 use crate::request::{Body, Req, Status};
 use early::Early;
 use mpi_base::window::Ticket;
@@ -164,11 +163,11 @@ impl Service {
         self.windows.borrow().get(&id)?.upgrade().map(Win)
     }
 
-    pub(super) fn is_lost(&self, proc: ProcId) -> bool {
+    pub(crate) fn is_lost(&self, proc: ProcId) -> bool {
         self.lost.borrow().contains_key(&proc)
     }
 
-    pub(super) fn why_lost(&self, proc: ProcId) -> String {
+    pub(crate) fn why_lost(&self, proc: ProcId) -> String {
         let lost = self.lost.borrow();
         lost.get(&proc)
             .cloned()
@@ -289,21 +288,21 @@ impl Service {
         let Some(inner) = fetch.win.upgrade() else {
             return;
         };
-        let far = inner.remote.of(fetch.rank);
-        far.due.set(far.due.get().saturating_sub(fetch.left));
+        let remote = inner.remote.of(fetch.rank);
+        remote.due.set(remote.due.get().saturating_sub(fetch.left));
         let requests = inner.engine.pml().requests();
         if let Some(req) = &fetch.req {
             let outcome = outcome.clone().map(|()| Status::EMPTY);
             requests.complete(req, outcome.map_err(Error::from));
         }
         if let (Err(e), None) = (outcome, &fetch.req) {
-            far.refused.borrow_mut().get_or_insert(e);
+            remote.refused.borrow_mut().get_or_insert(e);
         }
         requests.nudge();
     }
 
     /// Releases the request: no call will wait for it.
-    pub(super) fn detach(&self, req: &Req) {
+    pub(crate) fn detach(&self, req: &Req) {
         {
             let mut fetches = self.fetches.borrow_mut();
             let all = fetches.slots.iter_mut().filter_map(|(_, f)| f.as_mut());
@@ -372,12 +371,12 @@ impl AmHandler for Service {
 }
 
 impl Win {
-    pub(super) fn service(&self) -> Rc<Service> {
+    pub(crate) fn service(&self) -> Rc<Service> {
         Service::of(&self.0.engine)
     }
 
     /// Starts to serve messages for this window, first those that arrived before it was made.
-    pub(super) fn register(&self) {
+    pub(crate) fn register(&self) {
         let service = self.service();
         let window = Rc::downgrade(&self.0);
         service.windows.borrow_mut().insert(self.id(), window);
@@ -387,9 +386,9 @@ impl Win {
     }
 
     /// Stops serving messages for this window.
-    pub(super) fn unregister(&self) {
+    pub(crate) fn unregister(&self) {
         let service = self.service();
         service.windows.borrow_mut().remove(&self.id());
-        service.has_gone(self.id());
+        service.forget_window(self.id());
     }
 }

@@ -1,19 +1,19 @@
 //! The origin's side of active messages: accesses become messages; waits for replies.
 
-use super::super::access::There;
-use super::super::apply::Combine;
+use super::super::access::TargetArgs;
 use super::super::runs;
-use super::super::target::Target;
 use super::super::win::Win;
-use super::super::{OscClass, OscError};
-use super::remote::Far;
 use super::wire::{self, put_word};
 use super::{ASKED, Fetch, QUEUED};
 use crate::Error;
 use crate::btl::{Am, Header};
 use crate::datatype::{Named, RecvBuf, SendBuf};
+use crate::direct::apply::Combine;
+use crate::error::{OscClass, OscError};
 use crate::op::Predefined;
 use crate::request::Req;
+use crate::state::remote_members::RemoteMember;
+use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
 use std::rc::Rc;
@@ -22,12 +22,18 @@ use std::rc::Rc;
 const FRONT: usize = 2 * size_of::<u64>();
 
 impl Win {
-    fn far(&self, target: &Target) -> &Far {
+    fn remote(&self, target: &Target) -> &RemoteMember {
         self.0.remote.of(target.rank)
     }
 
     /// Sends a message to a member; waits first while more than `QUEUED` bytes are queued for it.
-    fn say(&self, target: &Target, am: Am, header: Header, payload: Vec<u8>) -> Result<(), Error> {
+    fn send_to(
+        &self,
+        target: &Target,
+        am: Am,
+        header: Header,
+        payload: Vec<u8>,
+    ) -> Result<(), Error> {
         let service = self.service();
         let named = |e: OscError| {
             let sentence = format!(
@@ -57,34 +63,36 @@ impl Win {
         Ok(peer.max.saturating_sub(FRONT).max(256))
     }
 
-    pub(in super::super) fn put_remote(
+    pub(crate) fn put_remote(
         &self,
         target: &Target,
         at: u64,
         origin: &SendBuf,
-        there: &There<'_>,
+        target_args: &TargetArgs<'_>,
     ) -> Result<(), Error> {
-        let bytes = origin.bytes().min(there.datatype.bytes(there.count));
-        let runs = runs::of(there.datatype, there.count, bytes);
+        let bytes = origin
+            .bytes()
+            .min(target_args.datatype.bytes(target_args.count));
+        let runs = runs::of(target_args.datatype, target_args.count, bytes);
         let budget = self.budget(target)?;
-        self.0.remote.begins(self.far(target));
+        self.0.remote.begins(self.remote(target));
         wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = piece.runs;
             let start = payload.len();
             payload.resize(start + piece.bytes, 0);
             origin.pack_at(piece.position as i64, &mut payload[start..]);
-            self.say(target, wire::PUT, [self.id(), 0], payload)
+            self.send_to(target, wire::PUT, [self.id(), 0], payload)
         })
     }
 
     /// Flow control of gets: waits while the member still owes more than `ASKED` bytes.
-    fn wait_for_room(&self, target: &Target) -> Result<(), Error> {
-        let far = self.far(target);
-        if far.due.get() <= ASKED {
+    fn wait_for_replies(&self, target: &Target) -> Result<(), Error> {
+        let remote = self.remote(target);
+        if remote.due.get() <= ASKED {
             return Ok(());
         }
         self.wait_for(("an access", WindowNeed::Answer), target, || {
-            far.due.get() <= ASKED / 2
+            remote.due.get() <= ASKED / 2
         })
     }
 
@@ -92,9 +100,9 @@ impl Win {
     fn expect(&self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
         let service = self.service();
         let req = service.begin(&self.0.engine);
-        let far = self.far(target);
-        self.0.remote.begins(far);
-        far.due.set(far.due.get() + bytes);
+        let remote = self.remote(target);
+        self.0.remote.begins(remote);
+        remote.due.set(remote.due.get() + bytes);
         let fetch = Fetch {
             win: Rc::downgrade(&self.0),
             rank: target.rank,
@@ -107,19 +115,19 @@ impl Win {
         (token, req)
     }
 
-    pub(in super::super) fn get_remote(
+    pub(crate) fn get_remote(
         &self,
         target: &Target,
         at: u64,
         origin: &RecvBuf,
-        there: &There<'_>,
+        target_args: &TargetArgs<'_>,
     ) -> Result<Option<Req>, Error> {
-        let bytes = there.datatype.bytes(there.count);
+        let bytes = target_args.datatype.bytes(target_args.count);
         if bytes == 0 {
             return Ok(None);
         }
-        self.wait_for_room(target)?;
-        let runs = runs::of(there.datatype, there.count, bytes);
+        self.wait_for_replies(target)?;
+        let runs = runs::of(target_args.datatype, target_args.count, bytes);
         let (token, req) = self.expect(target, origin, bytes as u64);
         // The request carries runs only and the reply data only, so an access is split only where the list of runs is long.
         let budget = self.budget(target)?;
@@ -127,7 +135,7 @@ impl Win {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
             put_word(&mut payload, piece.position);
             payload.extend_from_slice(&piece.runs);
-            self.say(target, wire::GET, [self.id(), token], payload)
+            self.send_to(target, wire::GET, [self.id(), token], payload)
         });
         self.unless_failed(token, req, outcome)
     }
@@ -150,18 +158,20 @@ impl Win {
         }
     }
 
-    pub(in super::super) fn accumulate_remote(
+    pub(crate) fn accumulate_remote(
         &self,
         target: &Target,
         at: u64,
         combine: &Combine,
         input: &[u8],
-        there: &There<'_>,
+        target_args: &TargetArgs<'_>,
         result: Option<&RecvBuf>,
     ) -> Result<Option<Req>, Error> {
         let reads_nothing = combine.op() == Predefined::NoOp;
         let bytes = match (reads_nothing, result) {
-            (true, Some(result)) => result.bytes().min(there.datatype.bytes(there.count)),
+            (true, Some(result)) => result
+                .bytes()
+                .min(target_args.datatype.bytes(target_args.count)),
             _ => input.len() as i64,
         };
         if bytes == 0 {
@@ -170,17 +180,17 @@ impl Win {
         let budget = self.budget(target)?;
         let waits = match result {
             Some(result) => {
-                self.wait_for_room(target)?;
+                self.wait_for_replies(target)?;
                 Some(self.expect(target, result, bytes as u64))
             }
             None => {
-                self.0.remote.begins(self.far(target));
+                self.0.remote.begins(self.remote(target));
                 None
             }
         };
         let token = waits.as_ref().map_or(0, |(token, _)| *token);
         let operation = wire::operation(combine.op(), combine.named().info().handle);
-        let runs = runs::of(there.datatype, there.count, bytes);
+        let runs = runs::of(target_args.datatype, target_args.count, bytes);
         let outcome = wire::pieces(runs, at, combine.size(), budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len() + piece.bytes);
             put_word(&mut payload, piece.position);
@@ -190,7 +200,7 @@ impl Win {
                 let from = piece.position as usize;
                 payload.extend_from_slice(&input[from..from + piece.bytes]);
             }
-            self.say(target, wire::ACCUMULATE, [self.id(), token], payload)
+            self.send_to(target, wire::ACCUMULATE, [self.id(), token], payload)
         });
         match waits {
             Some((token, req)) => self.unless_failed(token, req, outcome),
@@ -198,28 +208,28 @@ impl Win {
         }
     }
 
-    pub(in super::super) fn swap_remote(
+    pub(crate) fn swap_remote(
         &self,
         target: &Target,
         (at, named): (u64, Named),
         [compare, new]: [&[u8]; 2],
         result: &RecvBuf,
     ) -> Result<(), Error> {
-        self.wait_for_room(target)?;
+        self.wait_for_replies(target)?;
         let (token, req) = self.expect(target, result, new.len() as u64);
         let mut payload = Vec::with_capacity(FRONT + 2 * new.len());
         put_word(&mut payload, at);
         put_word(&mut payload, u64::from(named.info().handle));
         payload.extend_from_slice(compare);
         payload.extend_from_slice(new);
-        let outcome = self.say(target, wire::SWAP, [self.id(), token], payload);
+        let outcome = self.send_to(target, wire::SWAP, [self.id(), token], payload);
         let req = self.unless_failed(token, req, outcome)?;
         self.give_up(req);
         Ok(())
     }
 
     /// Waits until all accesses to a member, or to all members, are complete at the target and at the origin.
-    pub(in super::super) fn flush_remote(&self, only: Option<&Target>) -> Result<(), Error> {
+    pub(crate) fn flush_remote(&self, only: Option<&Target>) -> Result<(), Error> {
         if self.0.remote.is_idle() {
             return Ok(());
         }
@@ -230,71 +240,71 @@ impl Win {
         };
         let busy: Vec<&Target> = chosen
             .iter()
-            .filter(|target| self.far(target).sent.get())
+            .filter(|target| self.remote(target).sent.get())
             .collect();
         let mut outcome = Ok(());
         for target in &busy {
-            let far = self.far(target);
-            far.asked.set(far.asked.get().wrapping_add(1));
-            let number = u64::from(far.asked.get());
-            let asked = self.say(target, wire::FLUSH, [self.id(), number], Vec::new());
+            let remote = self.remote(target);
+            remote.asked.set(remote.asked.get().wrapping_add(1));
+            let number = u64::from(remote.asked.get());
+            let asked = self.send_to(target, wire::FLUSH, [self.id(), number], Vec::new());
             outcome = outcome.and(asked);
         }
         for target in busy {
-            let far = self.far(target);
-            let number = far.asked.get();
-            let done = || has_reached(far.answered.get(), number) && far.due.get() == 0;
+            let remote = self.remote(target);
+            let number = remote.asked.get();
+            let done = || has_reached(remote.answered.get(), number) && remote.due.get() == 0;
             outcome = outcome.and(self.wait_for(("a flush", WindowNeed::Answer), target, done));
-            self.0.remote.ends(far);
-            if let Some(refused) = far.refused.take() {
+            self.0.remote.ends(remote);
+            if let Some(refused) = remote.refused.take() {
                 outcome = outcome.and(Err(refused.into()));
             }
         }
         outcome
     }
 
-    pub(in super::super) fn lock_remote(&self, target: &Target, mode: Mode) -> Result<(), Error> {
-        let far = self.far(target);
-        far.wanted.set(far.wanted.get().wrapping_add(1));
-        let number = far.wanted.get();
+    pub(crate) fn lock_remote(&self, target: &Target, mode: Mode) -> Result<(), Error> {
+        let remote = self.remote(target);
+        remote.wanted.set(remote.wanted.get().wrapping_add(1));
+        let number = remote.wanted.get();
         let exclusive = u64::from(mode == Mode::Exclusive);
-        self.say(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
+        self.send_to(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
         self.wait_for(("MPI_Win_lock", WindowNeed::Lock), target, || {
-            has_reached(far.granted.get(), number) || far.lock_refused.borrow().is_some()
+            has_reached(remote.granted.get(), number) || remote.lock_refused.borrow().is_some()
         })?;
-        match far.lock_refused.take() {
+        match remote.lock_refused.take() {
             None => Ok(()),
             Some(refused) => {
                 // A refused request gets no grant: count it as answered, so the next grant belongs to the next request.
-                far.wanted.set(far.granted.get());
+                remote.wanted.set(remote.granted.get());
                 Err(refused.into())
             }
         }
     }
 
-    pub(in super::super) fn unlock_remote(&self, target: &Target, _: Mode) -> Result<(), Error> {
-        self.say(target, wire::UNLOCK, [self.id(), 0], Vec::new())
+    pub(crate) fn unlock_remote(&self, target: &Target, _: Mode) -> Result<(), Error> {
+        self.send_to(target, wire::UNLOCK, [self.id(), 0], Vec::new())
     }
 
-    pub(in super::super) fn send_post(&self, origin: &Target) -> Result<(), Error> {
-        self.say(origin, wire::POST, [self.id(), 0], Vec::new())
+    pub(crate) fn send_post(&self, origin: &Target) -> Result<(), Error> {
+        self.send_to(origin, wire::POST, [self.id(), 0], Vec::new())
     }
 
-    pub(in super::super) fn send_complete(&self, target: &Target) -> Result<(), Error> {
-        self.say(target, wire::COMPLETE, [self.id(), 0], Vec::new())
+    pub(crate) fn send_complete(&self, target: &Target) -> Result<(), Error> {
+        self.send_to(target, wire::COMPLETE, [self.id(), 0], Vec::new())
     }
 
     /// Handles the refusal of a lock.
-    pub(super) fn hear_lock_refused(&self, rank: u32, error: OscError) {
-        let far = self.0.remote.of(rank);
-        far.lock_refused.borrow_mut().get_or_insert(error);
+    pub(crate) fn on_lock_refused(&self, rank: u32, error: OscError) {
+        let remote = self.0.remote.of(rank);
+        remote.lock_refused.borrow_mut().get_or_insert(error);
         self.0.engine.pml().requests().nudge();
     }
 
     /// Handles the refusal of an access.
-    pub(super) fn hear_refusal(&self, rank: u32, class: OscClass, sentence: String) {
-        let far = self.0.remote.of(rank);
+    pub(crate) fn on_refusal(&self, rank: u32, class: OscClass, sentence: String) {
+        let remote = self.0.remote.of(rank);
         let error = OscError::new(class, sentence);
-        far.refused.borrow_mut().get_or_insert(error);
+        remote.refused.borrow_mut().get_or_insert(error);
     }
 }

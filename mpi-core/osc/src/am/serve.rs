@@ -3,18 +3,18 @@
 //! All of this runs inside progress, in whatever MPI call this process is. Nothing blocks except on a stripe lock, which is held briefly.
 #![allow(unsafe_code)]
 
-use super::super::apply::{self, Reach};
 use super::super::win::Win;
-use super::super::{OscClass, OscError};
 use super::wire::{self, Runs, put_word, take_word};
 use super::{Service, Waiting};
 use crate::btl::{Am, Header, ProcId};
 use crate::datatype::{Datatype, Named};
+use crate::direct::apply::{self, Reach};
+use crate::error::{OscClass, OscError};
 use mpi_base::window::Mode;
 use std::rc::Rc;
 
 /// Returns the payload of [`wire::REFUSED`].
-pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
+pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
     let mut payload = Vec::new();
     put_word(&mut payload, token);
     // A message could carry any error text of this library; longer texts are cut here.
@@ -29,7 +29,7 @@ pub(super) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
 
 impl Service {
     /// Executes the request of a message.
-    pub(super) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+    pub(crate) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         if am == wire::REPLY {
             return self.on_reply(from, header, payload);
         }
@@ -39,7 +39,7 @@ impl Service {
         let Some(rank) = win.group().rank_of(from) else {
             return self.protocol_error();
         };
-        let far = win.0.remote.of(rank);
+        let remote = win.0.remote.of(rank);
         let count = |cell: &std::cell::Cell<u32>| cell.set(cell.get().wrapping_add(1));
         match am {
             wire::PUT => self.answer(&win, from, 0, win.serve_put(payload).map(|()| None)),
@@ -59,26 +59,26 @@ impl Service {
                 let answer = [header[0], header[1]];
                 self.reply(from, wire::FLUSHED, answer, Vec::new());
             }
-            wire::FLUSHED => far.answered.set(header[1] as u32),
+            wire::FLUSHED => remote.answered.set(header[1] as u32),
             wire::LOCK => self.on_lock(&win, rank, header[1] != 0),
-            wire::GRANTED => count(&far.granted),
-            wire::UNLOCK => match far.holds.take() {
+            wire::GRANTED => count(&remote.granted),
+            wire::UNLOCK => match remote.holds.take() {
                 Some(mode) => win.0.control.leave(win.my_index(), mode),
                 None => self.protocol_error(),
             },
-            wire::POST => count(&far.posts),
-            wire::COMPLETE => count(&far.completions),
+            wire::POST => count(&remote.posts),
+            wire::COMPLETE => count(&remote.completions),
             wire::REFUSED => self.on_refused(&win, rank, header, payload),
             _ => self.protocol_error(),
         }
     }
 
-    pub(super) fn protocol_error(&self) {
+    pub(crate) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
     /// Sends a reply. If the receiver is unreachable, the next call that needs it reports that.
-    pub(super) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
+    pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
@@ -156,8 +156,10 @@ impl Service {
             fetch.buf.unpack_at(position as i64, data);
             fetch.left -= data.len() as u64;
             if let Some(win) = fetch.win.upgrade() {
-                let far = win.remote.of(fetch.rank);
-                far.due.set(far.due.get().saturating_sub(data.len() as u64));
+                let remote = win.remote.of(fetch.rank);
+                remote
+                    .due
+                    .set(remote.due.get().saturating_sub(data.len() as u64));
             }
             fetch.left == 0
         };
@@ -173,7 +175,7 @@ impl Service {
         let class = OscClass::from_number(header[1]);
         let sentence = String::from_utf8_lossy(payload).into_owned();
         if token == wire::LOCK_TOKEN {
-            return win.hear_lock_refused(rank, OscError::new(class, sentence));
+            return win.on_lock_refused(rank, OscError::new(class, sentence));
         }
         let ours = self
             .fetches
@@ -182,7 +184,7 @@ impl Service {
             .is_some_and(|fetch| fetch.rank == rank);
         match ours {
             true => self.finish(token, Err(OscError::new(class, sentence))),
-            false => win.hear_refusal(rank, class, sentence),
+            false => win.on_refusal(rank, class, sentence),
         }
     }
 
@@ -206,7 +208,7 @@ impl Service {
     }
 
     /// Grants the locks whose tickets are admitted. Returns true if there were any.
-    pub(super) fn grant_waiting(&self) -> bool {
+    pub(crate) fn grant_waiting(&self) -> bool {
         let mut all = self.waiting.take();
         let before = all.len();
         all.retain(|waiting| {
@@ -219,8 +221,8 @@ impl Service {
                 return true;
             }
             control.enter(waiting.index, waiting.ticket);
-            let far = win.0.remote.of(waiting.rank);
-            far.holds.set(Some(waiting.ticket.mode()));
+            let remote = win.0.remote.of(waiting.rank);
+            remote.holds.set(Some(waiting.ticket.mode()));
             let proc = win.0.targets[waiting.rank as usize].proc;
             self.reply(proc, wire::GRANTED, [win.id(), 0], Vec::new());
             false
@@ -235,7 +237,7 @@ impl Service {
 
 impl Win {
     /// This process's own index among the members on this node.
-    pub(super) fn my_index(&self) -> usize {
+    pub(crate) fn my_index(&self) -> usize {
         let me = &self.0.targets[self.rank() as usize];
         me.here.unwrap_or(0)
     }

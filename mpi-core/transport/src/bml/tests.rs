@@ -7,7 +7,7 @@ use crate::btl::{
     Am, Btl, Endpoint, Header, Limits, OVERTAKES, OpenContext, Payload, ProcId, Reach, SendError,
     Sink, Transport, open_all,
 };
-use crate::rte::SharedBoard;
+use crate::rte::TestModex;
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// The transports of a job whose processes have `links` tcp links each.
 fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
     let params = cramped(&[("btl", "tcp"), ("btl_tcp_links", &links.to_string())]);
-    let board = SharedBoard::default();
+    let modex = TestModex::default();
     (0..size)
         .map(|me| {
             let around = OpenContext {
@@ -25,7 +25,7 @@ fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
                 size,
                 node: None,
                 params: &params,
-                board: Some(board.of(me)),
+                modex: Some(modex.of(me)),
             };
             open_all(&around).unwrap().btls
         })

@@ -21,7 +21,7 @@ pub struct OpenContext<'a> {
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
     /// The modex through which processes exchange addresses, if one exists.
-    pub board: Option<Arc<dyn Modex>>,
+    pub modex: Option<Arc<dyn Modex>>,
 }
 
 impl OpenContext<'_> {
@@ -66,7 +66,7 @@ pub enum OpenError {
     /// All processes of the job share this node's memory, and `sm` may be used.
     NotNeeded,
     /// There is no modex, or the launcher refused.
-    NoBoard {
+    NoModex {
         reason: String,
     },
     /// The system refused an operation.
@@ -93,7 +93,7 @@ impl fmt::Display for OpenError {
             OpenError::NotNeeded => {
                 write!(f, "every process of the job shares memory with this one")
             }
-            OpenError::NoBoard { reason } => {
+            OpenError::NoModex { reason } => {
                 write!(f, "this process cannot make its addresses known: {reason}")
             }
             OpenError::System { doing, reason } => write!(f, "{doing} failed: {reason}"),

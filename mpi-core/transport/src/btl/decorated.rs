@@ -3,7 +3,7 @@
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
 use super::{OpenContext, Payload, ProcId, SendError, Sink, Transport, open_all};
-use crate::rte::SharedBoard;
+use crate::rte::TestModex;
 use mpi_base::node::Node;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Two processes connected by the transport that the parameters select.
 fn net(pairs: &[(&str, &str)]) -> Net {
     let params = cramped(pairs);
-    let board = SharedBoard::default();
+    let modex = TestModex::default();
     let fd = Node::create(2).unwrap();
     let open = |me: u32| -> Vec<Transport> {
         let around = OpenContext {
@@ -19,7 +19,7 @@ fn net(pairs: &[(&str, &str)]) -> Net {
             size: 2,
             node: Some((Node::attach(&fd, me).unwrap(), vec![0, 1])),
             params: &params,
-            board: Some(board.of(me)),
+            modex: Some(modex.of(me)),
         };
         open_all(&around).unwrap().btls
     };
@@ -166,7 +166,7 @@ fn only_the_link_that_was_named_has_faults() {
         size: 1,
         node: None,
         params: &params,
-        board: None,
+        modex: None,
     };
     let open = || open_all(&around).unwrap().btls.remove(0);
     // A decorated transport has the same name; only the size of its type differs.

@@ -113,7 +113,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
     Ok(Box::new(Faulty {
         inner,
         faults,
-        luck: Luck::new(seed, around.me, number),
+        rng: FaultRng::new(seed, around.me, number),
         sent: Cell::new(0),
         refusing: Cell::new(false),
     }))
@@ -122,7 +122,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
 struct Faulty {
     inner: Transport,
     faults: Faults,
-    luck: Luck,
+    rng: FaultRng,
     /// Bytes sent so far.
     sent: Cell<u64>,
     /// All sends are refused until the next `progress`.
@@ -130,12 +130,12 @@ struct Faulty {
 }
 
 /// Pseudorandom generator: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct Luck(Cell<u64>);
+struct FaultRng(Cell<u64>);
 
-impl Luck {
-    fn new(seed: u32, me: ProcId, number: u32) -> Luck {
+impl FaultRng {
+    fn new(seed: u32, me: ProcId, number: u32) -> FaultRng {
         let state = u64::from(seed) << 40 ^ u64::from(me) << 8 ^ u64::from(number);
-        Luck(Cell::new(state))
+        FaultRng(Cell::new(state))
     }
 
     fn next(&self) -> u64 {
@@ -166,7 +166,7 @@ impl Btl for Faulty {
         payload: Payload<'_>,
     ) -> Result<(), SendError> {
         let len = payload.len() as u64;
-        if self.refusing.get() || self.luck.strikes(self.faults.refuse) {
+        if self.refusing.get() || self.rng.strikes(self.faults.refuse) {
             self.refusing.set(true);
             return Err(SendError::WouldBlock);
         }
@@ -181,7 +181,7 @@ impl Btl for Faulty {
 
     fn progress(&self, sink: &dyn Sink) -> usize {
         self.refusing.set(false);
-        if self.luck.strikes(self.faults.late) {
+        if self.rng.strikes(self.faults.late) {
             return 0;
         }
         self.inner.progress(&Spoiling { outer: self, sink })
@@ -199,12 +199,12 @@ struct Spoiling<'a> {
 
 impl Sink for Spoiling<'_> {
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
-        let Faulty { luck, faults, .. } = self.outer;
-        if payload.is_empty() || !luck.strikes(faults.flip) {
+        let Faulty { rng, faults, .. } = self.outer;
+        if payload.is_empty() || !rng.strikes(faults.flip) {
             return self.sink.deliver(from, am, header, payload);
         }
         let mut spoilt = payload.to_vec();
-        let bit = luck.next() as usize % (8 * spoilt.len());
+        let bit = rng.next() as usize % (8 * spoilt.len());
         spoilt[bit / 8] ^= 1u8 << (bit % 8);
         self.sink.deliver(from, am, header, &spoilt);
     }

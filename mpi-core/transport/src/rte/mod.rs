@@ -16,10 +16,10 @@
 //! The environment is read only through an [`Env`], so that tests can simulate every launcher.
 //! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
 
-mod board;
 mod cards;
 pub mod deaths;
 mod machine_names;
+mod modex;
 mod pmi1;
 mod pmix;
 mod singleton;
@@ -37,12 +37,12 @@ use std::fmt;
 use std::io;
 use wire::WireError;
 
-pub use board::Board;
-#[cfg(any(test, feature = "testing"))]
-pub use board::SharedBoard;
 pub(crate) use cards::{machine, unknown_machine};
 pub use deaths::Death;
 pub use machine_names::MachineNames;
+pub use modex::RteModex;
+#[cfg(any(test, feature = "testing"))]
+pub use modex::TestModex;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
 
 /// The components that may be used.

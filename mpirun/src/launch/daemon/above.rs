@@ -1,19 +1,19 @@
 //! The daemon and the launcher above it: reports to it, orders from it, and the loss of it.
 
-use super::super::asking;
 use super::super::link::Link;
-use super::super::pmi_socket::Said;
+use super::super::pmi_socket::SendOutcome;
 use super::super::sys::{self, Signal};
+use super::super::term_signals;
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::uplink::FromAbove;
-use super::{Daemon, Here, watch_room};
+use super::{Daemon, LocalRank, watch_writable};
 use crate::node;
 use rustix::fd::AsFd;
 use std::time::{Duration, Instant};
 
 impl Daemon {
-    pub(super) fn tell(&mut self, what: &FromDaemon) {
-        let frame = wire::frame(self.me(), what);
+    pub(super) fn report(&mut self, what: &FromDaemon) {
+        let frame = wire::frame(self.own_host(), what);
         self.uplink.send(&frame);
     }
 
@@ -24,9 +24,9 @@ impl Daemon {
             Ok((got @ 1.., _)) => {
                 // The guard forwards signals; each signal in the guard's set asks for the end.
                 let signal = Signal::from(byte[got - 1]);
-                self.lose_above(signal);
+                self.lose_launcher(signal);
             }
-            Ok(_) => self.lose_above(libc::SIGTERM),
+            Ok(_) => self.lose_launcher(libc::SIGTERM),
             Err(_) => {}
         }
     }
@@ -37,19 +37,19 @@ impl Daemon {
             if matches!(found, FromAbove::Nothing) {
                 return;
             }
-            self.obey_frames();
+            self.handle_frames();
             if matches!(found, FromAbove::Ended) {
-                return self.lose_above(libc::SIGTERM);
+                return self.lose_launcher(libc::SIGTERM);
             }
         }
     }
 
-    pub(super) fn obey_frames(&mut self) {
+    pub(super) fn handle_frames(&mut self) {
         loop {
             match self.uplink.next_frame() {
                 Ok(None) => return,
                 Ok(Some((host, body))) => {
-                    if host == ALL || host != self.me() {
+                    if host == ALL || host != self.own_host() {
                         let frame = wire::raw_frame(host, &body);
                         let all = host == ALL;
                         for link in &mut self.links {
@@ -59,34 +59,34 @@ impl Daemon {
                         }
                     }
                     // A daemon that has not received its `Hello` does not know its host number.
-                    if (host == ALL || host == self.me() || self.hello.is_none())
-                        && let Err(error) = wire::open(&body).map(|down| self.obey(down))
+                    if (host == ALL || host == self.own_host() || self.hello.is_none())
+                        && let Err(error) = wire::open(&body).map(|down| self.handle_order(down))
                     {
-                        return self.despair(&error);
+                        return self.give_up(&error);
                     }
                 }
-                Err(error) => return self.despair(&error),
+                Err(error) => return self.give_up(&error),
             }
         }
     }
 
-    pub(super) fn despair(&mut self, error: &FrameError) {
+    pub(super) fn give_up(&mut self, error: &FrameError) {
         printable::eprintln!(
             "mpirun on {}: the launcher above is not understood: {error}",
             crate::hosts::own_name()
         );
-        self.lose_above(libc::SIGTERM);
+        self.lose_launcher(libc::SIGTERM);
     }
 
-    pub(super) fn obey(&mut self, what: ToDaemon) {
+    pub(super) fn handle_order(&mut self, what: ToDaemon) {
         match what {
-            ToDaemon::Hello(hello) => self.greet(*hello),
+            ToDaemon::Hello(hello) => self.accept_hello(*hello),
             ToDaemon::Launch(order) => self.launch(&order),
             ToDaemon::Pmi { proc, bytes } => {
                 let rank = self.ranks.iter_mut().find(|rank| rank.proc == proc);
                 if let Some(rank) = rank
                     && let Some(pmi) = &mut rank.pmi
-                    && pmi.say(&bytes) == Said::Unread
+                    && pmi.say(&bytes) == SendOutcome::Unread
                 {
                     // The rank sees its socket close, takes the launcher for lost, and ends.
                     rank.pmi = None;
@@ -99,44 +99,46 @@ impl Daemon {
             ToDaemon::StdinEnd => self.feed.end(),
             ToDaemon::Signal(signal) => self.signal(signal),
             ToDaemon::AskToEnd(signal) => {
-                asking::ask_to_end(self.leaders(), signal);
-                self.cut_unanswered();
+                term_signals::ask_to_end(self.leaders(), signal);
+                self.close_unanswered();
             }
-            ToDaemon::KillDeaf(signal) => asking::kill_deaf(self.leaders(), signal),
+            ToDaemon::KillWithoutHandler(signal) => {
+                term_signals::kill_without_handler(self.leaders(), signal)
+            }
             ToDaemon::Kill => {
                 self.signal(libc::SIGKILL);
-                self.cut_unanswered();
+                self.close_unanswered();
             }
             ToDaemon::SignalRanks { procs, signal } => {
-                let meant = |rank: &&Here| rank.alive && procs.contains(&rank.proc);
+                let meant = |rank: &&LocalRank| rank.alive && procs.contains(&rank.proc);
                 for rank in self.ranks.iter().filter(meant) {
                     sys::signal_group(rank.pid, signal);
                 }
             }
-            ToDaemon::Look => {
+            ToDaemon::TakeSnapshots => {
                 let seen = self.ranks.iter().filter(|rank| rank.alive);
                 let seen = seen.filter_map(|rank| Some((rank.proc, self.snapshot(rank)?)));
                 let seen = seen.collect();
-                self.tell(&FromDaemon::Glimpses(seen));
+                self.report(&FromDaemon::Snapshots(seen));
             }
-            ToDaemon::Time(asked) => self.tell(&FromDaemon::Time {
+            ToDaemon::Time(asked) => self.report(&FromDaemon::Time {
                 asked,
                 now: node::now_ns(),
             }),
-            ToDaemon::Tapes => self.send_tapes(),
+            ToDaemon::EventRings => self.send_event_rings(),
             ToDaemon::Finish => self.finishing = true,
-            ToDaemon::Beat => {}
+            ToDaemon::Heartbeat => {}
         }
     }
 
-    pub(super) fn greet(&mut self, hello: Hello) {
+    pub(super) fn accept_hello(&mut self, hello: Hello) {
         if hello.version != VERSION {
             printable::eprintln!(
                 "mpirun on {}: this is version {VERSION}, but the launcher is version {}",
                 hello.you.name,
                 hello.version
             );
-            return self.lose_above(libc::SIGTERM);
+            return self.lose_launcher(libc::SIGTERM);
         }
         for branch in hello.you.below.clone() {
             let hosts = branch.hosts();
@@ -146,26 +148,26 @@ impl Daemon {
             };
             match Link::open(below, self.reports.1.as_fd(), self.nofile) {
                 Ok(link) => {
-                    if let Some(mouth) = link.mouth() {
-                        watch_room(&self.epoll, mouth);
+                    if let Some(write_fd) = link.write_fd() {
+                        watch_writable(&self.epoll, write_fd);
                     }
                     self.links.push(link);
                 }
-                Err(error) => self.lose_below(hosts, error.to_string()),
+                Err(error) => self.lose_hosts(hosts, error.to_string()),
             }
         }
         self.hello = Some(hello);
     }
 
     /// The launcher above has ended or sends malformed frames: everything on this host ends.
-    pub(super) fn lose_above(&mut self, signal: Signal) {
+    pub(super) fn lose_launcher(&mut self, signal: Signal) {
         if !self.uplink.lose() {
             return;
         }
         for link in &mut self.links {
             link.close();
         }
-        asking::ask_to_end(self.leaders(), signal);
+        term_signals::ask_to_end(self.leaders(), signal);
         let grace = self
             .hello
             .as_ref()

@@ -1,13 +1,25 @@
 //! A daemon's own ranks: their PMI requests, their output, and their ends.
 
-use super::super::pmi_socket::Heard;
+use super::super::pmi_socket::Received;
 use super::super::sys::{self, Ended, FailedStart, Signal};
 use super::super::wire::{End, FromDaemon};
-use super::{Daemon, Here};
+use super::{Daemon, LocalRank};
 use crate::rank_snapshot::RankSnapshot;
 use rustix::io::Errno;
 use std::path::Path;
 use std::time::Instant;
+
+impl LocalRank {
+    /// Returns true if it lives, or has sent something that was not read yet.
+    fn may_be_heard(&self) -> bool {
+        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
+    }
+}
+
+/// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
+fn forget(ranks: &mut Vec<LocalRank>, has_memory: impl Fn(usize) -> bool) {
+    ranks.retain(|rank| rank.may_be_heard() || has_memory(rank.job));
+}
 
 impl Daemon {
     pub(super) fn signal(&self, signal: Signal) {
@@ -21,7 +33,7 @@ impl Daemon {
         alive.map(|rank| rank.pid)
     }
 
-    pub(super) fn snapshot(&self, rank: &Here) -> Option<RankSnapshot> {
+    pub(super) fn snapshot(&self, rank: &LocalRank) -> Option<RankSnapshot> {
         let (_, node) = self.nodes.iter().find(|(job, _)| *job == rank.job)?;
         node.snapshot_of(rank.local_rank)
     }
@@ -29,7 +41,7 @@ impl Daemon {
     pub(super) fn read_signals(&mut self) {
         while let Some(signal) = sys::next_signal(&self.signals) {
             if signal != libc::SIGCHLD {
-                self.lose_above(signal);
+                self.lose_launcher(signal);
             }
         }
         while let Some((pid, ended)) = sys::reap() {
@@ -70,9 +82,9 @@ impl Daemon {
         let (proc, job) = (rank.proc, rank.job);
         let snapshot = self.snapshot(&self.ranks[index]);
         if end != End::Exited(0) {
-            self.tell_dying();
+            self.report_dying();
         }
-        self.tell(&FromDaemon::Ended {
+        self.report(&FromDaemon::Ended {
             proc,
             end,
             snapshot,
@@ -81,12 +93,12 @@ impl Daemon {
     }
 
     /// Reports ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
-    fn tell_dying(&mut self) {
+    fn report_dying(&mut self) {
         let alive = self.ranks.iter().filter(|rank| rank.alive);
         let dying = alive.filter(|rank| sys::is_dying(rank.pid));
         let dying: Vec<usize> = dying.map(|rank| rank.proc).collect();
         if !dying.is_empty() {
-            self.tell(&FromDaemon::Dying(dying));
+            self.report(&FromDaemon::Dying(dying));
         }
     }
 
@@ -104,16 +116,24 @@ impl Daemon {
         }
     }
 
+    /// Removes the ranks of jobs whose memory was released, once their pipes and sockets have been read to the end.
+    pub(super) fn forget_ranks(&mut self) {
+        let nodes = &self.nodes;
+        forget(&mut self.ranks, |job| {
+            nodes.iter().any(|(of, _)| *of == job)
+        });
+    }
+
     /// Reports ranks that have loaded another MPI library.
     pub(super) fn read_maps(&mut self) {
         for (proc, library) in self.loaded.read(Instant::now()) {
-            self.tell_loaded(proc, &library);
+            self.report_loaded(proc, &library);
         }
     }
 
-    fn tell_loaded(&mut self, proc: usize, library: &Path) {
+    fn report_loaded(&mut self, proc: usize, library: &Path) {
         let library = library.to_string_lossy().into_owned();
-        self.tell(&FromDaemon::Loaded { proc, library });
+        self.report(&FromDaemon::Loaded { proc, library });
     }
 
     pub(super) fn read_ranks(&mut self) {
@@ -136,15 +156,15 @@ impl Daemon {
                 return;
             };
             let mut bytes = Vec::new();
-            let heard = socket.hear(|heard| bytes.extend_from_slice(heard));
+            let heard = socket.receive(|heard| bytes.extend_from_slice(heard));
             let proc = rank.proc;
             match heard {
-                Heard::Bytes => {
+                Received::Bytes => {
                     self.loaded.is_settled(proc);
-                    self.tell(&FromDaemon::Pmi { proc, bytes });
+                    self.report(&FromDaemon::Pmi { proc, bytes });
                 }
-                Heard::Nothing => return,
-                Heard::HungUp => {
+                Received::Nothing => return,
+                Received::HungUp => {
                     rank.pmi = None;
                     return;
                 }
@@ -174,15 +194,46 @@ impl Daemon {
             *slot = None;
         }
         if let Some(library) = self.loaded.has_written(proc) {
-            self.tell_loaded(proc, &library);
+            self.report_loaded(proc, &library);
         }
         // An empty `bytes` reports that the last line is complete.
         let bytes = buffer[..got].to_vec();
-        self.tell(&FromDaemon::Output {
+        self.report(&FromDaemon::Output {
             proc,
             stderr,
             bytes,
         });
         got > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    fn ended(proc: usize, job: usize) -> LocalRank {
+        LocalRank {
+            proc,
+            local_rank: 0,
+            job,
+            pid: 1,
+            alive: false,
+            pmi: None,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    #[test]
+    fn a_rank_is_kept_while_it_may_be_heard_or_its_job_has_memory() {
+        let open = pipe().unwrap().0;
+        let (mut lives, mut writes) = (ended(2, 2), ended(3, 3));
+        lives.alive = true;
+        writes.stdout = Some(open);
+        let mut ranks = vec![ended(0, 0), ended(1, 1), lives, writes];
+        forget(&mut ranks, |job| job == 0);
+        let left: Vec<usize> = ranks.iter().map(|rank| rank.proc).collect();
+        assert_eq!(left, [0, 2, 3]);
     }
 }

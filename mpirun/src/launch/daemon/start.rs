@@ -2,7 +2,7 @@
 
 use super::super::ranks::{self, Starter};
 use super::super::wire::{FromDaemon, Order};
-use super::{Daemon, Here, watch_room};
+use super::{Daemon, LocalRank, watch_writable};
 use crate::foreign::on;
 use crate::node::Node;
 use rustix::fd::AsFd;
@@ -11,7 +11,7 @@ impl Daemon {
     pub(super) fn launch(&mut self, order: &Order) {
         if let Err((why, code)) = self.start(order) {
             let job = order.job;
-            self.tell(&FromDaemon::NotStarted { job, why, code });
+            self.report(&FromDaemon::NotStarted { job, why, code });
         }
     }
 
@@ -34,21 +34,23 @@ impl Daemon {
         let node = Node::create(resolved.count()).map_err(|error| (error.to_string(), 1))?;
         let (feed, epoll) = (&mut self.feed, &self.epoll);
         let input = |rank: u32| match order.readers.contains(&rank) {
-            true => feed.add(|pipe| watch_room(epoll, pipe)).map(Some),
+            true => feed.add(|pipe| watch_writable(epoll, pipe)).map(Some),
             false => Ok(None),
         };
-        let mut fresh = Vec::with_capacity(resolved.count());
-        let outcome = starter.start(order, &resolved, node.fd(), input, |rank| fresh.push(rank));
+        let mut started_rank = Vec::with_capacity(resolved.count());
+        let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
+            started_rank.push(rank)
+        });
         // A singleton may be a job of its own on any library, and with `--on` the user has chosen a library.
         let is_watched = order.hosts.len() > 1 && on::wanted(&hello.env).is_none();
-        for rank in fresh {
+        for rank in started_rank {
             let proc = order.first + rank.rank as usize;
             let (pid, bound) = (rank.pid, rank.bound);
-            self.tell(&FromDaemon::Started { proc, pid, bound });
+            self.report(&FromDaemon::Started { proc, pid, bound });
             if is_watched {
                 self.loaded.began(proc, pid);
             }
-            self.ranks.push(Here {
+            self.ranks.push(LocalRank {
                 proc,
                 local_rank: rank.local_rank,
                 job: order.job,
@@ -59,7 +61,10 @@ impl Daemon {
                 stderr: Some(rank.stderr),
             });
         }
-        self.nodes.push((order.job, node));
+        // A job without ranks here never ends here, and its memory would stay.
+        if self.ranks.iter().any(|rank| rank.job == order.job) {
+            self.nodes.push((order.job, node));
+        }
         outcome.map_err(told)
     }
 }

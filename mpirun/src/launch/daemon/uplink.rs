@@ -13,8 +13,8 @@ pub(super) struct Uplink {
     to_above: OwnedFd,
     frames: Frames,
     queue: Queue,
-    heard: Instant,
-    told: Instant,
+    last_received: Instant,
+    last_sent: Instant,
     /// The launcher above has ended; nothing is sent any more.
     is_lost: bool,
 }
@@ -44,8 +44,8 @@ impl Uplink {
             to_above,
             frames: Frames::new(false),
             queue,
-            heard: Instant::now(),
-            told: Instant::now(),
+            last_received: Instant::now(),
+            last_sent: Instant::now(),
             is_lost: false,
         })
     }
@@ -53,7 +53,7 @@ impl Uplink {
     /// Queues a frame; `write` sends it when the pipe has space.
     pub(super) fn send(&mut self, frame: &[u8]) {
         if !self.is_lost {
-            self.told = Instant::now();
+            self.last_sent = Instant::now();
             self.queue.push(frame);
         }
     }
@@ -73,13 +73,13 @@ impl Uplink {
     }
 
     /// The time since this daemon sent something.
-    pub(super) fn silence_here(&self) -> Duration {
-        self.told.elapsed()
+    pub(super) fn since_sent(&self) -> Duration {
+        self.last_sent.elapsed()
     }
 
     /// The time since the launcher above sent something.
-    pub(super) fn silence_above(&self) -> Duration {
-        self.heard.elapsed()
+    pub(super) fn since_received(&self) -> Duration {
+        self.last_received.elapsed()
     }
 
     /// Adds the descriptors to poll to `fds`.
@@ -98,7 +98,7 @@ impl Uplink {
         loop {
             return match rustix::io::read(&self.from_above, &mut buffer) {
                 Ok(got @ 1..) => {
-                    self.heard = Instant::now();
+                    self.last_received = Instant::now();
                     self.frames.push(&buffer[..got]);
                     FromAbove::Bytes
                 }

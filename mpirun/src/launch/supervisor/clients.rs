@@ -3,7 +3,7 @@
 //! A rank that sends a malformed request, or does not read its answers, has failed.
 
 use super::super::ending::Cause;
-use super::super::pmi_socket::{Heard, PmiSocket, Said};
+use super::super::pmi_socket::{PmiSocket, Received, SendOutcome};
 use super::super::ranks::Rank;
 use super::super::sys::Ended;
 use super::super::wire::ToDaemon;
@@ -14,7 +14,7 @@ use crate::pmi::{Effect, Proc};
 impl Supervisor<'_> {
     /// Serves a rank's socket that has data or space for queued bytes.
     pub(super) fn serve_client(&mut self, proc: Proc) {
-        self.tell_client(proc, PmiSocket::drain);
+        self.send_client(proc, PmiSocket::drain);
         self.read_client(proc);
     }
 
@@ -26,14 +26,14 @@ impl Supervisor<'_> {
             let Some(socket) = &client.socket else {
                 return;
             };
-            let heard = socket.hear(|bytes| client.lines.push(bytes));
+            let heard = socket.receive(|bytes| client.lines.push(bytes));
             if !self.answer_lines(proc) {
                 return;
             }
             match heard {
-                Heard::Bytes => {}
-                Heard::Nothing => return,
-                Heard::HungUp => return self.hung_up(proc),
+                Received::Bytes => {}
+                Received::Nothing => return,
+                Received::HungUp => return self.hung_up(proc),
             }
         }
     }
@@ -45,18 +45,18 @@ impl Supervisor<'_> {
         };
         let lines: Result<Vec<_>, _> =
             std::iter::from_fn(|| client.lines.next_line().transpose()).collect();
-        let nonsense = match lines {
+        let protocol_error = match lines {
             Ok(lines) => lines.into_iter().find_map(|line| {
                 self.unserved.is_settled(proc);
                 match self.server.line(proc, &line) {
                     Ok(effects) => self.apply(effects),
-                    Err(nonsense) => return Some(nonsense.to_string()),
+                    Err(protocol_error) => return Some(protocol_error.to_string()),
                 }
                 None
             }),
             Err(error) => Some(error.to_string()),
         };
-        if let Some(reason) = nonsense {
+        if let Some(reason) = protocol_error {
             self.give_up_on(proc, reason);
             return false;
         }
@@ -70,7 +70,7 @@ impl Supervisor<'_> {
         rank.pmi = None;
         match rank.is_adopted && rank.alive {
             // Only its parent knows its exit status; here it matters only whether it had left MPI.
-            true => self.bury(proc, Ended::Exited(0), None),
+            true => self.record_death(proc, Ended::Exited(0), None),
             false => self.find_abandoned(),
         }
     }
@@ -79,25 +79,25 @@ impl Supervisor<'_> {
         if let Some(rank) = self.ranks.get_mut(proc) {
             rank.pmi = None;
         }
-        self.fail(proc, Cause::Nonsense(reason), 1);
+        self.fail(proc, Cause::ProtocolError(reason), 1);
     }
 
     /// Sends bytes to a rank of this host, and polls its socket for space while bytes are queued.
-    fn tell_client(&mut self, proc: Proc, tell: impl FnOnce(&mut PmiSocket) -> Said) {
+    fn send_client(&mut self, proc: Proc, tell: impl FnOnce(&mut PmiSocket) -> SendOutcome) {
         let client = self.ranks.get_mut(proc).and_then(|rank| rank.pmi.as_mut());
         let Some(socket) = client.and_then(|client| client.socket.as_mut()) else {
             return;
         };
-        let waited = socket.wants_room();
+        let waited = socket.has_queued();
         let said = tell(socket);
-        if socket.wants_room() != waited {
+        if socket.has_queued() != waited {
             watch_client(&self.epoll, socket, proc);
         }
         match said {
-            Said::Sent => {}
+            SendOutcome::Sent => {}
             // Its earlier requests are still to be read; its end is found there.
-            Said::HungUp => {}
-            Said::Unread => {
+            SendOutcome::HungUp => {}
+            SendOutcome::Unread => {
                 self.give_up_on(proc, "it does not read the answers it asked for".into())
             }
         }
@@ -117,7 +117,7 @@ impl Supervisor<'_> {
                         continue;
                     };
                     match rank.here {
-                        true => self.tell_client(to, |socket| socket.say(&bytes)),
+                        true => self.send_client(to, |socket| socket.say(&bytes)),
                         false => {
                             let (host, proc) = (rank.host, to.0);
                             self.send_host(host, &ToDaemon::Pmi { proc, bytes });

@@ -1,14 +1,14 @@
 //! Deaths of ranks: which of them is a failure, how it is reported, and how the other ranks are ended.
 
-use super::super::asking;
-use super::super::ending::{Cause, Weight, Who, last_call, list};
+use super::super::ending::{Cause, NamedRank, Weight, last_call, list};
 use super::super::ranks::{Rank, Ranks};
 use super::super::sys::{self, Ended, FailedStart, Signal};
+use super::super::term_signals;
 use super::super::wire::ToDaemon;
 use super::Supervisor;
-use super::course::Due;
-use super::held_cause::Failure;
-use crate::pmi::Proc;
+use super::deferred_cause::Failure;
+use super::lifecycle::Due;
+use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
 
 impl Supervisor<'_> {
@@ -23,7 +23,7 @@ impl Supervisor<'_> {
         if self.links.is_empty() {
             return self.fail(by, cause, code);
         }
-        self.hold_cause(by, cause, code);
+        self.defer_cause(by, cause, code);
     }
 
     /// Returns true if a rank's job is being ended already, while others go on.
@@ -32,15 +32,15 @@ impl Supervisor<'_> {
     }
 
     /// Holds a failure back until news that may explain it has had time to arrive.
-    fn hold_cause(&mut self, proc: Proc, cause: Cause, code: i32) {
+    fn defer_cause(&mut self, proc: Proc, cause: Cause, code: i32) {
         if !self.is_running() {
             return;
         }
-        self.held_cause.hold(Failure { proc, cause, code });
+        self.deferred_cause.hold(Failure { proc, cause, code });
     }
 
     /// Returns true if a rank, other than those that `asked` for the job's end, is known to have begun to die.
-    fn another_is_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
+    fn is_another_dying(ranks: &Ranks, asked: &[Proc]) -> bool {
         let mut alive = ranks
             .iter()
             .filter(|(_, rank)| rank.alive && !rank.is_dismissed);
@@ -51,9 +51,9 @@ impl Supervisor<'_> {
     }
 
     /// Acts on the held failure if nothing else has explained it in time.
-    pub(super) fn settle_held_cause(&mut self) {
+    pub(super) fn settle_deferred_cause(&mut self) {
         let ranks = &self.ranks;
-        let due = (self.held_cause).take_due(|asked| Self::another_is_dying(ranks, asked));
+        let due = (self.deferred_cause).take_due(|asked| Self::is_another_dying(ranks, asked));
         if let Some(Failure { proc, cause, code }) = due {
             self.fail_now(proc, &cause, code);
         }
@@ -64,22 +64,28 @@ impl Supervisor<'_> {
         // Requests that the rank sent before it died are handled before its death: an abort, a finalize, a failed start.
         self.read_client(proc);
         let report = FailedStart::read(&self.reports.0);
-        self.bury(proc, ended, report);
+        self.record_death(proc, ended, report);
     }
 
     /// Records the end of a rank, on whichever host.
-    pub(super) fn bury(&mut self, proc: Proc, ended: Ended, failed: Option<FailedStart>) {
+    pub(super) fn record_death(&mut self, proc: Proc, ended: Ended, failed: Option<FailedStart>) {
         let Some(rank) = self.ranks.get_mut(proc) else {
             return;
         };
         rank.alive = false;
         self.unserved.is_settled(proc);
-        if rank.is_dismissed {
-            return self.give_back(proc);
-        }
         let job = rank.job;
+        if !rank.is_dismissed {
+            self.judge_end(proc, job, ended, failed);
+        }
+        self.give_back(job);
+    }
+
+    /// Decides whether the end of a rank is a failure, and reports it.
+    fn judge_end(&mut self, proc: Proc, job: Job, ended: Ended, failed: Option<FailedStart>) {
         if let Some(report) = failed {
-            let (program, rank) = (rank.program.clone(), rank.rank);
+            let started = self.ranks.get(proc);
+            let (rank, program) = started.map_or((0, ""), |rank| (rank.rank, &*rank.program));
             let said = format!("rank {rank} ({program}) could not be started: {report}");
             if self.fail_spawn(job, &said) {
                 return;
@@ -97,26 +103,23 @@ impl Supervisor<'_> {
         let is_awaited = self.server.is_awaited(job);
         if !initialized && is_awaited {
             let cause = match ended {
-                Ended::Exited(0) => Cause::NotMetParent,
+                Ended::Exited(0) => Cause::NotInitializedChild,
                 _ => Cause::Died(ended),
             };
             let said = format!("{} {cause}", self.name_of(proc));
             if self.fail_spawn(job, &said) {
-                return self.give_back(proc);
+                return;
             }
         }
         match ended {
             Ended::Exited(0) if !initialized && is_awaited => {
-                self.fail(proc, Cause::NotMetParent, 1);
+                self.fail(proc, Cause::NotInitializedChild, 1);
             }
-            Ended::Exited(0) if !initialized || finalized => {
-                self.find_abandoned();
-                self.give_back(proc);
-            }
+            Ended::Exited(0) if !initialized || finalized => self.find_abandoned(),
             Ended::Exited(0) => self.fail(proc, Cause::NotFinalized, 1),
             // After MPI_Finalize no rank depends on it: its exit code counts, and the others go on.
             _ if finalized => {
-                if self.is_running() && self.course.fail(ended.code()) {
+                if self.is_running() && self.lifecycle.fail(ended.code()) {
                     let name = self.name_of(proc);
                     self.say(&format!("{name} {} after MPI_Finalize", Cause::Died(ended)));
                 }
@@ -125,29 +128,32 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Queues a spawned job that has ended well to be forgotten: a program may spawn for days.
-    fn give_back(&mut self, proc: Proc) {
-        let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
-            return;
-        };
-        let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
-        if job.0 > 0 && !self.plan.needs_tapes() && of_job.all(|(_, rank)| !rank.alive) {
-            if let Some(node) = self.nodes.get_mut(job.0) {
-                *node = None;
-            }
-            self.server.forget_values(job);
-            // Output of other hosts may arrive after the report of an end, and losses are listed when all ranks have ended.
-            let mut of_job = self.ranks.iter().filter(|(_, rank)| rank.job == job);
-            if of_job.all(|(_, rank)| rank.here && rank.lost.is_none()) {
-                self.fading.push(job);
-            }
+    /// Queues a spawned job whose ranks have all ended to be forgotten: a program may spawn for days.
+    pub(super) fn give_back(&mut self, job: Job) {
+        let mut of_job = self.ranks.of(job).peekable();
+        let is_over = of_job.peek().is_some() && of_job.all(|rank| !rank.alive);
+        if job.0 > 0 && !self.plan.needs_event_rings() && is_over {
+            self.ended_jobs.insert(job);
         }
     }
 
-    /// Forgets spawned jobs that have ended well, once their pipes and sockets have been read to the end.
+    /// Releases the memory of spawned jobs whose ranks have all ended, and forgets such a job once the pipes and sockets of its
+    /// ranks have been read to the end, on whichever host.
     pub(super) fn forget_jobs(&mut self) {
+        // The sentence about a failure that is held back names the rank and its last call.
+        if self.deferred_cause.is_there() {
+            return;
+        }
         let (ranks, nodes, server) = (&mut self.ranks, &mut self.nodes, &mut self.server);
-        self.fading.retain(|&job| {
+        self.ended_jobs.retain(|&job| {
+            if let Some(node) = nodes.get_mut(job.0) {
+                *node = None;
+            }
+            server.forget_values(job);
+            // Losses are listed when all ranks of all jobs have ended.
+            if ranks.of(job).any(|rank| rank.lost.is_some()) {
+                return false;
+            }
             let forgotten = ranks.forget(job);
             if forgotten {
                 nodes.remove(job.0);
@@ -170,20 +176,20 @@ impl Supervisor<'_> {
             return;
         }
         let may_be_explained =
-            self.held_cause.is_there() || Self::another_is_dying(&self.ranks, &[proc]);
+            self.deferred_cause.is_there() || Self::is_another_dying(&self.ranks, &[proc]);
         if cause.weight() < Weight::Certain && may_be_explained {
-            return self.hold_cause(proc, cause, code);
+            return self.defer_cause(proc, cause, code);
         }
         self.fail_now(proc, &cause, code);
     }
 
     /// Returns true if a rank ends because of its own request for the end of the job, which is held back.
     pub(super) fn is_explained(&self, proc: Proc) -> bool {
-        self.held_cause.is_of(proc)
+        self.deferred_cause.is_of(proc)
     }
 
     fn fail_now(&mut self, proc: Proc, cause: &Cause, code: i32) {
-        self.held_cause.drop_it();
+        self.deferred_cause.clear();
         let Some(job) = self.ranks.get(proc).map(|rank| rank.job) else {
             return;
         };
@@ -213,13 +219,13 @@ impl Supervisor<'_> {
         if without == 0 {
             return self.end(code, libc::SIGTERM);
         }
-        self.course.fail(code);
+        self.lifecycle.fail(code);
         self.dismiss(&connected, libc::SIGTERM);
     }
 
     pub(super) fn name_of(&self, proc: Proc) -> String {
         self.ranks.get(proc).map_or_else(String::new, |rank| {
-            Who {
+            NamedRank {
                 rank: rank.rank,
                 size: rank.size,
                 job: rank.job.0,
@@ -245,7 +251,7 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.course.is_running()
+        self.lifecycle.is_running()
     }
 
     /// Begins the ending, unless it has begun.
@@ -254,7 +260,7 @@ impl Supervisor<'_> {
             return;
         }
         self.ask_to_end(code, signal);
-        self.course.was_asked(self.plan.grace);
+        self.lifecycle.begin_ending(self.plan.grace);
     }
 
     /// Ends the job because of a signal of the user, unless it is ending: ranks that handle the signal have time for that.
@@ -264,23 +270,23 @@ impl Supervisor<'_> {
         }
         self.ask_to_end(128 + signal, signal);
         let (short, long) = (self.plan.grace, self.plan.signal_grace);
-        self.course.was_asked_by(signal, short, long);
+        self.lifecycle.begin_ending_by_signal(signal, short, long);
     }
 
     fn ask_to_end(&mut self, code: i32, signal: Signal) {
-        self.course.fail(code);
-        asking::ask_to_end(self.ranks.leaders(), signal);
+        self.lifecycle.fail(code);
+        term_signals::ask_to_end(self.ranks.leaders(), signal);
         self.send_all_hosts(&ToDaemon::AskToEnd(signal));
         self.let_go();
-        self.cut_unanswered();
+        self.close_unanswered();
     }
 
     /// Carries out the step that is due for ranks that were asked to end.
     pub(super) fn go_on_ending(&mut self, due: Due) {
         match due {
-            Due::KillDeaf(signal) => {
-                asking::kill_deaf(self.ranks.leaders(), signal);
-                self.send_all_hosts(&ToDaemon::KillDeaf(signal));
+            Due::KillWithoutHandler(signal) => {
+                term_signals::kill_without_handler(self.ranks.leaders(), signal);
+                self.send_all_hosts(&ToDaemon::KillWithoutHandler(signal));
             }
             Due::Announce { signal, left } => {
                 let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
@@ -311,6 +317,6 @@ impl Supervisor<'_> {
     pub(super) fn kill(&mut self) {
         self.ranks.signal(libc::SIGKILL);
         self.send_all_hosts(&ToDaemon::Kill);
-        self.course.was_killed();
+        self.lifecycle.note_killed();
     }
 }

@@ -52,8 +52,9 @@ impl Supervisor<'_> {
 
     fn signal_jobs(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         let ranks = self.ranks.iter();
-        let far = ranks.filter(|(_, rank)| rank.alive && !rank.here && jobs.contains(&rank.job.0));
-        let procs: Vec<usize> = far.map(|(proc, _)| proc.0).collect();
+        let remote =
+            ranks.filter(|(_, rank)| rank.alive && !rank.here && jobs.contains(&rank.job.0));
+        let procs: Vec<usize> = remote.map(|(proc, _)| proc.0).collect();
         if !procs.is_empty() {
             self.send_all_hosts(&ToDaemon::SignalRanks { procs, signal });
         }

@@ -14,7 +14,7 @@ pub(super) enum Watch {
     Stdout(Proc),
     Stderr(Proc),
     /// A pipe has space, or a stopped feed may go on; the handler checks which.
-    SinkRoom,
+    SinkWritable,
     Link(usize),
     Stdin,
 }
@@ -24,7 +24,7 @@ impl Watch {
         let (kind, proc) = match self {
             Watch::Front => (0, 0),
             Watch::Signals => (1, 0),
-            Watch::SinkRoom => (2, 0),
+            Watch::SinkWritable => (2, 0),
             // Both numbers are small, and no process number is as large.
             Watch::Stdin => (2, 1),
             Watch::Link(number) => (2, 2 + number),
@@ -41,7 +41,7 @@ impl Watch {
             0 => Watch::Front,
             1 => Watch::Signals,
             2 => match proc.0 {
-                0 => Watch::SinkRoom,
+                0 => Watch::SinkWritable,
                 1 => Watch::Stdin,
                 number => Watch::Link(number - 2),
             },
@@ -60,7 +60,7 @@ pub(super) fn watch(epoll: &OwnedFd, fd: impl AsFd, what: Watch) {
 
 /// Watches a rank's PMI socket again: for space as well while bytes are queued for it.
 pub(super) fn watch_client(epoll: &OwnedFd, socket: &PmiSocket, proc: Proc) {
-    let flags = match socket.wants_room() {
+    let flags = match socket.has_queued() {
         true => EventFlags::IN | EventFlags::OUT,
         false => EventFlags::IN,
     };
@@ -69,12 +69,12 @@ pub(super) fn watch_client(epoll: &OwnedFd, socket: &PmiSocket, proc: Proc) {
 }
 
 /// Watches a pipe for space, edge-triggered: the epoll reports once that it has space again.
-pub(super) fn watch_room(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
+pub(super) fn watch_writable(epoll: &OwnedFd, fd: BorrowedFd<'_>) {
     let flags = EventFlags::OUT | EventFlags::ET;
     let _ = epoll::add(
         epoll,
         fd,
-        EventData::new_u64(Watch::SinkRoom.token()),
+        EventData::new_u64(Watch::SinkWritable.token()),
         flags,
     );
 }

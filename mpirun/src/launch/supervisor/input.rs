@@ -37,7 +37,7 @@ impl Supervisor<'_> {
     }
 
     /// Another host's readers have taken `bytes` bytes.
-    pub(super) fn fed(&mut self, host: u32, bytes: usize) {
+    pub(super) fn stdin_consumed(&mut self, host: u32, bytes: usize) {
         if let Some(under_way) = self.pump.under_way.get_mut(&host) {
             *under_way = under_way.saturating_sub(bytes);
         }
@@ -45,7 +45,7 @@ impl Supervisor<'_> {
     }
 
     /// Stops feeding lost hosts.
-    pub(super) fn feed_no_more(&mut self, hosts: &[u32]) {
+    pub(super) fn drop_stdin_readers(&mut self, hosts: &[u32]) {
         self.pump.under_way.retain(|host, _| !hosts.contains(host));
         self.pump_stdin();
     }

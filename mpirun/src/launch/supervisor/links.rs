@@ -1,14 +1,16 @@
 //! The supervisor's links to other hosts: reaching them, sending them orders, and handling their reports.
 
 use super::super::ending::Cause;
-use super::super::link::{self, Heard, Link};
+use super::super::link::{self, Link, Received};
+use super::super::ranks::Rank;
 use super::super::sys::Ended;
 use super::super::wire::{self, ALL, Branch, End, FromDaemon, Hello, Order, ToDaemon, VERSION};
-use super::{Supervisor, Watch, watch, watch_room};
+use super::{Supervisor, Watch, watch, watch_writable};
 use crate::launch::sys::{FailedStart, FailedStep};
 use crate::pmi::{Job, Proc};
 use rustix::fd::AsFd;
 use rustix::io::Errno;
+use std::collections::BTreeSet;
 use std::io;
 use std::time::Instant;
 
@@ -24,11 +26,11 @@ impl Supervisor<'_> {
             }
         }
         let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
-        for branch in Branch::tree(&missing, self.plan.far.fanout) {
+        for branch in Branch::tree(&missing, self.plan.remote.fanout) {
             let hello = Hello {
                 version: VERSION.into(),
                 you: branch,
-                far: self.plan.far.clone(),
+                remote: self.plan.remote.clone(),
                 grace: self.plan.grace,
                 tolerates_deaths: self.plan.tolerates_deaths,
                 dir: dir.clone(),
@@ -36,9 +38,9 @@ impl Supervisor<'_> {
             };
             let link = Link::open(hello, self.reports.1.as_fd(), self.wires.nofile)?;
             let number = self.links.len();
-            if let (Some(ear), Some(mouth)) = (link.ear(), link.mouth()) {
-                watch(&self.epoll, ear, Watch::Link(number));
-                watch_room(&self.epoll, mouth);
+            if let (Some(read_fd), Some(write_fd)) = (link.read_fd(), link.write_fd()) {
+                watch(&self.epoll, read_fd, Watch::Link(number));
+                watch_writable(&self.epoll, write_fd);
             }
             self.links.push(link);
         }
@@ -75,20 +77,20 @@ impl Supervisor<'_> {
         let Some(link) = self.links.get_mut(number) else {
             return;
         };
-        if link.hear() == Heard::End {
+        if link.receive() == Received::End {
             let why = match link.frames.is_greeted() {
                 true => "its launcher has ended".to_string(),
                 false => {
                     let agent = self
                         .plan
-                        .far
+                        .remote
                         .agent
                         .first()
                         .map(|word| printable::name(word).to_string());
                     format!(
                         "{} did not reach it, or {} is not there",
                         agent.unwrap_or("ssh".into()),
-                        printable::name(&self.plan.far.mpirun)
+                        printable::name(&self.plan.remote.mpirun)
                     )
                 }
             };
@@ -104,43 +106,35 @@ impl Supervisor<'_> {
                 Err(error) => Err(error),
             };
             match said {
-                Ok((host, up)) => self.take_word(host, up),
+                Ok((host, up)) => self.handle_report(host, up),
                 Err(error) => return self.lose_link(number, &error.to_string()),
             }
         }
     }
 
-    fn take_word(&mut self, host: u32, said: FromDaemon) {
-        self.note_word(host);
+    fn handle_report(&mut self, host: u32, said: FromDaemon) {
+        self.note_reached(host);
         match said {
-            FromDaemon::Beat => {}
+            FromDaemon::Heartbeat => {}
             FromDaemon::Started { proc, pid, bound } => {
                 let proc = Proc(proc);
                 if let Some(rank) = self.on_host(proc, host) {
                     rank.pid = pid;
-                    self.tell_of_start(proc, bound.as_deref());
+                    self.report_start(proc, bound.as_deref());
                 }
             }
             FromDaemon::NotStarted { job, why, code } => {
-                let on = self.host_name(host);
-                for rank in self.ranks.iter_mut() {
-                    if rank.host == host && rank.job.0 == job && rank.pid == 0 {
-                        rank.alive = false;
-                        rank.pmi = None;
+                let job = Job(job);
+                self.never_began(job, host);
+                let is_dismissed = self.ranks.of(job).any(|rank| rank.is_dismissed);
+                let said = format!("on {}: {why}", self.host_name(host));
+                if !is_dismissed && !self.fail_spawn(job, &said) {
+                    if self.is_running() {
+                        self.say(&said);
                     }
+                    self.end(code, libc::SIGTERM);
                 }
-                let is_dismissed = self
-                    .ranks
-                    .iter()
-                    .any(|(_, rank)| rank.job.0 == job && rank.is_dismissed);
-                let said = format!("on {on}: {why}");
-                if is_dismissed || self.fail_spawn(Job(job), &said) {
-                    return;
-                }
-                if self.is_running() {
-                    self.say(&said);
-                }
-                self.end(code, libc::SIGTERM);
+                self.give_back(job);
             }
             FromDaemon::Pmi { proc, bytes } => {
                 let proc = Proc(proc);
@@ -176,7 +170,7 @@ impl Supervisor<'_> {
                     }
                 };
                 rank.pmi = None;
-                self.bury(proc, ended, failed);
+                self.record_death(proc, ended, failed);
             }
             FromDaemon::Loaded { proc, library } => {
                 if self.on_host(Proc(proc), host).is_some() {
@@ -190,27 +184,27 @@ impl Supervisor<'_> {
                     }
                 }
             }
-            FromDaemon::Glimpses(glimpses) => {
+            FromDaemon::Snapshots(glimpses) => {
                 for (proc, snapshot) in glimpses {
                     if let Some(rank) = self.on_host(Proc(proc), host) {
                         rank.snapshot = Some(snapshot);
                     }
                 }
             }
-            FromDaemon::Time { asked, now } => self.take_time(host, asked, now),
+            FromDaemon::Time { asked, now } => self.add_clock_reading(host, asked, now),
             FromDaemon::EventRing { proc, lost, events } => {
                 if self.on_host(Proc(proc), host).is_some() {
-                    self.tracing.take_tape(proc, lost, &events);
+                    self.tracing.add_events(proc, lost, &events);
                 }
             }
-            FromDaemon::Played => self.tracing.heard_out(host),
-            FromDaemon::Fed(bytes) => self.fed(host, bytes),
+            FromDaemon::EventRingsSent => self.tracing.complete_hosts(host),
+            FromDaemon::Fed(bytes) => self.stdin_consumed(host, bytes),
             FromDaemon::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
         }
     }
 
     /// Returns a rank if it runs on the host that reports about it.
-    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut super::super::ranks::Rank> {
+    fn on_host(&mut self, proc: Proc, host: u32) -> Option<&mut Rank> {
         self.ranks
             .get_mut(proc)
             .filter(|rank| rank.host == host && !rank.here)
@@ -225,17 +219,42 @@ impl Supervisor<'_> {
         else {
             return;
         };
-        let stream = match stderr {
+        let slot = match stderr {
             true => &mut rank.stderr,
             false => &mut rank.stdout,
         };
-        if let Some(stream) = stream {
+        if let Some(stream) = slot {
             let sink = outputs.sink(stream.to);
             match bytes.is_empty() {
-                true => stream.flush(sink),
+                true => {
+                    stream.flush(sink);
+                    *slot = None;
+                }
                 false => stream.take(bytes, sink),
             }
         }
+    }
+
+    /// The ranks of a job that were to start on `host` will never run.
+    pub(super) fn never_began(&mut self, job: Job, host: u32) {
+        let ranks = self.ranks.iter();
+        let never = |rank: &Rank| rank.host == host && rank.job == job && rank.pid == 0;
+        let never: Vec<Proc> = ranks
+            .filter(|(_, rank)| never(rank))
+            .map(|(proc, _)| proc)
+            .collect();
+        for proc in never {
+            self.is_gone(proc);
+        }
+    }
+
+    /// Nothing more arrives of a rank whose end was not reported.
+    fn is_gone(&mut self, proc: Proc) {
+        if let Some(rank) = self.ranks.get_mut(proc) {
+            rank.alive = false;
+            rank.pmi = None;
+        }
+        self.end_streams(proc);
     }
 
     fn lose_link(&mut self, number: usize, why: &str) {
@@ -256,15 +275,25 @@ impl Supervisor<'_> {
             .filter(|(_, rank)| rank.alive && !rank.here && hosts.contains(&rank.host))
             .map(|(proc, _)| proc)
             .collect();
-        for &proc in &lost {
-            if let Some(rank) = self.ranks.get_mut(proc) {
-                rank.alive = false;
-                rank.pmi = None;
-            }
-        }
+        // Ranks that have ended may have left a pipe to a process that is lost with the host.
+        let silent: Vec<Proc> = (self.ranks.iter())
+            .filter(|(_, rank)| !rank.here && hosts.contains(&rank.host))
+            .map(|(proc, _)| proc)
+            .collect();
+        silent.into_iter().for_each(|proc| self.is_gone(proc));
         if self.plan.tolerates_deaths && self.were_reached(&lost) {
             return self.lose_with_hosts(hosts, &lost, why);
         }
+        self.fail_with_hosts(&lost, why);
+        let jobs: BTreeSet<Job> = (lost.iter())
+            .filter_map(|&proc| self.ranks.get(proc))
+            .map(|rank| rank.job)
+            .collect();
+        jobs.into_iter().for_each(|job| self.give_back(job));
+    }
+
+    /// Ranks are lost with their hosts, and their job does not survive that.
+    fn fail_with_hosts(&mut self, lost: &[Proc], why: &str) {
         if let Some(&first) = lost.first() {
             let host = self.ranks.get(first).map_or(0, |rank| rank.host);
             let cause = Cause::HostLost {
@@ -277,13 +306,13 @@ impl Supervisor<'_> {
 
     /// Sends keep-alive frames, and gives up hosts that are late.
     pub(super) fn keep_links(&mut self) {
-        for (number, why) in link::keep(&mut self.links, &self.plan.far.limits) {
+        for (number, why) in link::keep(&mut self.links, &self.plan.remote.limits) {
             self.lose_link(number, &why);
         }
     }
 
     /// The job ends: hosts that have not answered run nothing, so they are not waited for.
-    pub(super) fn cut_unanswered(&mut self) {
+    pub(super) fn close_unanswered(&mut self) {
         for number in 0..self.links.len() {
             if self.links[number].is_unanswered() {
                 self.lose_link(number, "it has not answered");
@@ -291,17 +320,17 @@ impl Supervisor<'_> {
         }
     }
 
-    pub(super) fn next_beat(&self) -> Option<Instant> {
+    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
         let linked = self.links.iter().any(Link::is_open);
-        let beat = self.plan.far.limits.beat().filter(|_| linked)?;
-        Some(Instant::now() + beat)
+        let heartbeat = self.plan.remote.limits.heartbeat().filter(|_| linked)?;
+        Some(Instant::now() + heartbeat)
     }
 
     /// All ranks have ended: receives the other hosts' last output and closes the links.
     pub(super) fn part(&mut self, limit: Option<Instant>) {
-        self.collect_tapes(limit);
+        self.collect_event_rings(limit);
         self.send_all_hosts(&ToDaemon::Finish);
-        self.converse(limit, |supervisor| {
+        self.serve_links(limit, |supervisor| {
             !supervisor.links.iter().any(Link::is_open)
         });
         for link in &mut self.links {
@@ -310,11 +339,11 @@ impl Supervisor<'_> {
     }
 
     /// Serves the other hosts until `has_come` returns true, the time is over, or no link is open.
-    pub(super) fn converse(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
+    pub(super) fn serve_links(&mut self, limit: Option<Instant>, has_come: impl Fn(&Self) -> bool) {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         while !has_come(self) && self.links.iter().any(Link::is_open) {
             let late = limit.is_some_and(|limit| Instant::now() >= limit);
-            if late || !self.front_lives {
+            if late || !self.front_end_alive {
                 break;
             }
             for link in &mut self.links {
@@ -325,8 +354,8 @@ impl Supervisor<'_> {
                 .collect();
             let mut fds: Vec<PollFd<'_>> = open
                 .iter()
-                .filter_map(|&number| self.links[number].ear())
-                .map(|ear| PollFd::from_borrowed_fd(ear, PollFlags::IN))
+                .filter_map(|&number| self.links[number].read_fd())
+                .map(|read_fd| PollFd::from_borrowed_fd(read_fd, PollFlags::IN))
                 .collect();
             fds.push(PollFd::new(&self.wires.front, PollFlags::RDHUP));
             let pause = Timespec {
@@ -339,7 +368,7 @@ impl Supervisor<'_> {
             }
             let front = fds.pop().map(|fd| fd.revents());
             if front.is_some_and(|events| !events.is_empty()) {
-                self.front_lives = false;
+                self.front_end_alive = false;
             }
             drop(fds);
             for number in open {

@@ -43,11 +43,11 @@ impl Supervisor<'_> {
             text += &format!(" The job goes on without it {HOW}.");
         }
         self.say(&text);
-        self.bury_lost(proc, cause, code);
+        self.record_lost(proc, cause, code);
     }
 
     /// Records that another host's launcher has sent something.
-    pub(super) fn note_word(&mut self, host: u32) {
+    pub(super) fn note_reached(&mut self, host: u32) {
         self.losses.reached.insert(host);
     }
 
@@ -63,7 +63,7 @@ impl Supervisor<'_> {
         if !self.is_running() {
             return;
         }
-        self.feed_no_more(hosts);
+        self.drop_stdin_readers(hosts);
         for &host in hosts {
             let on_host = |proc: &Proc| self.ranks.get(*proc).is_some_and(|rank| rank.host == host);
             let lost: Vec<Proc> = ranks.iter().copied().filter(on_host).collect();
@@ -86,7 +86,7 @@ impl Supervisor<'_> {
             }
             self.say(&text);
             for proc in lost {
-                self.bury_lost(proc, &cause, 1);
+                self.record_lost(proc, &cause, 1);
             }
         }
         self.find_abandoned();
@@ -107,7 +107,7 @@ impl Supervisor<'_> {
     }
 
     /// Records a loss, kills what the rank has left, and notifies the other ranks.
-    fn bury_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
+    fn record_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.losses.first.get_or_insert(code);
         if let Some(rank) = self.ranks.get_mut(proc) {
             rank.lost = Some(cause.to_string());
@@ -125,12 +125,12 @@ impl Supervisor<'_> {
         let survivors = self.ranks.iter().filter(|(_, rank)| rank.lost.is_none());
         let survived = survivors.count() > 0 || self.ranks.has_forgotten();
         if let (false, Some(first)) = (survived, self.losses.first) {
-            self.course.fail(first);
+            self.lifecycle.fail(first);
         }
     }
 
     /// Reports the lost ranks of a job that was not ended, after all other output.
-    pub(super) fn tell_losses(&mut self) {
+    pub(super) fn report_losses(&mut self) {
         // The loss of a single rank has been reported in full.
         if !self.is_running() || self.losses.first.is_none() || self.ranks.count() == 1 {
             return;

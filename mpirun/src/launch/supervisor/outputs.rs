@@ -76,22 +76,22 @@ impl Outputs {
     }
 
     /// Returns the error that broke each sink, once.
-    pub(super) fn take_troubles(&mut self) -> [(&'static str, Option<Errno>); 2] {
+    pub(super) fn take_write_errors(&mut self) -> [(&'static str, Option<Errno>); 2] {
         [
-            ("standard output", self.out.take_trouble()),
-            ("standard error", self.err.take_trouble()),
+            ("standard output", self.out.take_write_error()),
+            ("standard error", self.err.take_write_error()),
         ]
     }
 
     /// Watches for space while bytes are queued.
-    pub(super) fn watch_room(&mut self, epoll: &OwnedFd) {
+    pub(super) fn watch_writable(&mut self, epoll: &OwnedFd) {
         if self.is_empty() != self.watching_room {
             return;
         }
         self.watching_room = !self.watching_room;
         for sink in [&self.out, &self.err] {
             // A plain file cannot be watched and never needs to be; both sinks may be one file, which is watched once.
-            let token = EventData::new_u64(Watch::SinkRoom.token());
+            let token = EventData::new_u64(Watch::SinkWritable.token());
             let _ = match self.watching_room && !sink.is_empty() {
                 true => epoll::add(epoll, sink, token, EventFlags::OUT),
                 false => epoll::delete(epoll, sink),
@@ -100,7 +100,7 @@ impl Outputs {
     }
 
     /// Returns whether reading the ranks must stop (true) or resume (false), if that has changed.
-    pub(super) fn change_of_hold(&mut self) -> Option<bool> {
+    pub(super) fn throttle_change(&mut self) -> Option<bool> {
         let full = self.is_full();
         (full != self.held).then(|| {
             self.held = full;

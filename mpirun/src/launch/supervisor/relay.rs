@@ -3,7 +3,7 @@
 use super::super::output::{Read, Stream, Target};
 use super::super::sys::Signal;
 use super::super::{descendants, ends_the_job};
-use super::{LAST_WORDS, OUTPUT_LOST, Supervisor, Watch};
+use super::{FINAL_OUTPUT_LIMIT, OUTPUT_LOST, Supervisor, Watch};
 use crate::pmi::Proc;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -41,6 +41,18 @@ impl Supervisor<'_> {
         !over
     }
 
+    /// Ends the streams of a rank of which nothing more arrives; its incomplete lines are printed.
+    pub(super) fn end_streams(&mut self, proc: Proc) {
+        let Some(rank) = self.ranks.get_mut(proc) else {
+            return;
+        };
+        for slot in [&mut rank.stdout, &mut rank.stderr] {
+            if let Some(mut stream) = slot.take() {
+                stream.flush(self.outputs.sink(stream.to));
+            }
+        }
+    }
+
     pub(super) fn say(&mut self, text: &str) {
         if !self.plan.quiet {
             self.outputs.say(text);
@@ -53,8 +65,8 @@ impl Supervisor<'_> {
             self.lose_output(&complaint);
         }
         let kept = self.plan.io.folder.is_some();
-        for (name, trouble) in self.outputs.take_troubles() {
-            let Some(errno) = trouble else { continue };
+        for (name, write_error) in self.outputs.take_write_errors() {
+            let Some(errno) = write_error else { continue };
             let error = std::io::Error::from(errno);
             let consequence = match kept {
                 true => "The job goes on, since --output keeps its lines.",
@@ -72,7 +84,7 @@ impl Supervisor<'_> {
     /// Reports output that a user asked for and that is incomplete.
     pub(super) fn lose_output(&mut self, sentence: &str) {
         self.say(sentence);
-        self.course.fail(OUTPUT_LOST);
+        self.lifecycle.fail(OUTPUT_LOST);
     }
 
     /// Returns when the next incomplete line is due to be printed.
@@ -84,11 +96,11 @@ impl Supervisor<'_> {
 
     /// Prints incomplete lines whose end has not arrived by `now`.
     pub(super) fn show_prompts(&mut self, now: Instant) {
-        self.give_out(|stream| stream.prompt_at().is_some_and(|at| at <= now));
+        self.flush_streams(|stream| stream.prompt_at().is_some_and(|at| at <= now));
     }
 
     /// Prints the incomplete lines of the streams that are `due`.
-    fn give_out(&mut self, due: impl Fn(&Stream) -> bool) {
+    fn flush_streams(&mut self, due: impl Fn(&Stream) -> bool) {
         for rank in self.ranks.iter_mut() {
             for stream in [&mut rank.stdout, &mut rank.stderr].into_iter().flatten() {
                 if due(stream) {
@@ -99,9 +111,9 @@ impl Supervisor<'_> {
     }
 
     /// Stops reading the ranks while a reader of mpirun's output is slow, and resumes when it has read.
-    pub(super) fn hold_or_read(&mut self) {
-        self.outputs.watch_room(&self.epoll);
-        if let Some(full) = self.outputs.change_of_hold() {
+    pub(super) fn throttle_reading(&mut self) {
+        self.outputs.watch_writable(&self.epoll);
+        if let Some(full) = self.outputs.throttle_change() {
             let flags = if full {
                 EventFlags::empty()
             } else {
@@ -122,29 +134,29 @@ impl Supervisor<'_> {
     }
 
     /// All ranks have ended: kills strays, prints what the pipes still hold, and waits for the reader of mpirun's output.
-    pub(super) fn last_words(&mut self) {
+    pub(super) fn finish_output(&mut self) {
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);
         let by_force = !self.is_running();
-        let limit = Instant::now() + LAST_WORDS;
+        let limit = Instant::now() + FINAL_OUTPUT_LIMIT;
         for n in 0..self.ranks.count() {
             for to in [Target::Stdout, Target::Stderr] {
-                self.empty(Proc(n), to, by_force.then_some(limit));
+                self.drain_pipe(Proc(n), to, by_force.then_some(limit));
             }
         }
         self.part(by_force.then_some(limit));
         // Nothing more arrives.
-        self.give_out(|_| true);
+        self.flush_streams(|_| true);
         // The commands that reached the other hosts have nothing more to do.
         descendants::end_all();
         self.write_trace();
-        self.tell_losses();
+        self.report_losses();
         self.write_out(by_force.then_some(limit));
         self.check_outputs();
         self.write_out(by_force.then_some(limit));
     }
 
-    pub(super) fn empty(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
+    pub(super) fn drain_pipe(&mut self, proc: Proc, to: Target, limit: Option<Instant>) {
         loop {
             if self.outputs.is_full() {
                 self.write_out(limit);
@@ -161,7 +173,7 @@ impl Supervisor<'_> {
         loop {
             self.outputs.drain();
             let late = limit.is_some_and(|limit| Instant::now() >= limit);
-            if self.outputs.is_empty() || late || !self.front_lives {
+            if self.outputs.is_empty() || late || !self.front_end_alive {
                 return;
             }
             let mut fds = [
@@ -175,7 +187,7 @@ impl Supervisor<'_> {
             let _ = poll(&mut fds, Some(&pause));
             let gone = fds[1].revents();
             if gone.intersects(PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR) {
-                self.front_lives = false;
+                self.front_end_alive = false;
             }
             // A signal from the user ends the waiting, too.
             let mut byte = [0u8; 1];

@@ -3,7 +3,7 @@
 use super::super::output::{Stream, StreamId, Style, Target};
 use super::super::pmi_socket::PmiSocket;
 use super::super::program::{App, Plan, StdinTo};
-use super::super::ranks::{Client, Fresh, Rank, StartError, Starter};
+use super::super::ranks::{Client, Rank, StartError, StartedRank, Starter};
 use super::super::wire::{Order, ToDaemon};
 use super::{Adopted, Supervisor, Watch, Wires, system, watch};
 use crate::node::Node;
@@ -49,7 +49,7 @@ impl Supervisor<'_> {
         apps: &[App],
         preput: &[(Vec<u8>, Vec<u8>)],
     ) -> Result<Job, StartError> {
-        let placed = self.place(apps).map_err(StartError::Place)?;
+        let placed = self.place(apps).map_err(StartError::Mapping)?;
         let appnums: Vec<usize> = placed
             .iter()
             .enumerate()
@@ -103,7 +103,7 @@ impl Supervisor<'_> {
         }
         let mut outcome = Ok(());
         if let Some(node) = &node {
-            let mut fresh = Vec::with_capacity(resolved.count());
+            let mut started_rank = Vec::with_capacity(resolved.count());
             let (wires, feed, epoll) = (&self.wires, &mut self.feed, &self.epoll);
             let direct = order.readers.len() == 1;
             let input = |rank: u32| -> std::io::Result<Option<OwnedFd>> {
@@ -114,24 +114,20 @@ impl Supervisor<'_> {
                     // The only reader inherits the file itself.
                     return Ok(Some(rustix::io::fcntl_dupfd_cloexec(&wires.stdin, 3)?));
                 }
-                feed.add(|pipe| super::watch_room(epoll, pipe)).map(Some)
+                feed.add(|pipe| super::watch_writable(epoll, pipe))
+                    .map(Some)
             };
             let starter = starter_of(self.plan, &self.wires, &self.reports.1, &self.null);
-            outcome = starter.start(&order, &resolved, node.fd(), input, |rank| fresh.push(rank));
-            for one in fresh {
+            outcome = starter.start(&order, &resolved, node.fd(), input, |rank| {
+                started_rank.push(rank)
+            });
+            for one in started_rank {
                 let proc = Proc(order.first + one.rank as usize);
                 self.settle(proc, one);
             }
             if outcome.is_err() {
                 // A rank that was not started never ends.
-                for rank in order.ranks_on(here) {
-                    let proc = Proc(order.first + rank as usize);
-                    if let Some(rank) = self.ranks.get_mut(proc)
-                        && rank.pid == 0
-                    {
-                        rank.alive = false;
-                    }
-                }
+                self.never_began(job, here);
             }
         }
         self.nodes.push(node);
@@ -252,28 +248,28 @@ impl Supervisor<'_> {
     }
 
     /// Registers a started rank of this host.
-    fn settle(&mut self, proc: Proc, fresh: Fresh) {
-        watch(&self.epoll, &fresh.pmi, Watch::Pmi(proc));
-        watch(&self.epoll, &fresh.stdout, Watch::Stdout(proc));
-        watch(&self.epoll, &fresh.stderr, Watch::Stderr(proc));
+    fn settle(&mut self, proc: Proc, started_rank: StartedRank) {
+        watch(&self.epoll, &started_rank.pmi, Watch::Pmi(proc));
+        watch(&self.epoll, &started_rank.stdout, Watch::Stdout(proc));
+        watch(&self.epoll, &started_rank.stderr, Watch::Stderr(proc));
         if let Some(rank) = self.ranks.get_mut(proc) {
-            rank.pid = fresh.pid;
+            rank.pid = started_rank.pid;
             if let Some(client) = &mut rank.pmi {
-                client.socket = Some(fresh.pmi);
+                client.socket = Some(started_rank.pmi);
             }
             if let Some(stream) = &mut rank.stdout {
-                stream.fd = Some(fresh.stdout);
+                stream.fd = Some(started_rank.stdout);
             }
             if let Some(stream) = &mut rank.stderr {
-                stream.fd = Some(fresh.stderr);
+                stream.fd = Some(started_rank.stderr);
             }
         }
         self.watch_libraries_of(proc);
-        self.tell_of_start(proc, fresh.bound.as_deref());
+        self.report_start(proc, started_rank.bound.as_deref());
     }
 
     /// Reports that a rank was started, and where, if that was asked for.
-    pub(super) fn tell_of_start(&mut self, proc: Proc, bound: Option<&str>) {
+    pub(super) fn report_start(&mut self, proc: Proc, bound: Option<&str>) {
         if self.plan.verbose {
             let name = self.name_of(proc);
             self.say(&format!("{name} was started"));
@@ -304,6 +300,7 @@ impl Supervisor<'_> {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
                 // A partly started job is ended.
                 self.dismiss(&BTreeSet::from([next]), libc::SIGKILL);
+                self.give_back(Job(next));
                 error.to_string()
             }),
             Err(why) => Err(why),

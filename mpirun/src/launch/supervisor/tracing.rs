@@ -29,21 +29,21 @@ pub(super) struct Tracing {
     /// By process number.
     tapes: BTreeMap<usize, Played>,
     /// Hosts that have sent all their tapes.
-    heard_out: BTreeSet<u32>,
+    complete_hosts: BTreeSet<u32>,
     /// Hosts that are unreachable.
     lost: BTreeSet<u32>,
 }
 
 impl Tracing {
-    pub(super) fn take_tape(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
+    pub(super) fn add_events(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
         let tape = self.tapes.entry(proc).or_default();
         tape.lost = lost;
         tape.events
             .extend(events.iter().filter_map(|words| Event::of(*words)));
     }
 
-    pub(super) fn heard_out(&mut self, host: u32) {
-        self.heard_out.insert(host);
+    pub(super) fn complete_hosts(&mut self, host: u32) {
+        self.complete_hosts.insert(host);
     }
 
     pub(super) fn give_up(&mut self, hosts: &[u32]) {
@@ -53,7 +53,7 @@ impl Tracing {
 
 impl Supervisor<'_> {
     /// Returns the hosts that are reached by open links.
-    fn far_hosts(&self) -> Vec<u32> {
+    fn remote_hosts(&self) -> Vec<u32> {
         let open = self.links.iter().filter(|link| link.is_open());
         let hosts = open.flat_map(|link: &Link| link.branch.hosts());
         hosts
@@ -63,10 +63,10 @@ impl Supervisor<'_> {
 
     /// Begins to ask all hosts for their clocks, if the job is traced.
     pub(super) fn compare_clocks(&mut self) {
-        if !self.plan.needs_tapes() {
+        if !self.plan.needs_event_rings() {
             return;
         }
-        for host in self.far_hosts() {
+        for host in self.remote_hosts() {
             self.tracing.clocks.entry(host).or_default().begin();
             self.tracing.unasked.insert(host, QUESTIONS);
             self.ask_clock(host);
@@ -84,28 +84,28 @@ impl Supervisor<'_> {
         }
     }
 
-    pub(super) fn take_time(&mut self, host: u32, asked: u64, theirs: u64) {
+    pub(super) fn add_clock_reading(&mut self, host: u32, asked: u64, their_clock: u64) {
         if let Some(clock) = self.tracing.clocks.get_mut(&host) {
-            clock.read(Reading::between(asked, node::now_ns(), theirs));
+            clock.read(Reading::between(asked, node::now_ns(), their_clock));
             self.ask_clock(host);
         }
     }
 
     /// All ranks have ended: receives the other hosts' tapes.
-    pub(super) fn collect_tapes(&mut self, limit: Option<Instant>) {
-        if !self.plan.needs_tapes() || self.far_hosts().is_empty() {
+    pub(super) fn collect_event_rings(&mut self, limit: Option<Instant>) {
+        if !self.plan.needs_event_rings() || self.remote_hosts().is_empty() {
             return;
         }
         // The clocks first: answers are slow while tapes are in flight.
         self.compare_clocks();
-        self.converse(limit, |supervisor| {
+        self.serve_links(limit, |supervisor| {
             let told = |host: &u32| !supervisor.tracing.unasked.contains_key(host);
-            supervisor.far_hosts().iter().all(told)
+            supervisor.remote_hosts().iter().all(told)
         });
-        self.send_all_hosts(&ToDaemon::Tapes);
-        self.converse(limit, |supervisor| {
-            let told = |host: &u32| supervisor.tracing.heard_out.contains(host);
-            supervisor.far_hosts().iter().all(told)
+        self.send_all_hosts(&ToDaemon::EventRings);
+        self.serve_links(limit, |supervisor| {
+            let told = |host: &u32| supervisor.tracing.complete_hosts.contains(host);
+            supervisor.remote_hosts().iter().all(told)
         });
     }
 
@@ -131,7 +131,7 @@ impl Supervisor<'_> {
     /// Writes the trace and the I/O report that the user asked for.
     pub(super) fn write_trace(&mut self) {
         let plan = self.plan;
-        if !plan.needs_tapes() {
+        if !plan.needs_event_rings() {
             return;
         }
         let mut tracing = std::mem::take(&mut self.tracing);
@@ -140,7 +140,7 @@ impl Supervisor<'_> {
             let tape = if rank.here {
                 let node = self.nodes.get(rank.job.0)?.as_ref()?;
                 node.tape_of(rank.local_rank)
-            } else if tracing.heard_out.contains(&rank.host) {
+            } else if tracing.complete_hosts.contains(&rank.host) {
                 let mut tape = tracing.tapes.remove(&proc.0).unwrap_or_default();
                 if let Some(clock) = tracing.clocks.get(&rank.host) {
                     tape.events.iter_mut().for_each(|event| clock.set(event));

@@ -62,7 +62,7 @@ impl Supervisor<'_> {
     }
 
     /// All ranks have ended: reports each job in which no rank has called this library's `MPI_Init`.
-    pub(super) fn tell_unserved(&mut self) {
+    pub(super) fn report_unserved(&mut self) {
         let remedy = match foreign::is_left_alone(&self.plan.env) {
             true => {
                 "Without --compat no, the program gets this installation's library in its place."
@@ -93,7 +93,7 @@ impl Supervisor<'_> {
         }
         for sentence in sentences {
             self.say(&sentence);
-            self.course.fail(STATUS);
+            self.lifecycle.fail(STATUS);
         }
     }
 }

@@ -12,21 +12,21 @@ const ANSWER: Duration = Duration::from_millis(150);
 impl Supervisor<'_> {
     /// Asks all hosts for snapshots; the report is printed when they have had time to answer.
     pub(super) fn look(&mut self, then_end: bool) {
-        if self.stillness.ends_with_report() {
+        if self.hang_detector.ends_with_report() {
             return;
         }
-        self.send_all_hosts(&ToDaemon::Look);
+        self.send_all_hosts(&ToDaemon::TakeSnapshots);
         let patience = if self.links.is_empty() {
             Duration::ZERO
         } else {
             ANSWER
         };
-        self.stillness.ask(patience, then_end);
+        self.hang_detector.ask(patience, then_end);
     }
 
     pub(super) fn watch_job(&mut self) {
         let now = Instant::now();
-        if let Some(then_end) = self.stillness.take_due(now) {
+        if let Some(then_end) = self.hang_detector.take_due(now) {
             let reports = self.reports();
             let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
             self.say(&texts.join("\n"));
@@ -38,18 +38,18 @@ impl Supervisor<'_> {
         let Some(patience) = self.plan.hang_after.filter(|_| self.is_running()) else {
             return;
         };
-        if !self.stillness.is_look_due(now) {
+        if !self.hang_detector.is_check_due(now) {
             return;
         }
         let counts = self.counts();
-        if self.stillness.look(now, patience, counts) {
+        if self.hang_detector.look(now, patience, counts) {
             self.say(&format!(
                 "nothing has moved for {} s",
                 patience.as_secs_f64()
             ));
             self.look(false);
         }
-        self.send_all_hosts(&ToDaemon::Look);
+        self.send_all_hosts(&ToDaemon::TakeSnapshots);
     }
 
     fn counts(&self) -> Vec<(u64, u64)> {

@@ -5,7 +5,7 @@ use crate::node::{ELAPSED, FENCE};
 use crate::wave::record_to;
 use clap::Args;
 use sim::live::{Board, Memory};
-use sim::served::{Address, ConnectError, Onlooker};
+use sim::served::{Address, BoardObserver, ConnectError};
 use sim::wave_files::WaveFiles;
 use sim::words::counted;
 use std::io::{ErrorKind, Read, Write};
@@ -81,18 +81,18 @@ impl Live {
     }
 
     fn on_served(&self, server: &Address) -> Result<(), Failure> {
-        let mut onlooker = Onlooker::connect(server)?;
-        if onlooker.nodes() != self.nodes {
+        let mut observer = BoardObserver::connect(server)?;
+        if observer.nodes() != self.nodes {
             return Err(ConnectError::NodeCount {
                 server: server.clone(),
-                theirs: onlooker.nodes(),
+                theirs: observer.nodes(),
                 ours: self.nodes,
             }
             .into());
         }
-        let before = onlooker.look()?.board.releases;
+        let before = observer.look()?.board.releases;
         let slowest = self.pass(["--board", &server.to_string()])?;
-        self.report(slowest, onlooker.look()?.board.releases - before)
+        self.report(slowest, observer.look()?.board.releases - before)
     }
 
     /// Runs all processes on the board that these arguments name; the time of the slowest.

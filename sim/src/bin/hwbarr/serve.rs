@@ -1,4 +1,4 @@
-//! `hwbarr serve`: a board over TCP, with a log of the guests that come and go.
+//! `hwbarr serve`: a board over TCP, with a log of the clients that connect and disconnect.
 
 use crate::log::Log;
 use crate::{Failure, say};
@@ -26,7 +26,7 @@ pub struct Serve {
     /// Serve a board of version 2: five channels, which communicators take while they last.
     #[arg(long)]
     channels: bool,
-    /// End when every node that has joined has gone, and every onlooker.
+    /// End when every node that has joined and every observer has disconnected.
     #[arg(long)]
     once: bool,
 }

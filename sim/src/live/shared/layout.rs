@@ -50,7 +50,7 @@ pub(super) struct Header {
     nodes: AtomicU64,
     capacity: AtomicU64,
     origin_ns: AtomicU64,
-    hands: AtomicU64,
+    writers: AtomicU64,
     /// See [`Geometry::tree`].
     tree: [AtomicU64; 2],
     /// Version in the upper 48 bits, index of the current slot in the lower 16.
@@ -80,7 +80,7 @@ impl HeadWord {
 pub(in crate::live) struct Geometry {
     pub nodes: usize,
     /// Number of handles that may commit; a node has [`HANDS`], a board above others has one for each node below.
-    pub hands: usize,
+    pub writers: usize,
     pub capacity: usize,
     pub origin_ns: u64,
     /// The tree's number of nodes, and in its first board the number of leaf boards; 0 where not applicable.
@@ -89,19 +89,19 @@ pub(in crate::live) struct Geometry {
 
 impl Geometry {
     /// Slot 0 is the state after power-on; the others belong to the handles, two each.
-    const fn slots(hands: usize) -> usize {
-        1 + hands * 2
+    const fn slots(writers: usize) -> usize {
+        1 + writers * 2
     }
 
     /// Returns the size of a board of this geometry in bytes; `None` if it exceeds the address space.
     pub(in crate::live) fn size<const WORDS: usize>(
-        hands: usize,
+        writers: usize,
         capacity: usize,
     ) -> Option<usize> {
-        if hands > MOST_HANDS {
+        if writers > MOST_HANDS {
             return None;
         }
-        let slots = Self::slots(hands) * size_of::<Slot<WORDS>>();
+        let slots = Self::slots(writers) * size_of::<Slot<WORDS>>();
         capacity
             .checked_mul(size_of::<Entry>())?
             .checked_add(size_of::<Header>() + slots)
@@ -128,11 +128,13 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         power_on: &[u64; WORDS],
     ) -> Self {
         // SAFETY: the caller's contract includes that of `views`: alignment, size, and access by this module only.
-        let shared: Self = unsafe { Self::views(base, geometry.hands, geometry.capacity) };
+        let shared: Self = unsafe { Self::views(base, geometry.writers, geometry.capacity) };
         let header = shared.header;
         header.magic.store(0, Ordering::Relaxed);
         header.nodes.store(geometry.nodes as u64, Ordering::Relaxed);
-        header.hands.store(geometry.hands as u64, Ordering::Relaxed);
+        header
+            .writers
+            .store(geometry.writers as u64, Ordering::Relaxed);
         header
             .capacity
             .store(geometry.capacity as u64, Ordering::Relaxed);
@@ -175,7 +177,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             return None;
         }
         let nodes = header.nodes.load(Ordering::Relaxed) as usize;
-        let hands = header.hands.load(Ordering::Relaxed) as usize;
+        let writers = header.writers.load(Ordering::Relaxed) as usize;
         let capacity = header.capacity.load(Ordering::Relaxed) as usize;
         let origin_ns = header.origin_ns.load(Ordering::Relaxed);
         let tree = header
@@ -183,16 +185,16 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .each_ref()
             .map(|count| count.load(Ordering::Relaxed) as usize);
         // Another process may have written invalid sizes, so they are checked.
-        if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(hands, capacity)? > len {
+        if nodes == 0 || nodes > MAX_NODES || Geometry::size::<WORDS>(writers, capacity)? > len {
             return None;
         }
         // SAFETY: the condition above has checked that a board of this geometry fits in the `len` bytes.
-        let shared = unsafe { Self::views(base, hands, capacity) };
+        let shared = unsafe { Self::views(base, writers, capacity) };
         Some((
             shared,
             Geometry {
                 nodes,
-                hands,
+                writers,
                 capacity,
                 origin_ns,
                 tree,
@@ -202,8 +204,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
 
     /// # Safety
     /// As for [`init`](Self::init).
-    unsafe fn views(base: NonNull<u8>, hands: usize, capacity: usize) -> Self {
-        let slots = Geometry::slots(hands);
+    unsafe fn views(base: NonNull<u8>, writers: usize, capacity: usize) -> Self {
+        let slots = Geometry::slots(writers);
         // SAFETY: the three parts follow each other within the size that the caller guarantees; the header's size is
         // a multiple of the slots' alignment and the slots' size of the entries'; all fields are atomics, so shared
         // references to memory that other processes change are sound, and every bit pattern is a value.
@@ -219,8 +221,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     }
 
     /// Returns the two slots of a handle.
-    pub(in crate::live) fn slots_of(hand: usize) -> [usize; 2] {
-        let first = 1 + hand * 2;
+    pub(in crate::live) fn slots_of(writer: usize) -> [usize; 2] {
+        let first = 1 + writer * 2;
         [first, first + 1]
     }
 

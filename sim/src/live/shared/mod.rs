@@ -35,18 +35,18 @@ impl<'m> Board<'m> {
         nodes: usize,
         record: usize,
     ) -> Result<Self, InitError> {
-        let hands = nodes.saturating_mul(HANDS);
+        let writers = nodes.saturating_mul(HANDS);
         let need = Self::layout_size(nodes, record);
         let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
         if need > len {
             return Err(InitError::TooSmall { need, have: len });
         }
-        let at = Self::line_begins(hands, record);
+        let at = Self::line_begins(writers, record);
         // Before the board, so that what finds the board finds its line.
         // SAFETY: the line ends within the `need` bytes, and `need <= len`.
         let line = unsafe { Self::line_with(base.add(at), blank) }?;
         // SAFETY: the caller's contract is the same as that of `init_with`.
-        let board = unsafe { Self::init_with(base, len, nodes, hands, record, [0; 2]) }?;
+        let board = unsafe { Self::init_with(base, len, nodes, writers, record, [0; 2]) }?;
         Ok(board.beside(line))
     }
 
@@ -66,7 +66,7 @@ impl<'m> Board<'m> {
         }
         let geometry = Geometry {
             nodes,
-            hands: nodes,
+            writers: nodes,
             capacity: 0,
             // The line uses the board's clock.
             origin_ns: 0,
@@ -91,12 +91,12 @@ impl<'m> Board<'m> {
         base: NonNull<u8>,
         len: usize,
         nodes: usize,
-        hands: usize,
+        writers: usize,
         record: usize,
         tree: [usize; 2],
     ) -> Result<Self, InitError> {
         let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
-        let need = Self::size_with(hands, record);
+        let need = Self::size_with(writers, record);
         if need > len {
             return Err(InitError::TooSmall { need, have: len });
         }
@@ -107,7 +107,7 @@ impl<'m> Board<'m> {
         }
         let geometry = Geometry {
             nodes,
-            hands,
+            writers,
             capacity: record,
             origin_ns: monotonic_ns(),
             tree,
@@ -136,12 +136,12 @@ impl<'m> Board<'m> {
         if geometry.tree != [0; 2] {
             return Ok(board);
         }
-        let at = Self::line_begins(geometry.hands, geometry.capacity);
+        let at = Self::line_begins(geometry.writers, geometry.capacity);
         let left = len.checked_sub(at).ok_or(none.clone())?;
         // SAFETY: `at` is inside the `len` bytes, and a multiple of the alignment that has been checked for `base`.
         let line = unsafe { Shared::<LINE_WORDS>::attach(base.add(at), left) };
         let line =
-            line.filter(|(_, line)| line.nodes == geometry.nodes && line.hands == line.nodes);
+            line.filter(|(_, line)| line.nodes == geometry.nodes && line.writers == line.nodes);
         let line = line.zip(Self::blank_line(geometry.nodes));
         let ((line, _), blank) = line.ok_or(none)?;
         Ok(board.beside(Line::new(line, blank)))
@@ -165,13 +165,13 @@ impl<'m> Boards<'m> {
             return Err(InitError::TooSmall { need, have: len });
         }
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
-            let (pins, hands) = (tree.pins(board), Self::hands(tree, board));
+            let (pins, writers) = (tree.pins(board), Self::writers(tree, board));
             let lowest = if board == 0 { tree.lowest() } else { 0 };
             // SAFETY: the boards follow each other within `need` bytes, and `need <= len`, so the caller's
             // guarantee holds for each of them.
             unsafe {
                 let (record, tree) = (record / tree.boards(), [tree.nodes(), lowest]);
-                Board::init_with(base.add(at), bytes, pins, hands, record, tree)
+                Board::init_with(base.add(at), bytes, pins, writers, record, tree)
             }
         });
         Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
@@ -193,7 +193,8 @@ impl<'m> Boards<'m> {
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
             // SAFETY: the boards follow each other within the `len` bytes that the caller guarantees.
             let found = unsafe { Board::attach(base.add(at), bytes) }?;
-            match found.nodes() == tree.pins(board) && found.hands() >= Self::hands(tree, board) {
+            match found.nodes() == tree.pins(board) && found.writers() >= Self::writers(tree, board)
+            {
                 true => Ok(found),
                 false => Err(AttachError::NoBoard { have: bytes }),
             }

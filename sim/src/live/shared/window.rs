@@ -4,7 +4,7 @@
 //! The memory around the board may contain anything, as in the memory of an MPI job.
 
 use super::layout::{ALIGN, CHANNELS_MAGIC, MAGIC};
-use crate::live::board::OfTree;
+use crate::live::board::TreeRole;
 use crate::live::{Board, Boards, ChannelBoard, Look};
 use crate::virtual_time::Tree;
 use fpga_model::MAX_NODES;
@@ -116,15 +116,15 @@ impl Pane {
         }
         let board = self.board(at)?;
         match board.tree() {
-            OfTree::No => {
+            TreeRole::No => {
                 let look = Look::at(&board.snapshot(), board.nodes(), board.claimed());
                 Some(look.beside(board.line_look()))
             }
-            OfTree::First { nodes, lowest } => {
+            TreeRole::First { nodes, lowest } => {
                 let boards = self.boards(at, nodes, lowest, board.capacity())?;
                 Some(boards.look())
             }
-            OfTree::Later => None,
+            TreeRole::Later => None,
         }
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use barrier_driver::{Eureka, EurekaError, Found};
 use std::task::Poll;
 
-type Line = Eureka<SaysWire<'static, fn(usize)>, ToldWire<'static>>;
+type Line = Eureka<RaiseWire<'static, fn(usize)>, EurekaInput<'static>>;
 
 /// No node sleeps here.
 fn quiet(_: usize) {}

@@ -5,7 +5,7 @@ use super::super::frame::{
     CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role,
     VERSION,
 };
-use super::super::hub::{GRACE, HELLO, Hub, ONLOOKERS, STRANGERS};
+use super::super::hub::{GRACE, HELLO, Hub, OBSERVERS_MAX, WITHOUT_ROLE_MAX};
 use super::*;
 use proptest::prelude::*;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn hello(role: Role) -> [u8; GREETING] {
     .encode()
 }
 
-/// Takes the pending replies of a guest, after its greeting.
+/// Takes the pending replies of a client, after its greeting.
 fn replies(hub: &mut Hub, id: u64) -> Vec<Reply> {
     let bytes = hub.outgoing(id).map(std::mem::take).unwrap_or_default();
     let greeted = bytes.len() % REPLY;
@@ -66,7 +66,7 @@ fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_othe
     assert!(!hub.has_news(nodes[2]));
 }
 
-/// Returns the eureka line as this guest receives it.
+/// Returns the eureka line as this client receives it.
 fn eureka(hub: &mut Hub, id: u64, request: Request) -> Eureka {
     hub.hear(id, &request.encode(), NOW);
     match replies(hub, id).pop() {
@@ -98,12 +98,12 @@ fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls()
 #[test]
 fn an_onlooker_hears_of_the_line_and_cannot_speak_and_version_2_has_none() {
     let mut hub = hub_of(2);
-    let onlooker = hub.arrive(peer(), NOW);
-    hub.hear(onlooker, &hello(Role::Onlooker), NOW);
-    assert_eq!(eureka(&mut hub, onlooker, Request::Hear), Eureka::default());
-    hub.hear(onlooker, &Request::Say { high: true }.encode(), NOW);
+    let observer = hub.arrive(peer(), NOW);
+    hub.hear(observer, &hello(Role::BoardObserver), NOW);
+    assert_eq!(eureka(&mut hub, observer, Request::Hear), Eureka::default());
+    hub.hear(observer, &Request::Say { high: true }.encode(), NOW);
     assert_eq!(
-        replies(&mut hub, onlooker),
+        replies(&mut hub, observer),
         [Reply::Refused(Refusal::OnlyLooks)]
     );
     for request in [Request::Hear, Request::Say { high: true }] {
@@ -127,7 +127,7 @@ fn frames_may_come_in_pieces_and_several_at_once() {
     let mut bytes = hello(Role::Node(0)).to_vec();
     bytes.extend(Request::Look.encode());
     bytes.extend(Request::Write { high: true }.encode());
-    bytes.extend(Request::Goodbye.encode());
+    bytes.extend(Request::Disconnect.encode());
     for byte in &bytes[..20] {
         hub.hear(id, &[*byte], NOW);
     }
@@ -140,12 +140,12 @@ fn frames_may_come_in_pieces_and_several_at_once() {
                 Reply::Welcome(_),
                 Reply::Answer(_),
                 Reply::Answer(view),
-                Reply::Farewell
+                Reply::Disconnected
             ] if view.board.releases == 1
         ),
         "{said:?}"
     );
-    assert_eq!(hub.seated(), 0);
+    assert_eq!(hub.connected_nodes(), 0);
 }
 
 #[test]
@@ -169,16 +169,16 @@ fn onlookers_are_counted_and_the_rest_turned_away() {
     let mut hub = hub_of(2);
     let mut look = |_| {
         let id = hub.arrive(peer(), NOW);
-        hub.hear(id, &hello(Role::Onlooker), NOW);
+        hub.hear(id, &hello(Role::BoardObserver), NOW);
         replies(&mut hub, id).remove(0)
     };
     assert!(
-        (0..ONLOOKERS)
+        (0..OBSERVERS_MAX)
             .map(&mut look)
             .all(|reply| matches!(reply, Reply::Welcome(_)))
     );
-    let onlookers = ONLOOKERS as u8;
-    assert_eq!(look(0), Reply::Refused(Refusal::Crowded { onlookers }));
+    let observers = OBSERVERS_MAX as u8;
+    assert_eq!(look(0), Reply::Refused(Refusal::Crowded { observers }));
 }
 
 #[test]
@@ -199,18 +199,20 @@ fn another_version_is_noted_and_not_answered() {
 fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
     let mut hub = hub_of(2);
     let node = hub.arrive(peer(), NOW);
-    let crowd: Vec<_> = (1..STRANGERS).map(|_| hub.arrive(peer(), NOW)).collect();
-    assert!(!hub.has_room(NOW), "newcomers wait");
-    // A leaving guest is dropped first.
+    let crowd: Vec<_> = (1..WITHOUT_ROLE_MAX)
+        .map(|_| hub.arrive(peer(), NOW))
+        .collect();
+    assert!(!hub.can_accept(NOW), "newcomers wait");
+    // A leaving client is dropped first.
     hub.hear(crowd[9], b"GET / HT", NOW);
-    assert!(hub.has_room(NOW));
+    assert!(hub.can_accept(NOW));
     hub.arrive(peer(), NOW);
-    assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.has_room(NOW));
-    // After the grace period the oldest silent guest is dropped, but not a node.
+    assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.can_accept(NOW));
+    // After the grace period the oldest silent client is dropped, but not a node.
     let late = NOW + GRACE;
     hub.hear(node, &hello(Role::Node(0)), late);
     hub.arrive(peer(), late);
-    assert!(hub.has(node) && hub.has(crowd[0]) && hub.has_room(late));
+    assert!(hub.has(node) && hub.has(crowd[0]) && hub.can_accept(late));
     hub.arrive(peer(), late);
     assert!(hub.has(node) && !hub.has(crowd[0]));
 }
@@ -233,7 +235,7 @@ fn act() -> impl Strategy<Value = Act> {
         Just(Request::Look),
         any::<bool>().prop_map(|high| Request::Write { high }),
         (any::<bool>(), 0..4u64).prop_map(|(high, seen)| Request::Withdraw { high, seen }),
-        Just(Request::Goodbye),
+        Just(Request::Disconnect),
     ];
     prop_oneof![
         3 => Just(Act::Arrive),
@@ -247,7 +249,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 proptest! {
-    /// Three nodes, guests that connect, disconnect and send anything: the guarantees of the module's head.
+    /// Three nodes, clients that connect, disconnect and send anything: the guarantees of the module's head.
     #[test]
     fn whatever_guests_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
         let mut hub = hub_of(3);
@@ -256,7 +258,7 @@ proptest! {
         for act in acts {
             let of = |who: usize| ids.get(who % ids.len().max(1)).copied();
             match act {
-                Act::Arrive => if hub.has_room(now) {
+                Act::Arrive => if hub.can_accept(now) {
                     ids.push(hub.arrive(peer(), now));
                 },
                 Act::Hello(who, word) => if let Some(id) = of(who) {
@@ -289,7 +291,7 @@ proptest! {
             }
             prop_assert!(board.inputs ^ board.outputs != 0b111, "all have entered and nobody is released");
             last = board;
-            prop_assert!(hub.seated() <= 3 && ids.len() <= STRANGERS + ONLOOKERS + 3);
+            prop_assert!(hub.connected_nodes() <= 3 && ids.len() <= WITHOUT_ROLE_MAX + OBSERVERS_MAX + 3);
             for id in &ids {
                 prop_assert!(hub.waiting(*id) <= 4096 + REPLY + REQUEST);
             }
@@ -361,9 +363,9 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
     nodes[1].drives(&mut hub, 1, NOW);
     // Node 0 gives up before it has received the release: low would be its next arrival.
     nodes[0].drives(&mut hub, 0, NOW);
-    let told = replies(&mut hub, nodes[0].id);
-    let [Reply::Released(_), Reply::Answer(view)] = told[..] else {
-        panic!("{told:?}");
+    let signal = replies(&mut hub, nodes[0].id);
+    let [Reply::Released(_), Reply::Answer(view)] = signal[..] else {
+        panic!("{signal:?}");
     };
     assert_eq!(view.board.inputs, RELEASE | 1);
 }
@@ -403,8 +405,8 @@ fn a_speaker_that_falls_silent_is_cut_off_when_others_wait() {
 fn a_request_of_the_other_version_means_nothing() {
     let (mut hub, nodes) = channels(1);
     hub.hear(nodes[0].id, &Request::Write { high: true }.encode(), NOW);
-    let told = replies(&mut hub, nodes[0].id);
-    assert_eq!(told, [Reply::Refused(Refusal::Malformed)]);
+    let signal = replies(&mut hub, nodes[0].id);
+    assert_eq!(signal, [Reply::Refused(Refusal::Malformed)]);
     let mut hub = hub_of(1);
     let id = node(&mut hub, 0);
     let drive = Request::Drive { levels: 1, seen: 0 };

@@ -51,8 +51,8 @@ impl Served {
     }
 
     fn view(&self) -> View {
-        let mut onlooker = Onlooker::connect(&self.address).expect("the server serves");
-        onlooker.look().expect("the server answers")
+        let mut observer = BoardObserver::connect(&self.address).expect("the server serves");
+        observer.look().expect("the server answers")
     }
 
     fn notices(&self) -> Vec<Notice> {

@@ -90,7 +90,7 @@ fn whoever_is_no_server_of_this_version_is_named() {
     );
     let address = says(b"");
     let limit = Duration::from_millis(50);
-    let silent = Line::connect_within(&address, Role::Onlooker, Wanted::default(), limit);
+    let silent = Line::connect_within(&address, Role::BoardObserver, Wanted::default(), limit);
     assert_eq!(
         silent.err(),
         Some(ConnectError::TimedOut {
@@ -125,13 +125,13 @@ fn a_server_that_stops_making_sense_is_named() {
         stream.write_all(&[9; REPLY]).expect("it reads");
         let _ = std::io::copy(&mut stream, &mut std::io::sink());
     });
-    let mut onlooker = Onlooker::connect(&address).expect("welcome");
-    let said = onlooker.look().expect_err("rubbish").to_string();
+    let mut observer = BoardObserver::connect(&address).expect("welcome");
+    let said = observer.look().expect_err("rubbish").to_string();
     assert_eq!(
         said,
-        format!("an onlooker has been sent bytes by {address} that mean nothing in version 1")
+        format!("an observer has been sent bytes by {address} that mean nothing in version 1")
     );
-    drop(onlooker);
+    drop(observer);
     server.join().expect("it has heard the end");
 }
 
@@ -148,7 +148,7 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
     assert!(
         said.starts_with("node 0 has died, from 127.0.0.1:")
             && said.ends_with(
-                ": it closed its connection without a goodbye; \
+                ": it closed its connection without a disconnect message; \
                  its arrival is withdrawn and its wire is low, idle"
             ),
         "{said}"
@@ -169,7 +169,7 @@ fn a_crowd_of_silent_strangers_keeps_nobody_out() {
     let crowd: Vec<_> = (0..200).map(|_| socket(&served.address)).collect();
     for _ in 0..3 {
         let node = Wires::connect(&served.address, 0, 1, silent).expect("it said hello");
-        assert_eq!(node.lookout.look().expect("connected").connected, 1);
+        assert_eq!(node.reader.look().expect("connected").connected, 1);
     }
     // The first of the crowd have been dropped for the later ones.
     let mut first = &crowd[0];

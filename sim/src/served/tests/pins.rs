@@ -105,7 +105,7 @@ fn whoever_hears_of_a_release_rings() {
     assert_eq!(first.input.is_high(), Ok(true));
     second.out.set_low().expect("connected");
     first.out.set_low().expect("connected");
-    assert_eq!(second.lookout.look().expect("connected").board.releases, 2);
+    assert_eq!(second.reader.look().expect("connected").board.releases, 2);
     assert_eq!(second.input.is_high(), Ok(false));
     assert_eq!(rung.load(Ordering::Relaxed), 2);
 }
@@ -128,7 +128,7 @@ fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_ente
     let [mut waiting, mut entering] = [0, 1].map(|node| rig.connect(node));
     waiting.out.set_high().expect("connected");
     for wires in [&waiting, &entering] {
-        wires.lookout.notice_within(Duration::from_millis(200));
+        wires.reader.notice_within(Duration::from_millis(200));
     }
     rig.0.frozen.store(true, Ordering::Relaxed);
     let said = polled(&mut waiting.input).expect_err("the server says nothing");
@@ -177,7 +177,7 @@ fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
                     questions += 1;
                     Reply::Answer(view)
                 }
-                _ => Reply::Farewell,
+                _ => Reply::Disconnected,
             };
             stream.write_all(&answer.encode()).expect("it reads");
             if questions == 2 {
@@ -188,7 +188,7 @@ fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
         }
     });
     let mut node = Wires::connect(&address, 0, 1, silent as Silent).expect("welcome");
-    node.lookout.notice_within(Duration::from_secs(2));
+    node.reader.notice_within(Duration::from_secs(2));
     node.out.set_high().expect("connected");
     assert_eq!(polled(&mut node.input), Ok(true));
     drop(node);
@@ -200,13 +200,10 @@ fn a_node_is_free_when_its_last_handle_has_been_dropped() {
     let rig = <Rig as barrier_driver::suite::Rig>::build(1);
     for _ in 0..50 {
         let Wires {
-            out,
-            input,
-            lookout,
-            ..
+            out, input, reader, ..
         } = rig.connect(0);
         drop((out, input));
-        assert_eq!(lookout.look().expect("connected").connected, 1);
+        assert_eq!(reader.look().expect("connected").connected, 1);
     }
 }
 

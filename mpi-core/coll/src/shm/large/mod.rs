@@ -21,13 +21,13 @@ mod reductions;
 use super::cells::{Cells, Flow};
 use super::cma_access::CmaAccess;
 use super::members::Members;
-use super::wait::Waits;
+use super::wait::Wait;
 use super::{WORD, scattered};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
 use crate::{Call, Invocation};
-use mpi_base::cells::Spot;
+use mpi_base::cells::CellAddress;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
 
@@ -53,7 +53,7 @@ pub struct Large {
 }
 
 /// One call.
-pub struct Turn<'a, W> {
+pub struct LargeOp<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
@@ -161,7 +161,7 @@ fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
     })
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> LargeOp<'_, W> {
     /// Carries out a call for which [`Large::serves`] has returned true.
     pub async fn run(&self, call: &Call) -> Result<(), Error> {
         match call {
@@ -221,8 +221,8 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     /// The address of an operation's words in the cells.
-    fn spot(&self, number: u64) -> Spot<'_> {
-        self.cells.spot(number, Flow::CooperativeCopy, 2 * WORD)
+    fn cells_of(&self, number: u64) -> CellAddress<'_> {
+        self.cells.address(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
     /// Shows the address of this rank's data to the others.
@@ -247,10 +247,10 @@ impl<W: Waits> Turn<'_, W> {
     async fn place_run(&self, number: u64, run: Region) {
         let cells = self.cells;
         let engine = self.cx.engine();
-        let spot = self.spot(number);
-        cells.make_room(self.wait, engine, spot).await;
+        let cell = self.cells_of(number);
+        cells.make_room(self.wait, engine, cell).await;
         let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
-        cells.show(self.me(), spot, [address, len].as_flattened());
+        cells.show(self.me(), cell, [address, len].as_flattened());
     }
 
     /// Waits for the address of a rank's data.
@@ -259,11 +259,11 @@ impl<W: Waits> Turn<'_, W> {
     }
 
     async fn run_of(&self, number: u64, rank: u32) -> Region {
-        let spot = self.spot(number);
-        let seen = || self.cells.seen(rank, spot);
+        let address = self.cells_of(number);
+        let seen = || self.cells.seen(rank, address);
         self.wait.until(self.cx.engine(), seen).await;
         let mut words = [[0; WORD]; 2];
-        self.cells.read(rank, spot, 0, words.as_flattened_mut());
+        self.cells.read(rank, address, 0, words.as_flattened_mut());
         let [address, len] = words.map(u64::from_ne_bytes);
         Region { address, len }
     }
@@ -310,7 +310,7 @@ impl<W: Waits> Turn<'_, W> {
         self.cells.end_long(self.members, number);
     }
 
-    /// As [`Turn::end`], then waits for the ranks that read this rank's memory.
+    /// As [`LargeOp::end`], then waits for the ranks that read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
         self.end(number);
         self.await_readers(number, readers).await;
@@ -321,8 +321,8 @@ impl<W: Waits> Turn<'_, W> {
         let Some(next) = self.around().next() else {
             return false;
         };
-        let spot = self.spot(number);
-        let seen = || self.cells.seen(next, spot);
+        let address = self.cells_of(number);
+        let seen = || self.cells.seen(next, address);
         !self.wait.briefly(self.cx.engine(), seen)
     }
 

@@ -1,11 +1,11 @@
 //! Long collectives that combine data.
 
-use super::{BLOCK, Turn};
+use super::{BLOCK, LargeOp};
 use crate::Error;
 use crate::algo::{self, share};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::op::Op;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use std::ops::Range;
 
 /// The minimum size of a worker's piece: with smaller ones another read costs more than it saves.
@@ -23,7 +23,7 @@ struct Job<'a> {
     place: &'a RecvBuf,
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> LargeOp<'_, W> {
     /// Reduces to `recv` at the root, or on all ranks if `root` is `None`; `recv` is `Some` where there is a result.
     pub(super) async fn reduce(
         &self,
@@ -172,7 +172,7 @@ impl<W: Waits> Turn<'_, W> {
         root: Option<u32>,
     ) -> Result<(), Error> {
         let (inputs, results) = (self.number, self.number + 1);
-        let counts = self.spot(results);
+        let counts = self.cells_of(results);
         let job = recv.map(|recv| Job {
             start: 0,
             place: recv,
@@ -324,7 +324,7 @@ impl<W: Waits> Turn<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await;
     }
 
-    /// As [`Turn::combine`], with temporary memory of its own.
+    /// As [`LargeOp::combine`], with temporary memory of its own.
     async fn combine_alone(
         &self,
         own: &SendBuf,
@@ -349,10 +349,10 @@ impl<W: Waits> Turn<'_, W> {
     /// Starts this rank's counter in an operation.
     async fn count_from_zero(&self, number: u64) {
         let engine = self.cx.engine();
-        let spot = self.spot(number);
-        self.cells.make_room(self.wait, engine, spot).await;
-        self.cells.count_to(spot, 0);
-        self.cells.publish(self.me(), spot);
+        let address = self.cells_of(number);
+        self.cells.make_room(self.wait, engine, address).await;
+        self.cells.count_to(address, 0);
+        self.cells.publish(self.me(), address);
     }
 
     /// Combines from the last rank to the first; `operands` has space for two blocks.

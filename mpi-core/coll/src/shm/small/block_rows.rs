@@ -7,7 +7,7 @@
 //! Each cell holds as many whole blocks as fit. Every rank waits until all have shown their last cell, and takes its block from each.
 //! A row that is longer than the cells of one round goes in several rounds, each with a part of every block.
 
-use super::Turn;
+use super::SmallOp;
 use super::cut::Cut;
 use super::data::Given;
 use super::steps::await_room;
@@ -17,7 +17,7 @@ use crate::datatype::SendBuf;
 use crate::shm::barrier::Kind;
 use crate::shm::cells::DEPTH;
 use crate::shm::members::LINE;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use crate::{Call, CallId};
 use std::ops::Range;
 
@@ -90,15 +90,15 @@ impl Rows {
     }
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     /// Carries out a call in rows.
     pub(super) async fn run_in_rows(&self, call: &Call, rows: Rows) -> Result<(), Error> {
         let mut outcome = Ok(());
         for round in 0..rows.rounds {
-            let turn = self.behind(round * rows.cells);
+            let cell_op = self.behind(round * rows.cells);
             let part = rows.bytes(round);
             // After an operator's failure the other rounds go on, since other ranks wait for them.
-            let of_this = turn.run_round(call, &rows, &part).await;
+            let of_this = cell_op.run_round(call, &rows, &part).await;
             outcome = outcome.and(of_this);
         }
         outcome
@@ -160,22 +160,22 @@ impl<W: Waits> Turn<'_, W> {
     fn take_from_rows(&self, call: &Call, rows: &Rows, part: &Range<usize>) -> Result<(), Error> {
         let members = self.members.count();
         let (cell, before) = rows.of_rank(self.me());
-        let turn = self.behind(cell);
-        let turn = turn.long();
+        let cell_op = self.behind(cell);
+        let cell_op = cell_op.long();
         match call {
             Call::Alltoall { recv, .. } => {
                 let row = Cut::of_each(recv, part, members);
                 let len = row.each();
                 for rank in 0..members {
                     let block = row.part(rank as usize * len, len);
-                    turn.take(rank, before * len, &block);
+                    cell_op.take(rank, before * len, &block);
                 }
                 Ok(())
             }
             Call::ReduceScatterBlock { recv, op, .. } => {
                 let result = Given::part(recv, part.start, part.len());
                 let at = before * Given::bytes(&result);
-                turn.fold(members, at, None::<&SendBuf>, &result, op)
+                cell_op.fold(members, at, None::<&SendBuf>, &result, op)
             }
             _ => Ok(()),
         }

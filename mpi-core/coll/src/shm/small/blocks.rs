@@ -2,31 +2,31 @@
 
 use super::data::{CopyTo, Given, Room};
 use super::steps::{await_cell, await_room, show};
-use super::{Placed, Turn};
+use super::{OpInCell, SmallOp};
 use crate::CollError;
 use crate::Error;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Waits;
-use mpi_base::cells::Place;
+use crate::shm::wait::Wait;
+use mpi_base::cells::CellOf;
 use mpi_base::copy::copy;
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     /// Broadcast. If the root's length differs, a receiver takes at most its own length and returns an error.
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
         let mut length = Ok(());
-        let turn = &self.fitting(Flow::OneWay, buf.bytes());
-        if turn.me() == root {
-            show!(turn, buf);
-            turn.ring_others();
+        let cell_op = &self.fitting(Flow::OneWay, buf.bytes());
+        if cell_op.me() == root {
+            show!(cell_op, buf);
+            cell_op.ring_others();
         } else {
-            if !turn.comes(root) {
-                await_cell!(turn, root);
+            if !cell_op.is_shown_soon(root) {
+                await_cell!(cell_op, root);
             }
-            turn.take(root, 0, buf);
-            length = turn.cells.length(root, turn.spot, buf.bytes());
+            cell_op.take(root, 0, buf);
+            length = cell_op.cells.length(root, cell_op.address, buf.bytes());
         }
-        turn.cells.end(turn.members, turn.number);
+        cell_op.cells.end(cell_op.members, cell_op.number);
         length.map_err(|sent| self.other_length(root, sent, buf.bytes()))
     }
 
@@ -54,33 +54,33 @@ impl<W: Waits> Turn<'_, W> {
         // One run of cache lines is read faster than a line per rank.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
-        let turn = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));
+        let cell_op = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));
         let block = |rank: u32| recv.part(rank as usize * len, len);
         match send {
-            Some(send) => show!(turn, send),
-            None => show!(turn, &block(turn.me())),
+            Some(send) => show!(cell_op, send),
+            None => show!(cell_op, &block(cell_op.me())),
         }
         let work = || {
             if joined {
-                turn.join(step, len);
+                cell_op.join(step, len);
             }
-            turn.conclude_empty();
+            cell_op.conclude_empty();
             Ok(())
         };
-        let joined = turn.meet(work).await? && joined;
+        let joined = cell_op.meet(work).await? && joined;
         match joined {
             // The result has the same layout as `recv`, so it is copied at once.
-            true if step == len => turn.take(Place::Result, 0, recv),
+            true if step == len => cell_op.take(CellOf::Result, 0, recv),
             _ => {
                 for rank in 0..members {
                     match joined {
-                        true => turn.take(Place::Result, rank as usize * step, &block(rank)),
-                        false => turn.take(rank, 0, &block(rank)),
+                        true => cell_op.take(CellOf::Result, rank as usize * step, &block(rank)),
+                        false => cell_op.take(rank, 0, &block(rank)),
                     }
                 }
             }
         }
-        turn.cells.end_together(turn.members, turn.number);
+        cell_op.cells.end_together(cell_op.members, cell_op.number);
         Ok(())
     }
 
@@ -96,27 +96,27 @@ impl<W: Waits> Turn<'_, W> {
         let (count, mine) = (members as usize, self.me() as usize);
         let (row, all) = (count * len, count * count * len);
         let joined = all <= self.cells.capacity();
-        let turn = &self.fitting_both(Flow::CooperativeCopy, row, joined.then_some(all));
+        let cell_op = &self.fitting_both(Flow::CooperativeCopy, row, joined.then_some(all));
         match send {
-            Some(send) => show!(turn, send),
-            None => show!(turn, recv),
+            Some(send) => show!(cell_op, send),
+            None => show!(cell_op, recv),
         }
         let work = || {
             if joined {
-                turn.transpose(len);
+                cell_op.transpose(len);
             }
-            turn.conclude_empty();
+            cell_op.conclude_empty();
             Ok(())
         };
-        match turn.meet(work).await? && joined {
-            true => turn.take(Place::Result, mine * row, recv),
+        match cell_op.meet(work).await? && joined {
+            true => cell_op.take(CellOf::Result, mine * row, recv),
             false => {
                 for rank in 0..members {
-                    turn.take(rank, mine * len, &recv.part(rank as usize * len, len));
+                    cell_op.take(rank, mine * len, &recv.part(rank as usize * len, len));
                 }
             }
         }
-        turn.cells.end_together(turn.members, turn.number);
+        cell_op.cells.end_together(cell_op.members, cell_op.number);
         Ok(())
     }
 
@@ -130,21 +130,21 @@ impl<W: Waits> Turn<'_, W> {
         root: u32,
     ) {
         let bytes = send.map_or(len, Given::bytes);
-        let turn = &self.fitting(Flow::OneWay, bytes);
-        if let (true, Some(recv)) = (turn.me() == root, recv) {
+        let cell_op = &self.fitting(Flow::OneWay, bytes);
+        if let (true, Some(recv)) = (cell_op.me() == root, recv) {
             let block = |rank: u32| recv.part(rank as usize * len, len);
             if let Some(send) = send {
                 send.copy_to(&block(root));
             }
-            turn.await_reports().await;
-            for rank in turn.members.others() {
-                turn.take(rank, 0, &block(rank));
+            cell_op.await_reports().await;
+            for rank in cell_op.members.others() {
+                cell_op.take(rank, 0, &block(rank));
             }
         } else if let Some(send) = send {
-            show!(turn, send);
-            turn.report(root);
+            show!(cell_op, send);
+            cell_op.report(root);
         }
-        turn.cells.end(turn.members, turn.number);
+        cell_op.cells.end(cell_op.members, cell_op.number);
     }
 
     /// Scatter: at the root, `send` has a block of `len` bytes per rank.
@@ -157,42 +157,42 @@ impl<W: Waits> Turn<'_, W> {
         root: u32,
     ) {
         let row = self.members.count() as usize * len;
-        let turn = &self.fitting(Flow::OneWay, row);
-        if let (true, Some(send)) = (turn.me() == root, send) {
-            show!(turn, send);
-            turn.ring_others();
+        let cell_op = &self.fitting(Flow::OneWay, row);
+        if let (true, Some(send)) = (cell_op.me() == root, send) {
+            show!(cell_op, send);
+            cell_op.ring_others();
             if let Some(recv) = recv {
                 send.part(root as usize * len, len).copy_to(recv);
             }
         } else if let Some(recv) = recv {
-            if !turn.comes(root) {
-                await_cell!(turn, root);
+            if !cell_op.is_shown_soon(root) {
+                await_cell!(cell_op, root);
             }
-            turn.take(root, turn.me() as usize * len, recv);
+            cell_op.take(root, cell_op.me() as usize * len, recv);
         }
-        turn.cells.end(turn.members, turn.number);
+        cell_op.cells.end(cell_op.members, cell_op.number);
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Writes all ranks' blocks of `len` bytes to the result, `step` bytes apart.
     #[cold]
     fn join(&self, step: usize, len: usize) {
         for rank in 0..self.members.count() {
             let at = rank as usize * step;
-            self.cells.pass_on(self.spot, rank, 0..len, at);
+            self.cells.pass_on(self.address, rank, 0..len, at);
         }
     }
 
     /// Writes the blocks of `len` bytes to the result, sorted by destination rank.
     #[cold]
     fn transpose(&self, len: usize) {
-        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
+        let (cells, address, ranks) = (self.cells, self.address, self.members.count());
         let count = ranks as usize;
         let all = 0..count * count * len;
-        cells.compose(Place::Result, spot, all, |room| {
+        cells.compose(CellOf::Result, address, all, |room| {
             for rank in 0..ranks {
-                cells.inspect(rank, spot, 0..count * len, |data| {
+                cells.inspect(rank, address, 0..count * len, |data| {
                     for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
                         let at = (to * count + rank as usize) * len;
                         copy(block, &mut room[at..at + len]);

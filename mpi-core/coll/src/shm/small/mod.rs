@@ -23,7 +23,7 @@ use super::barrier::Kind;
 use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
 use super::members::Members;
 use super::scattered;
-use super::wait::Waits;
+use super::wait::Wait;
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
@@ -31,7 +31,7 @@ use crate::engine::Engine;
 use crate::{Call, CallId, FastCall};
 use block_rows::Rows;
 use data::Given;
-use mpi_base::cells::{LINE, Spot};
+use mpi_base::cells::{CellAddress, LINE};
 use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
@@ -78,7 +78,7 @@ impl Shape {
 
 /// An operation in progress.
 #[derive(Clone, Copy)]
-pub struct Turn<'a, W> {
+pub struct SmallOp<'a, W> {
     pub cells: &'a Cells,
     pub kind: Kind,
     pub members: &'a Members,
@@ -91,19 +91,19 @@ pub struct Turn<'a, W> {
 
 /// An operation with the address of its data.
 ///
-/// It borrows the [`Turn`], since copying a struct that was just written field by field is slow.
+/// It borrows the [`SmallOp`], since copying a struct that was just written field by field is slow.
 #[derive(Clone, Copy)]
-struct Placed<'t, 'a, W> {
-    turn: &'t Turn<'a, W>,
-    spot: Spot<'a>,
+struct OpInCell<'t, 'a, W> {
+    op: &'t SmallOp<'a, W>,
+    address: CellAddress<'a>,
 }
 
-impl<'a, W> Deref for Placed<'_, 'a, W> {
-    type Target = Turn<'a, W>;
+impl<'a, W> Deref for OpInCell<'_, 'a, W> {
+    type Target = SmallOp<'a, W>;
 
     #[inline(always)]
-    fn deref(&self) -> &Turn<'a, W> {
-        self.turn
+    fn deref(&self) -> &SmallOp<'a, W> {
+        self.op
     }
 }
 
@@ -240,37 +240,37 @@ impl Small {
     }
 }
 
-impl<'a, W: Waits> Turn<'a, W> {
+impl<'a, W: Wait> SmallOp<'a, W> {
     /// Chooses cells in which no member shows more than `bytes` bytes and the result is no longer.
     #[inline(always)]
-    fn fitting(&self, flow: Flow, bytes: usize) -> Placed<'_, 'a, W> {
-        Placed {
-            turn: self,
-            spot: self.cells.spot(self.number, flow, bytes),
+    fn fitting(&self, flow: Flow, bytes: usize) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
+            address: self.cells.address(self.number, flow, bytes),
         }
     }
 
     /// The same with a result of another length, if there is a result.
     #[inline(always)]
-    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> Placed<'_, 'a, W> {
-        let mut placed = self.fitting(flow, bytes);
+    fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
+        let mut cell_op = self.fitting(flow, bytes);
         if let (Kind::Counter, Some(result)) = (self.kind, result) {
-            placed.spot = self.cells.with_result(placed.spot, flow, result);
+            cell_op.address = self.cells.with_result(cell_op.address, flow, result);
         }
-        placed
+        cell_op
     }
 
     /// Chooses long cells.
-    fn long(&self) -> Placed<'_, 'a, W> {
-        Placed {
-            turn: self,
-            spot: self.cells.long_spot(self.number),
+    fn long(&self) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
+            address: self.cells.long_address(self.number),
         }
     }
 
     /// The operation `numbers` after this one.
     fn behind(&self, numbers: u64) -> Self {
-        Turn {
+        SmallOp {
             number: self.number + numbers,
             ..*self
         }
@@ -349,8 +349,8 @@ impl<'a, W: Waits> Turn<'a, W> {
 
     /// Carries out a fast call, which takes one cell.
     #[inline]
-    pub async fn run_fast_call(&self, brief: &FastCall<'_>) -> Result<(), Error> {
-        match brief {
+    pub async fn run_fast_call(&self, call: &FastCall<'_>) -> Result<(), Error> {
+        match call {
             FastCall::Barrier => {}
             FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
             FastCall::Gather { send, recv, root } => {
@@ -383,7 +383,7 @@ impl<'a, W: Waits> Turn<'a, W> {
             }
             // In one arm, so that the compiler inlines the call in one place.
             FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
-                let with_own = matches!(brief, FastCall::Scan { .. });
+                let with_own = matches!(call, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;
             }
         }

@@ -9,14 +9,14 @@ use super::block_rows::goes_in_rows;
 use super::cut::Cut;
 use super::data::{Combine, CopyTo, Given};
 use super::steps::{await_cell, await_room, show};
-use super::{Placed, Turn};
+use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::shm::barrier::Kind;
 use crate::shm::members::LINE;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use crate::{Call, CallId};
 use std::ops::Range;
 
@@ -66,7 +66,7 @@ pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
     }
 }
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
@@ -82,26 +82,29 @@ impl<W: Waits> Turn<'_, W> {
         let members = self.members.count();
         let piece = of_cell(self.cells.piece(), call.id(), members);
         for i in 0..pieces {
-            let turn = self.behind(i);
+            let cell_op = self.behind(i);
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
             // After an operator's failure the other pieces go on, since other ranks wait for them.
             outcome = outcome.and(match call {
-                Call::Bcast { buf, root } => turn.bcast(&Cut::of(buf, &bytes), *root).await,
+                Call::Bcast { buf, root } => cell_op.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
                     let send = send.as_ref().map(|send| Cut::of(send, &bytes));
                     let recv = recv
                         .as_ref()
                         .map(|recv| Cut::of_each(recv, &bytes, members));
                     let len = recv.as_ref().map_or(0, Cut::each);
-                    turn.gather(send.as_ref(), recv.as_ref(), len, *root).await;
+                    cell_op
+                        .gather(send.as_ref(), recv.as_ref(), len, *root)
+                        .await;
                     Ok(())
                 }
                 Call::Scatter { send, recv, root } => {
                     let blocks = send.as_ref().map(|send| Blocks::equal(send, members));
                     let recv = recv.as_ref().map(|recv| Cut::of(recv, &bytes));
-                    turn.long()
+                    cell_op
+                        .long()
                         .scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
                         .await;
                     Ok(())
@@ -114,19 +117,21 @@ impl<W: Waits> Turn<'_, W> {
                 } => {
                     let recv = recv.as_ref().map(|recv| recv.part(at, piece));
                     let send = cut_send(send);
-                    turn.reduce(send.as_ref(), recv.as_ref(), op, *root).await
+                    cell_op
+                        .reduce(send.as_ref(), recv.as_ref(), op, *root)
+                        .await
                 }
                 Call::Allreduce { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.allreduce(send.as_ref(), &recv, op).await
+                    cell_op.allreduce(send.as_ref(), &recv, op).await
                 }
                 Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.long().scan_piece(send.as_ref(), &recv, op).await
+                    cell_op.long().scan_piece(send.as_ref(), &recv, op).await
                 }
                 Call::Exscan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    turn.long().exscan_piece(send.as_ref(), &recv, op).await
+                    cell_op.long().exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
@@ -154,7 +159,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Scatters the bytes `piece` of every block: the root shows those of the other ranks side by side.
     async fn scatter_piece(
         &self,
@@ -227,7 +232,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// `sum = data of rank op sum`
     fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
         let bytes = 0..Given::bytes(sum);
-        self.cells.inspect(rank, self.spot, bytes, |data| {
+        self.cells.inspect(rank, self.address, bytes, |data| {
             Combine::<SendBuf, RecvBuf>::apply_packed(op, data, sum, &mut None)
         })
     }

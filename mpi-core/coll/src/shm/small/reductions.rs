@@ -2,16 +2,16 @@
 
 use super::data::{Combine, CopyTo, Given, Room};
 use super::steps::{await_cell, await_room, show};
-use super::{Placed, Turn};
+use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::op::DenseOp;
 use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Waits;
-use mpi_base::cells::Place;
+use crate::shm::wait::Wait;
+use mpi_base::cells::CellOf;
 use std::ops::Range;
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     #[inline]
     pub(super) async fn allreduce<G: CopyTo<R>, R: Room>(
         &self,
@@ -19,25 +19,25 @@ impl<W: Waits> Turn<'_, W> {
         recv: &R,
         op: &impl Combine<G, R>,
     ) -> Result<(), Error> {
-        let turn = &self.fitting(Flow::CooperativeCopy, recv.bytes());
+        let cell_op = &self.fitting(Flow::CooperativeCopy, recv.bytes());
         match send {
-            Some(send) => show!(turn, send),
-            None => show!(turn, recv),
+            Some(send) => show!(cell_op, send),
+            None => show!(cell_op, recv),
         }
-        let concluded = turn.meet(|| {
-            let outcome = turn.fold_all(send, recv, op);
-            turn.conclude(recv);
+        let concluded = cell_op.meet(|| {
+            let outcome = cell_op.fold_all(send, recv, op);
+            cell_op.conclude(recv);
             outcome
         });
         let outcome = match concluded.await {
             Ok(true) => {
-                turn.take(Place::Result, 0, recv);
+                cell_op.take(CellOf::Result, 0, recv);
                 Ok(())
             }
-            Ok(false) => turn.fold_all(send, recv, op),
+            Ok(false) => cell_op.fold_all(send, recv, op),
             Err(e) => Err(e),
         };
-        turn.cells.end_together(turn.members, turn.number);
+        cell_op.cells.end_together(cell_op.members, cell_op.number);
         outcome
     }
 
@@ -50,24 +50,24 @@ impl<W: Waits> Turn<'_, W> {
         root: u32,
     ) -> Result<(), Error> {
         let bytes = send.map(Given::bytes).or(recv.map(Given::bytes));
-        let turn = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
+        let cell_op = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
         let outcome = match (recv, send) {
-            (Some(recv), send) if turn.me() == root => {
+            (Some(recv), send) if cell_op.me() == root => {
                 // No rank reads the root's cell, but with MPI_IN_PLACE `fold` reads its operand there.
                 if send.is_none() {
-                    show!(turn, recv);
+                    show!(cell_op, recv);
                 }
-                turn.await_reports().await;
-                turn.fold_all(send, recv, op)
+                cell_op.await_reports().await;
+                cell_op.fold_all(send, recv, op)
             }
             (_, Some(send)) => {
-                show!(turn, send);
-                turn.report(root);
+                show!(cell_op, send);
+                cell_op.report(root);
                 Ok(())
             }
             _ => Ok(()),
         };
-        turn.cells.end(turn.members, turn.number);
+        cell_op.cells.end(cell_op.members, cell_op.number);
         outcome
     }
 
@@ -80,23 +80,23 @@ impl<W: Waits> Turn<'_, W> {
         op: &impl Combine<G, R>,
         with_own: bool,
     ) -> Result<(), Error> {
-        let turn = &self.fitting(Flow::OneWay, recv.bytes());
-        let dense = match turn.kind {
+        let cell_op = &self.fitting(Flow::OneWay, recv.bytes());
+        let dense = match cell_op.kind {
             Kind::Counter => op.dense(recv),
             Kind::Flags => None,
         };
         if let Some(op) = dense {
-            turn.scan_on(send, recv, &op, with_own).await;
+            cell_op.scan_on(send, recv, &op, with_own).await;
             return Ok(());
         }
-        let (me, count) = (turn.me(), turn.members.count());
+        let (me, count) = (cell_op.me(), cell_op.members.count());
         match send {
             // No rank reads the last rank's cell; with MPI_IN_PLACE `fold` reads its operand there.
             Some(_) if me + 1 == count => {}
-            Some(send) => show!(turn, send),
-            None => show!(turn, recv),
+            Some(send) => show!(cell_op, send),
+            None => show!(cell_op, recv),
         }
-        (me + 1..count).for_each(|rank| turn.members.ring(rank));
+        (me + 1..count).for_each(|rank| cell_op.members.ring(rank));
         let outcome = match (me, send) {
             // Rank 0 combines nothing.
             (0, Some(send)) => {
@@ -106,18 +106,18 @@ impl<W: Waits> Turn<'_, W> {
                 Ok(())
             }
             (1, _) if !with_own => {
-                if !turn.comes(0) {
-                    await_cell!(turn, 0);
+                if !cell_op.is_shown_soon(0) {
+                    await_cell!(cell_op, 0);
                 }
-                turn.take(0, 0, recv);
+                cell_op.take(0, 0, recv);
                 Ok(())
             }
             _ => {
-                turn.await_cells(0..me).await;
-                turn.fold(me + u32::from(with_own), 0, send, recv, op)
+                cell_op.await_cells(0..me).await;
+                cell_op.fold(me + u32::from(with_own), 0, send, recv, op)
             }
         };
-        turn.cells.end(turn.members, turn.number);
+        cell_op.cells.end(cell_op.members, cell_op.number);
         outcome
     }
 
@@ -132,31 +132,32 @@ impl<W: Waits> Turn<'_, W> {
     ) -> Result<(), Error> {
         let all = send.map_or(whole.bytes(), Given::bytes);
         let for_all = self.for_all(all, || op.dense(whole));
-        let turn = &self.fitting(Flow::CooperativeCopy, all);
+        let cell_op = &self.fitting(Flow::CooperativeCopy, all);
         match send {
-            Some(send) if for_all.is_none() => turn.show_around(send, mine.clone()).await,
-            Some(send) => show!(turn, send),
-            None => show!(turn, whole),
+            Some(send) if for_all.is_none() => cell_op.show_around(send, mine.clone()).await,
+            Some(send) => show!(cell_op, send),
+            None => show!(cell_op, whole),
         }
-        turn.meet(|| {
-            for_all.inspect(|op| turn.fold_for_all(all, op));
-            turn.conclude_empty();
-            Ok(())
-        })
-        .await?;
+        cell_op
+            .meet(|| {
+                for_all.inspect(|op| cell_op.fold_for_all(all, op));
+                cell_op.conclude_empty();
+                Ok(())
+            })
+            .await?;
         let result = whole.part(0, mine.len());
         let outcome = match for_all {
             None => {
                 let own = send.map(|send| send.part(mine.start, mine.len()));
-                let ranks = turn.members.count();
-                turn.fold(ranks, mine.start, own.as_ref(), &result, op)
+                let ranks = cell_op.members.count();
+                cell_op.fold(ranks, mine.start, own.as_ref(), &result, op)
             }
             Some(_) => {
-                turn.take(Place::Result, mine.start, &result);
+                cell_op.take(CellOf::Result, mine.start, &result);
                 Ok(())
             }
         };
-        turn.cells.end_together(turn.members, turn.number);
+        cell_op.cells.end_together(cell_op.members, cell_op.number);
         outcome
     }
 
@@ -172,7 +173,7 @@ impl<W: Waits> Turn<'_, W> {
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Combines the data of all ranks.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Room>(
@@ -207,9 +208,11 @@ impl<W: Waits> Placed<'_, '_, W> {
         for rank in (0..last).rev() {
             match own(rank) {
                 Some(own) => op.apply(own, recv)?,
-                None => self.cells.inspect(rank, self.spot, bytes.clone(), |data| {
-                    op.apply_packed(data, recv, &mut spare)
-                })?,
+                None => self
+                    .cells
+                    .inspect(rank, self.address, bytes.clone(), |data| {
+                        op.apply_packed(data, recv, &mut spare)
+                    })?,
             }
         }
         Ok(())
@@ -218,10 +221,10 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// Combines all operands, each of `len` bytes, into the result.
     #[cold]
     fn fold_for_all(&self, len: usize, op: &DenseOp) {
-        let (cells, spot, ranks) = (self.cells, self.spot, self.members.count());
-        cells.compose(Place::Result, spot, 0..len, |sum| {
+        let (cells, address, ranks) = (self.cells, self.address, self.members.count());
+        cells.compose(CellOf::Result, address, 0..len, |sum| {
             for rank in (0..ranks).rev() {
-                cells.inspect(rank, spot, 0..len, |data| match rank + 1 == ranks {
+                cells.inspect(rank, address, 0..len, |data| match rank + 1 == ranks {
                     true => sum.copy_from_slice(data),
                     false => op.combine(data, sum),
                 });

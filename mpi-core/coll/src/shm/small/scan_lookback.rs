@@ -14,15 +14,15 @@
 //!
 //! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
 
-use super::Placed;
+use super::OpInCell;
 use super::data::{CopyTo, Room};
 use super::steps::{await_cell, await_room};
 use crate::op::DenseOp;
 use crate::shm::cells::FEW;
-use crate::shm::wait::Waits;
+use crate::shm::wait::Wait;
 use mpi_base::atomic::{Ordering, fence};
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
     pub(super) async fn scan_on<G: CopyTo<R>, R: Room>(
@@ -34,7 +34,8 @@ impl<W: Waits> Placed<'_, '_, W> {
     ) {
         let (me, before) = (self.me(), self.me().checked_sub(1));
         await_room!(self);
-        self.cells.fetch_ahead(self.spot, 2, before.unwrap_or(me));
+        self.cells
+            .fetch_ahead(self.address, 2, before.unwrap_or(me));
         match send {
             Some(send) => self.fill(me, send),
             None => self.fill(me, recv),
@@ -61,20 +62,20 @@ impl<W: Waits> Placed<'_, '_, W> {
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());
-        cells.offer(self.spot);
-        self.seen(me - 1) && cells.claim(me, self.spot)
+        cells.offer(self.address);
+        self.seen(me - 1) && cells.claim(me, self.address)
     }
 
     /// Combines the predecessor's prefix with the operand in a rank's cell, and publishes that.
     #[inline(always)]
     fn add_own(&self, rank: u32, len: usize, op: &DenseOp) {
-        let (cells, spot) = (self.cells, self.spot);
+        let (cells, address) = (self.cells, self.address);
         if let Some(before) = rank.checked_sub(1) {
-            cells.inspect(before, spot, 0..len, |data| {
-                cells.compose(rank, spot, 0..len, |sum| op.combine(data, sum));
+            cells.inspect(before, address, 0..len, |data| {
+                cells.compose(rank, address, 0..len, |sum| op.combine(data, sum));
             });
         }
-        cells.publish(rank, spot);
+        cells.publish(rank, address);
     }
 
     /// Computes the prefixes of the following ranks if they have made offers.
@@ -83,7 +84,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     #[inline(always)]
     fn help(&self, len: usize, op: &DenseOp) {
         let next = self.me() + 1;
-        if next < self.members.count() && self.cells.claim(next, self.spot) {
+        if next < self.members.count() && self.cells.claim(next, self.address) {
             self.help_on(next, len, op);
         }
     }
@@ -91,7 +92,7 @@ impl<W: Waits> Placed<'_, '_, W> {
     #[cold]
     fn help_on(&self, first: u32, len: usize, op: &DenseOp) {
         for rank in first..self.members.count() {
-            if rank > first && !self.cells.claim(rank, self.spot) {
+            if rank > first && !self.cells.claim(rank, self.address) {
                 return;
             }
             self.add_own(rank, len, op);

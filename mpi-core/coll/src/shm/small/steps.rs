@@ -1,11 +1,11 @@
 //! Steps of the short collectives: showing data in a cell, waiting for other ranks' cells, reading them.
 
 use super::data::{Given, Room};
-use super::{Placed, Turn};
+use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::shm::barrier::Kind;
-use crate::shm::wait::Waits;
-use mpi_base::cells::Place;
+use crate::shm::wait::Wait;
+use mpi_base::cells::CellOf;
 use std::ops::Range;
 
 /// Waits until this rank may write its cell.
@@ -13,43 +13,43 @@ use std::ops::Range;
 /// It polls before it creates a future, which costs half as much as a short call, since the cell is nearly always free.
 /// An async function that polls costs as much, because the compiler does not inline its poll where several calls share it.
 macro_rules! await_room {
-    ($turn:expr) => {
-        if !$turn.cells.has_room($turn.spot) {
-            $turn.make_room().await;
+    ($op:expr) => {
+        if !$op.cells.has_room($op.address) {
+            $op.make_room().await;
         }
     };
 }
 
 /// Shows data in this rank's cell, once that may be written.
 macro_rules! show {
-    ($turn:expr, $data:expr) => {{
-        await_room!($turn);
-        $turn.show_at_once($data);
+    ($op:expr, $data:expr) => {{
+        await_room!($op);
+        $op.show_at_once($data);
     }};
 }
 
 /// Waits until a place shows its data; polls without a future first.
 macro_rules! await_cell {
-    ($turn:expr, $place:expr) => {
-        if !$turn
+    ($op:expr, $place:expr) => {
+        if !$op
             .wait
-            .at_once($turn.engine, $turn.cells.watch($place, $turn.spot))
+            .at_once($op.engine, $op.cells.watch($place, $op.address))
         {
-            $turn.await_cell($place).await;
+            $op.await_cell($place).await;
         }
     };
 }
 
 pub(super) use {await_cell, await_room, show};
 
-impl<W: Waits> Turn<'_, W> {
+impl<W: Wait> SmallOp<'_, W> {
     #[inline(always)]
     pub(super) fn me(&self) -> u32 {
         self.members.me()
     }
 }
 
-impl<W: Waits> Placed<'_, '_, W> {
+impl<W: Wait> OpInCell<'_, '_, W> {
     /// Shows data in this rank's cell, which must be free.
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
@@ -60,16 +60,16 @@ impl<W: Waits> Placed<'_, '_, W> {
     #[cold]
     pub(super) async fn make_room(&self) {
         self.cells
-            .make_room(self.wait, self.engine, self.spot)
+            .make_room(self.wait, self.engine, self.address)
             .await;
     }
 
     /// Writes data to this rank's cell, or to the result.
     #[inline(always)]
-    pub(super) fn fill(&self, place: impl Into<Place> + Copy, data: &impl Given) {
+    pub(super) fn fill(&self, place: impl Into<CellOf> + Copy, data: &impl Given) {
         let len = data.bytes();
         self.cells
-            .compose(place, self.spot, 0..len, |room| data.pack(room));
+            .compose(place, self.address, 0..len, |room| data.pack(room));
     }
 
     /// Publishes this rank's cell and, unless oversubscribed, prefetches the line of the next one.
@@ -81,9 +81,9 @@ impl<W: Waits> Placed<'_, '_, W> {
     /// The same with the length of the data.
     #[inline(always)]
     fn publish_of(&self, bytes: usize) {
-        self.cells.publish_of(self.me(), self.spot, bytes);
+        self.cells.publish_of(self.me(), self.address, bytes);
         if self.kind == Kind::Flags {
-            self.cells.fetch_next(self.spot);
+            self.cells.fetch_next(self.address);
         }
     }
 
@@ -98,8 +98,8 @@ impl<W: Waits> Placed<'_, '_, W> {
         let before = data.get(..but.start).unwrap_or(&[]);
         let behind = data.get(but.end..).unwrap_or(&[]);
         let (cells, me) = (self.cells, self.me());
-        cells.fill(me, self.spot, 0, before);
-        cells.fill(me, self.spot, but.end, behind);
+        cells.fill(me, self.address, 0, before);
+        cells.fill(me, self.address, but.end, behind);
         self.publish();
     }
 
@@ -109,7 +109,9 @@ impl<W: Waits> Placed<'_, '_, W> {
         row.fold(0, |at, data| {
             let len = data.bytes();
             self.cells
-                .compose(self.me(), self.spot, at..at + len, |room| data.pack(room));
+                .compose(self.me(), self.address, at..at + len, |room| {
+                    data.pack(room)
+                });
             at + len
         });
         self.publish();
@@ -117,28 +119,28 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     /// Returns true if a place shows its data.
     #[inline(always)]
-    pub(super) fn seen(&self, place: impl Into<Place> + Copy) -> bool {
-        self.cells.seen(place, self.spot)
+    pub(super) fn seen(&self, place: impl Into<CellOf> + Copy) -> bool {
+        self.cells.seen(place, self.address)
     }
 
     /// Polls for a rank's data before a wait for them, with a delay where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
-    pub(super) fn comes(&self, rank: u32) -> bool {
-        self.cells.patience().look(|| self.seen(rank))
+    pub(super) fn is_shown_soon(&self, rank: u32) -> bool {
+        self.cells.poll_delay().poll(|| self.seen(rank))
     }
 
     #[cold]
-    pub(super) async fn await_cell(&self, place: impl Into<Place> + Copy) {
-        let seen = self.cells.watch(place, self.spot);
+    pub(super) async fn await_cell(&self, place: impl Into<CellOf> + Copy) {
+        let seen = self.cells.watch(place, self.address);
         self.wait.until(self.engine, seen).await;
     }
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
         // The ranks after the first have had time meanwhile, so they are polled without a delay.
-        for (looked, rank) in ranks.enumerate() {
-            let there = match looked {
-                0 => self.comes(rank),
+        for (polled, rank) in ranks.enumerate() {
+            let there = match polled {
+                0 => self.is_shown_soon(rank),
                 _ => self.seen(rank),
             };
             if !there {
@@ -149,10 +151,10 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     /// Reads the data of a place, from byte `at` on.
     #[inline]
-    pub(super) fn take(&self, place: impl Into<Place> + Copy, at: usize, room: &impl Room) {
+    pub(super) fn take(&self, place: impl Into<CellOf> + Copy, at: usize, room: &impl Room) {
         let bytes = at..at + room.bytes();
         self.cells
-            .inspect(place, self.spot, bytes, |data| room.take(data));
+            .inspect(place, self.address, bytes, |data| room.take(data));
     }
 
     #[inline(always)]
@@ -175,7 +177,7 @@ impl<W: Waits> Placed<'_, '_, W> {
             self.await_cells(self.members.others()).await;
             return Ok(false);
         }
-        let is_last = self.cells.arrive(self.spot);
+        let is_last = self.cells.arrive(self.address);
         self.meet_having_arrived(is_last, work).await
     }
 
@@ -187,11 +189,11 @@ impl<W: Waits> Placed<'_, '_, W> {
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
         if !is_last {
-            await_cell!(self, Place::Result);
+            await_cell!(self, CellOf::Result);
             return Ok(true);
         }
-        self.cells.fetch_all(self.spot);
-        self.cells.forget_arrivals(self.spot);
+        self.cells.fetch_all(self.address);
+        self.cells.forget_arrivals(self.address);
         let outcome = work();
         self.members.ring_all();
         outcome.map(|()| true)
@@ -199,19 +201,19 @@ impl<W: Waits> Placed<'_, '_, W> {
 
     /// Shows the result of an operation to all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
-        self.fill(Place::Result, result);
+        self.fill(CellOf::Result, result);
         self.conclude_empty();
     }
 
     /// Publishes the result's cell as it is.
     pub(super) fn conclude_empty(&self) {
-        self.cells.publish(Place::Result, self.spot);
+        self.cells.publish(CellOf::Result, self.address);
     }
 
     /// Notifies the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
-        if self.kind == Kind::Flags || self.cells.arrive(self.spot) {
+        if self.kind == Kind::Flags || self.cells.arrive(self.address) {
             self.members.ring(root);
         }
     }
@@ -223,14 +225,14 @@ impl<W: Waits> Placed<'_, '_, W> {
             return self.await_cells(self.members.others()).await;
         }
         await_room!(self);
-        let (cells, spot) = (self.cells, self.spot);
-        if !cells.arrive(spot) {
-            let arrived = || cells.all_arrived(spot);
+        let (cells, address) = (self.cells, self.address);
+        if !cells.arrive(address) {
+            let arrived = || cells.all_arrived(address);
             if !self.wait.at_once(self.engine, arrived) {
                 self.wait.until(self.engine, arrived).await;
             }
         }
-        cells.fetch_all(spot);
-        cells.forget_arrivals(spot);
+        cells.fetch_all(address);
+        cells.forget_arrivals(address);
     }
 }

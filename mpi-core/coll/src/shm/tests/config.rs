@@ -2,7 +2,7 @@
 
 use super::super::barrier::Kind;
 use super::super::cells::{MIDDLING, SHORT, depth};
-use super::{GATES, job, job_with};
+use super::{BARRIERS, job, job_with};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
@@ -121,7 +121,7 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
         CallId::Reduce,
     ];
     let scans = [CallId::Scan, CallId::Exscan];
-    for kind in GATES {
+    for kind in BARRIERS {
         for (calls, count, cell) in [
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),

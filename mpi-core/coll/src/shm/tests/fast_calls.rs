@@ -9,7 +9,7 @@ use crate::{Call, FastCall};
 
 /// A fast call and the same call in the general form.
 struct Both<'a> {
-    brief: FastCall<'a>,
+    fast: FastCall<'a>,
     call: Call,
 }
 
@@ -30,7 +30,7 @@ fn both_forms<'a>(
     let (one, all) = (&sent[..len], sent);
     let (one_room, all_room) = (room.part(0, len), room);
     let (send_one, recv_one) = (Some(send.slice(0..BLOCK)), recv.slice(0..BLOCK));
-    let both = |brief, call| Both { brief, call };
+    let both = |fast, call| Both { fast, call };
     let reduction = |of: fn(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
                      as_call: fn(Option<SendBuf>, RecvBuf, Op) -> Call| {
         let call = as_call(send_one.clone(), recv_one.clone(), op.clone());
@@ -165,7 +165,7 @@ fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
                     to.all().unpack_at(0, &fresh);
                     match (world.rank() + round + i as u32) % 2 {
                         0 => {
-                            let taken = world.try_fast_call(&asked.brief);
+                            let taken = world.try_fast_call(&asked.fast);
                             taken.expect("a call in brief").expect("a collective");
                         }
                         _ => {

@@ -1,7 +1,7 @@
 //! Tests of shared segments: a communicator allocates one and frees it.
 
 use super::super::Shm;
-use super::{GATES, job};
+use super::{BARRIERS, job};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[test]
 fn what_one_communicator_left_does_not_reach_the_next() {
     const RANKS: u32 = 3;
-    for kind in GATES {
+    for kind in BARRIERS {
         for form in [None, Some(Form::Blocking), Some(Form::Nonblocking)] {
             let entered = AtomicUsize::new(0);
             job(RANKS, kind).run(|engine| {
@@ -71,14 +71,14 @@ impl Module for HomelessModule {
     fn serves(&self) -> CallSet {
         self.shm.serves()
     }
-    fn give(&self, comm: &Comm, letter: &mut Vec<u8>) {
-        self.shm.give(comm, letter);
+    fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
+        self.shm.export_config(comm, config);
     }
-    fn take(&self, comm: &Comm, letter: &[u8]) -> Result<(), Refusal> {
-        self.places.borrow_mut().push(letter.to_vec());
+    fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
+        self.places.borrow_mut().push(config.to_vec());
         match comm.rank() {
             1 => Err(Refusal("there is no room".into())),
-            _ => self.shm.take(comm, letter),
+            _ => self.shm.import_config(comm, config),
         }
     }
     fn withdraw(&self) {
@@ -97,7 +97,7 @@ thread_local! {
 /// If a block were not freed, the next one would have another offset.
 #[test]
 fn a_place_that_some_member_does_not_take_is_free_again() {
-    for kind in GATES {
+    for kind in BARRIERS {
         let coll = || -> Vec<Box<dyn Component>> {
             let mut all = crate::built_in();
             all.retain(|component| component.name() != "shm");
@@ -124,7 +124,7 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
         });
         for told in told {
             assert_eq!(told.len(), 6);
-            assert!(!told[0].is_empty() && told.iter().all(|letter| *letter == told[0]));
+            assert!(!told[0].is_empty() && told.iter().all(|config| *config == told[0]));
         }
     }
 }

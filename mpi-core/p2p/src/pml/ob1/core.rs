@@ -14,10 +14,10 @@ use std::rc::Rc;
 
 /// A protocol error: a message of a peer that this library never sends; the text describes it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Nonsense(pub(super) &'static str);
+pub(super) struct ProtocolError(pub(super) &'static str);
 
 /// The result of handling an arriving message.
-pub(super) type Handled = Result<(), Nonsense>;
+pub(super) type HandlerResult = Result<(), ProtocolError>;
 
 pub(super) struct Core {
     config: Config,
@@ -82,13 +82,15 @@ impl Core {
 
     /// Handles a message about an unknown request: late if the request ever existed, otherwise a protocol error.
     #[cold]
-    pub(super) fn late(&self, request: u64) -> Handled {
+    pub(super) fn late(&self, request: u64) -> HandlerResult {
         match self.requests.was_issued(ReqId(request)) {
             true => {
                 self.protocol_error();
                 Ok(())
             }
-            false => Err(Nonsense("an answer about a request that was never made")),
+            false => Err(ProtocolError(
+                "an answer about a request that was never made",
+            )),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Dispatch of arriving messages to the parts of ob1.
 
 use super::Ob1;
-use super::core::Nonsense;
+use super::core::ProtocolError;
 use super::flow_control::on_throttle;
 use super::matching::Key;
 use super::peer_failure::end_all;
@@ -42,10 +42,10 @@ impl Ob1 {
                 cancel::on_cancelled(core, from, header);
                 Ok(())
             }
-            _ => Err(Nonsense("an unknown kind of message")),
+            _ => Err(ProtocolError("an unknown kind of message")),
         };
         if let Err(nonsense) = handled {
-            self.disbelieve(from, nonsense);
+            self.report_protocol_error(from, nonsense);
         }
     }
 
@@ -63,13 +63,13 @@ impl Ob1 {
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
         let kept = (self.receiver).keep_eager(&self.core, from, context, key, payload);
         if let Err(nonsense) = kept {
-            self.disbelieve(from, nonsense);
+            self.report_protocol_error(from, nonsense);
         }
     }
 
     /// Disconnects a peer after a protocol error; it counts as lost.
     #[cold]
-    fn disbelieve(&self, from: ProcId, Nonsense(what): Nonsense) {
+    fn report_protocol_error(&self, from: ProcId, ProtocolError(what): ProtocolError) {
         let core = &self.core;
         core.protocol_error();
         let me = core.links().me();

@@ -17,7 +17,7 @@
 //! Withholding announcements as well would be wrong: a receive may be posted for the last of them first (MPI 5.0, section 3.5, progress).
 
 use super::buffer_pool::BufferPool;
-use super::core::{Core, Handled, Nonsense};
+use super::core::{Core, HandlerResult, ProtocolError};
 use super::links::Links;
 use super::peer::Peer;
 use super::wire;
@@ -108,8 +108,8 @@ pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
 }
 
 /// Handles THROTTLE: the peer wants every message to use rendezvous, or no longer does.
-pub(super) fn on_throttle(core: &Core, from: ProcId, header: Header) -> Handled {
-    const IMPOSSIBLE: Nonsense = Nonsense("an impossible order of flow control");
+pub(super) fn on_throttle(core: &Core, from: ProcId, header: Header) -> HandlerResult {
+    const IMPOSSIBLE: ProtocolError = ProtocolError("an impossible order of flow control");
     let (Ok(peer), Ok(asks)) = (core.links().peer(from), u8::try_from(header[0])) else {
         return Err(IMPOSSIBLE);
     };

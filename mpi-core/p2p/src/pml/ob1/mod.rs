@@ -92,14 +92,14 @@ impl Ob1 {
     }
 
     /// Sets the observer; only the first call has an effect.
-    pub fn set_witness(&self, witness: Rc<dyn Observer>) {
+    pub fn set_observer(&self, observer: Rc<dyn Observer>) {
         self.receiver.slot().close();
-        self.core.set_observer(witness);
+        self.core.set_observer(observer);
     }
 
     /// Returns the observer of matching; usually none.
     #[inline]
-    pub fn witness(&self) -> Option<&dyn Observer> {
+    pub fn observer(&self) -> Option<&dyn Observer> {
         self.core.observer()
     }
 

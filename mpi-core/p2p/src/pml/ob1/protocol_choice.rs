@@ -272,17 +272,17 @@ mod tests {
     use super::*;
     /// Sends `messages` one after another. Returns the number sent in fragments.
     fn run(
-        pace: &ProtocolChooser,
+        chooser: &ProtocolChooser,
         now: &mut Instant,
         messages: u32,
         cost: impl Fn(Way) -> u64,
     ) -> u32 {
         let mut fragmented = 0;
         for _ in 0..messages {
-            let way = pace.begin(1 << 16, *now);
+            let way = chooser.begin(1 << 16, *now);
             fragmented += u32::from(way == Way::Fragments);
             *now += Duration::from_nanos(cost(way));
-            pace.end(way, Some(1 << 16), || *now);
+            chooser.end(way, Some(1 << 16), || *now);
         }
         fragmented
     }
@@ -291,41 +291,41 @@ mod tests {
     fn the_better_way_is_taken_and_the_other_tried_now_and_then() {
         let mut now = Instant::now();
         for (copy, fragments) in [(8_000, 3_000), (3_000, 8_000)] {
-            let pace = ProtocolChooser::default();
+            let chooser = ProtocolChooser::default();
             let cost = |way| match way {
                 Way::Copy => copy,
                 Way::Fragments => fragments,
             };
-            assert_eq!(run(&pace, &mut now, 6, cost), 3);
+            assert_eq!(run(&chooser, &mut now, 6, cost), 3);
             let share = |fragmented: u32, messages: u32| match fragments < copy {
                 true => messages - fragmented,
                 false => fragmented,
             };
             // Three tries while they cost no more than their price allows, then after 64 and 128, and finally every 256.
-            assert_eq!(share(run(&pace, &mut now, 500, cost), 500), 5);
-            let often = run(&pace, &mut now, 2_560, cost);
+            assert_eq!(share(run(&chooser, &mut now, 500, cost), 500), 5);
+            let often = run(&chooser, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
         }
     }
 
     /// Returns the protocol found to be faster if a single copy takes 8 us and each message has `pieces` fragments that take `each` to copy and arrive `after` the one before.
     fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
-        let (pace, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
+        let (chooser, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
         for _ in 0..7 {
-            let way = pace.begin(1 << 16, now);
+            let way = chooser.begin(1 << 16, now);
             match way {
                 Way::Copy => now += Duration::from_micros(8),
                 Way::Fragments => {
                     for _ in 0..pieces {
                         now += after;
-                        pace.copied(now, now + each);
+                        chooser.copied(now, now + each);
                         now += each;
                     }
                 }
             }
-            pace.end(way, Some(1 << 16), || now);
+            chooser.end(way, Some(1 << 16), || now);
         }
-        pace.better(1 << 16)
+        chooser.better(1 << 16)
     }
 
     #[test]
@@ -347,28 +347,28 @@ mod tests {
     #[test]
     fn putting_a_fragment_is_work_only_where_cores_are_shared() {
         for sharing in [1, 2] {
-            let pace = Rc::new(ProtocolChooser::where_cores_have(sharing));
-            pace.turn.set(Some(Way::Fragments));
-            let transfer = TimedTransfer::begin(&pace, 1 << 16);
+            let chooser = Rc::new(ProtocolChooser::where_cores_have(sharing));
+            chooser.turn.set(Some(Way::Fragments));
+            let transfer = TimedTransfer::begin(&chooser, 1 << 16);
             transfer.put(|| std::thread::sleep(Duration::from_millis(1)));
-            let period = pace.periods[Way::Fragments as usize].get();
+            let period = chooser.periods[Way::Fragments as usize].get();
             let work = period.expect("one under way").work;
             match sharing {
                 1 => assert_eq!(work, Duration::ZERO),
                 _ => assert!(work >= Duration::from_millis(2), "{work:?}"),
             }
             transfer.ends();
-            assert!(pace.is_idle());
+            assert!(chooser.is_idle());
         }
     }
 
     #[test]
     fn what_was_found_for_shorter_data_is_believed_until_it_is_tried() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
         let send = |now: &mut Instant, bytes: u64, costs: [u64; 2]| {
-            let way = pace.begin(bytes, *now);
+            let way = chooser.begin(bytes, *now);
             *now += Duration::from_nanos(costs[way as usize]);
-            pace.end(way, Some(bytes), || *now);
+            chooser.end(way, Some(bytes), || *now);
             way
         };
         for _ in 0..7 {
@@ -387,28 +387,28 @@ mod tests {
         let found = |_| send(&mut now, 1 << 17, [6_000, 9_000]);
         let ways: Vec<_> = (0..200).map(found).collect();
         assert!(ways.contains(&Way::Copy));
-        assert_eq!(pace.better(1 << 17), Some(Way::Copy));
+        assert_eq!(chooser.better(1 << 17), Some(Way::Copy));
     }
 
     #[test]
     fn a_way_that_has_become_worse_is_left_and_one_bad_sample_changes_nothing() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
         let calm = |way| match way {
             Way::Copy => 8_000,
             Way::Fragments => 4_000,
         };
-        run(&pace, &mut now, 20, calm);
-        run(&pace, &mut now, 1, |_| 50_000_000);
+        run(&chooser, &mut now, 20, calm);
+        run(&chooser, &mut now, 1, |_| 50_000_000);
         // One of them tries the other protocol again.
-        assert_eq!(run(&pace, &mut now, 20, calm), 19);
+        assert_eq!(run(&chooser, &mut now, 20, calm), 19);
         // The sender computes, and its fragments have to wait for it.
         let absent = |way| match way {
             Way::Copy => 8_000,
             Way::Fragments => 900_000,
         };
-        let fragmented = run(&pace, &mut now, 100, absent);
+        let fragmented = run(&chooser, &mut now, 100, absent);
         assert!(fragmented < 20, "{fragmented} messages waited");
-        let again = run(&pace, &mut now, 3 * 256, calm);
+        let again = run(&chooser, &mut now, 3 * 256, calm);
         assert!(
             again > 400,
             "only {again} messages used what was better again"
@@ -417,16 +417,16 @@ mod tests {
 
     /// Sends windows of 64 messages. Returns the number of single copies in each.
     fn windows(
-        pace: &ProtocolChooser,
+        chooser: &ProtocolChooser,
         now: &mut Instant,
         windows: u32,
         cost: impl Fn(Way) -> u64,
     ) -> Vec<usize> {
         let window = |_| {
-            let ways: Vec<Way> = (0..64).map(|_| pace.begin(1 << 20, *now)).collect();
+            let ways: Vec<Way> = (0..64).map(|_| chooser.begin(1 << 20, *now)).collect();
             for &way in &ways {
                 *now += Duration::from_nanos(cost(way));
-                pace.end(way, Some(1 << 20), || *now);
+                chooser.end(way, Some(1 << 20), || *now);
             }
             ways.iter().filter(|way| **way == Way::Copy).count()
         };
@@ -435,8 +435,8 @@ mod tests {
 
     #[test]
     fn a_window_goes_one_way_but_only_so_many_copies_are_tried_in_one() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
-        let copied = windows(&pace, &mut now, 110, |way| match way {
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
+        let copied = windows(&chooser, &mut now, 110, |way| match way {
             Way::Copy => 70_000,
             Way::Fragments => 20_000,
         });
@@ -449,8 +449,8 @@ mod tests {
 
     #[test]
     fn where_copies_are_better_windows_are_copied_whole() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
-        let copied = windows(&pace, &mut now, 20, |way| match way {
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
+        let copied = windows(&chooser, &mut now, 20, |way| match way {
             Way::Copy => 20_000,
             Way::Fragments => 70_000,
         });
@@ -459,64 +459,64 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_gap_is_a_sample_after_a_while_and_may_change_its_way() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
         let mut open = std::collections::VecDeque::new();
         let mut copied = 0;
         for _ in 0..20_000 {
-            open.push_back(pace.begin(1 << 20, now));
+            open.push_back(chooser.begin(1 << 20, now));
             if open.len() < 8 {
                 continue;
             }
             let way = open.pop_front().expect("one under way");
             copied += u32::from(way == Way::Copy);
             now += Duration::from_micros(if way == Way::Copy { 90 } else { 30 });
-            pace.end(way, Some(1 << 20), || now);
+            chooser.end(way, Some(1 << 20), || now);
         }
-        assert_eq!(pace.better(1 << 20), Some(Way::Fragments));
+        assert_eq!(chooser.better(1 << 20), Some(Way::Fragments));
         assert!((16..2_000).contains(&copied), "{copied} of 20,000 copied");
         for way in open {
-            pace.end(way, Some(1 << 20), || now);
+            chooser.end(way, Some(1 << 20), || now);
         }
-        assert!(pace.is_idle());
+        assert!(chooser.is_idle());
     }
 
     #[test]
     fn what_was_given_up_and_what_mixes_sizes_says_nothing() {
-        let (pace, now) = (ProtocolChooser::default(), Instant::now());
+        let (chooser, now) = (ProtocolChooser::default(), Instant::now());
         for _ in 0..100 {
-            assert_eq!(pace.begin(1 << 16, now), Way::Copy);
-            pace.end(Way::Copy, None, || now);
-            pace.begin(1 << 16, now);
-            assert_eq!(pace.begin(1 << 20, now), Way::Copy);
-            pace.end(Way::Copy, Some(1 << 16), || now);
-            pace.end(Way::Copy, Some(1 << 20), || now);
+            assert_eq!(chooser.begin(1 << 16, now), Way::Copy);
+            chooser.end(Way::Copy, None, || now);
+            chooser.begin(1 << 16, now);
+            assert_eq!(chooser.begin(1 << 20, now), Way::Copy);
+            chooser.end(Way::Copy, Some(1 << 16), || now);
+            chooser.end(Way::Copy, Some(1 << 20), || now);
         }
-        assert!(pace.is_idle());
+        assert!(chooser.is_idle());
     }
 
     #[test]
     fn what_had_to_wait_for_other_data_says_nothing() {
-        let (pace, mut now) = (ProtocolChooser::default(), Instant::now());
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
         for _ in 0..100 {
-            assert_eq!(pace.begin(1 << 16, now), Way::Copy);
-            pace.disturb();
+            assert_eq!(chooser.begin(1 << 16, now), Way::Copy);
+            chooser.disturb();
             now += Duration::from_micros(1);
-            pace.end(Way::Copy, Some(1 << 16), || now);
+            chooser.end(Way::Copy, Some(1 << 16), || now);
         }
         // Data that arrived before the sample began do not invalidate it.
-        pace.disturb();
-        assert_eq!(run(&pace, &mut now, 6, |_| 1_000), 3);
+        chooser.disturb();
+        assert_eq!(run(&chooser, &mut now, 6, |_| 1_000), 3);
     }
 
     #[test]
     fn a_transfer_is_closed_whether_it_ends_or_is_given_up() {
-        let pace = Rc::new(ProtocolChooser::default());
-        let samples = || pace.known[2].get().tries(Way::Copy);
-        drop(TimedTransfer::begin(&pace, 1 << 16));
-        assert!(pace.is_idle());
+        let chooser = Rc::new(ProtocolChooser::default());
+        let samples = || chooser.known[2].get().tries(Way::Copy);
+        drop(TimedTransfer::begin(&chooser, 1 << 16));
+        assert!(chooser.is_idle());
         assert_eq!(samples(), 0);
-        TimedTransfer::begin(&pace, 1 << 16).ends();
-        assert!(pace.is_idle());
+        TimedTransfer::begin(&chooser, 1 << 16).ends();
+        assert!(chooser.is_idle());
         assert_eq!(samples(), 1);
     }
 }

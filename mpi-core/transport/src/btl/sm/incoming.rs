@@ -192,7 +192,7 @@ impl Incoming {
     #[cold]
     fn feed(&mut self) {
         for w in 0..self.words() {
-            for bit in ones(self.inbox.take_starving(w)) {
+            for bit in ones(self.inbox.take_wants_space(w)) {
                 let from = w * 64 + bit;
                 let place = self.place.get(from).copied().flatten();
                 if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {

@@ -126,7 +126,7 @@ struct Sm {
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
     /// Some `outgoing` may have been refused a send since this process was last idle.
-    starving: Cell<bool>,
+    wants_space: Cell<bool>,
     single_copy: Option<Cma>,
     /// Number of polls, which distinguishes a stream of sends from a dialogue.
     looks: Cell<u32>,
@@ -206,7 +206,7 @@ impl Sm {
             outgoing,
             frags: RefCell::new(frags),
             incoming: RefCell::new(Incoming::new(node.clone(), procs.clone())),
-            starving: Cell::new(false),
+            wants_space: Cell::new(false),
             single_copy,
             looks: Cell::new(0),
             broken: Cell::new(None),
@@ -337,7 +337,7 @@ impl Btl for Sm {
         self.put(to, am, header, payload).map_err(|why| match why {
             Refused::Gone => SendError::PeerGone,
             Refused::Full => {
-                self.starving.set(true);
+                self.wants_space.set(true);
                 self.note_broken(to);
                 SendError::WouldBlock
             }
@@ -383,18 +383,18 @@ impl Btl for Sm {
         if incoming.has_news() {
             return true;
         }
-        if !self.starving.get() {
+        if !self.wants_space.get() {
             return false;
         }
         // The process is about to sleep: a full receiver must ring its doorbell when there is space; poll once more for space that is already there.
-        let mut starving = false;
+        let mut wants_space = false;
         let mut room = false;
         for out in &self.outgoing {
             if let (Ok(mut out), Ok(mut frags)) =
                 (out.try_borrow_mut(), self.frags.try_borrow_mut())
-                && out.is_starving()
+                && out.wants_space()
             {
-                starving = true;
+                wants_space = true;
                 room |= out.call_for_room(&self.outgoing, &mut frags);
                 if out.is_broken() {
                     self.broken.set(Some(out.to()));
@@ -402,7 +402,7 @@ impl Btl for Sm {
                 }
             }
         }
-        self.starving.set(starving);
+        self.wants_space.set(wants_space);
         room
     }
 

@@ -33,7 +33,7 @@ pub(super) struct Outgoing {
     /// The common case, in one test: announced, and the receiver executes this process's memory fences (`membarrier`).
     usual: bool,
     /// Length of the refused payload, until it is accepted.
-    starving: Option<usize>,
+    wants_space: Option<usize>,
     /// The number of polls at the last send.
     looks: u32,
     /// The receiver's shared memory is invalid.
@@ -51,7 +51,7 @@ impl Outgoing {
             to,
             announced: false,
             usual: false,
-            starving: None,
+            wants_space: None,
             looks: 0,
             condemned: false,
         })
@@ -159,7 +159,7 @@ impl Outgoing {
     /// Stops sending.
     pub fn condemn(&mut self) {
         self.condemned = true;
-        self.starving = None;
+        self.wants_space = None;
     }
 
     /// Returns true if the receiver has written an invalid position into the ring.
@@ -182,17 +182,17 @@ impl Outgoing {
         if self.condemned || self.inbox.bell().wishes() & GONE != 0 {
             return Refused::Gone;
         }
-        self.starving = Some(len);
+        self.wants_space = Some(len);
         Refused::Full
     }
 
-    pub fn is_starving(&self) -> bool {
-        self.starving.is_some()
+    pub fn wants_space(&self) -> bool {
+        self.wants_space.is_some()
     }
 
     /// Requests a doorbell when there is space for the refused payload; returns true if there already is.
     pub fn call_for_room(&mut self, all: &[RefCell<Outgoing>], frags: &mut FragPool) -> bool {
-        let Some(len) = self.starving else {
+        let Some(len) = self.wants_space else {
             return false;
         };
         self.call();
@@ -209,13 +209,13 @@ impl Outgoing {
             self.producer.has_cell() && frags.has_free()
         };
         if room {
-            self.starving = None;
+            self.wants_space = None;
         }
         room
     }
 
     fn call(&self) {
-        self.inbox.starve(self.me);
+        self.inbox.want_space(self.me);
         self.inbox.notify(self.me);
     }
 }

@@ -27,7 +27,7 @@ fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
             let around = OpenContext {
                 me: procs[rank as usize],
                 size: 10 + nlocal,
-                board: None,
+                modex: None,
                 node: Some((node, procs.clone())),
                 params,
             };
@@ -145,7 +145,7 @@ fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
                 size: procs.len() as u32,
                 node: Some((node.clone(), procs.clone())),
                 params: &params,
-                board: None,
+                modex: None,
             })
             .unwrap()
             .remove(0)
@@ -324,7 +324,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
         size: 1,
         node: None,
         params: &params,
-        board: None,
+        modex: None,
     });
     assert_eq!(open, ["self"]);
     assert_eq!(
@@ -338,7 +338,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
         size: 1,
         node: Some((Node::attach(&fd, 0).unwrap(), vec![0])),
         params: &params,
-        board: None,
+        modex: None,
     };
     let (open, refused) = names(&around);
     assert_eq!(open, ["sm"]);
@@ -350,7 +350,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
         size: 1,
         node: None,
         params: &params,
-        board: None,
+        modex: None,
     })
     .err()
     .unwrap();
@@ -396,7 +396,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
         size: 2,
         node: Some((node.clone(), vec![0, 1])),
         params: &params,
-        board: None,
+        modex: None,
     })
     .unwrap()
     .remove(0);

@@ -5,7 +5,7 @@ use super::address_record::AddressRecord;
 use super::incoming::Incoming;
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{Met, News, Settled};
-use super::{Tcp, board_key};
+use super::{Tcp, modex_key};
 use crate::btl::peers::Place;
 use crate::btl::{ProcId, SendError, Sink};
 use crate::rte;
@@ -43,7 +43,7 @@ impl Tcp {
 
     /// Reads the address record that a peer has published.
     fn card(&self, of: ProcId) -> Result<AddressRecord, String> {
-        let bytes = self.board.get(of, &board_key(self.link))?;
+        let bytes = self.modex.get(of, &modex_key(self.link))?;
         let card =
             AddressRecord::decode(&bytes).ok_or("what it made known is not a card of ours")?;
         if card.links != self.ours.links {

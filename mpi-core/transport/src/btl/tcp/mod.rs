@@ -115,7 +115,7 @@ pub fn open_to_other_jobs(
         size: 0,
         node: None,
         params,
-        board: Some(universe.clone()),
+        modex: Some(universe.clone()),
     };
     let tcp = Tcp::open(&around, &settings, 0, universe.clone())?;
     Ok(Box::new(tcp))
@@ -127,7 +127,7 @@ struct Tcp {
     link: u32,
     settings: Settings,
     limits: Limits,
-    board: Arc<dyn Modex>,
+    modex: Arc<dyn Modex>,
     ours: AddressRecord,
     epoll: OwnedFd,
     lobby: RefCell<Connector>,
@@ -145,7 +145,7 @@ struct Tcp {
     /// Number of peers whose socket buffer was full at the last write.
     stuck: Cell<usize>,
     /// A send was refused since this process last slept.
-    starving: Cell<bool>,
+    wants_space: Cell<bool>,
     /// The sink is running.
     busy: Cell<bool>,
     /// This process has left MPI and has not come back.
@@ -164,7 +164,7 @@ impl Tcp {
         let called = names
             .name(around.me)
             .ok_or(OpenError::NotHere { me: around.me })?;
-        let board = around.board.clone().ok_or_else(|| OpenError::NoBoard {
+        let modex = around.modex.clone().ok_or_else(|| OpenError::NoModex {
             reason: "there is no launcher".into(),
         })?;
         let system =
@@ -205,16 +205,16 @@ impl Tcp {
         while ours.encode().len() > settings.most_card && ours.addresses.len() > 1 {
             ours.addresses.pop();
         }
-        board
-            .put(&board_key(link), &ours.encode())
-            .map_err(|reason| OpenError::NoBoard { reason })?;
+        modex
+            .put(&modex_key(link), &ours.encode())
+            .map_err(|reason| OpenError::NoModex { reason })?;
         Ok(Tcp {
             me: around.me,
             names,
             link,
             limits: settings.limits,
             settings: settings.clone(),
-            board,
+            modex,
             ours,
             epoll,
             lobby: RefCell::new(lobby),
@@ -225,7 +225,7 @@ impl Tcp {
             parting: RefCell::default(),
             looks: Cell::new(0),
             stuck: Cell::new(0),
-            starving: Cell::new(false),
+            wants_space: Cell::new(false),
             busy: Cell::new(false),
             away: Cell::new(false),
             has_left: Cell::new(false),
@@ -270,7 +270,7 @@ impl Tcp {
         match taken {
             Ok(()) => Ok(()),
             Err(Refused::Full) => {
-                self.starving.set(true);
+                self.wants_space.set(true);
                 Err(SendError::WouldBlock)
             }
             // The next read fails too, and then the peer is lost for all callers.
@@ -280,7 +280,7 @@ impl Tcp {
 }
 
 /// The modex key of one link's address records.
-fn board_key(link: u32) -> String {
+fn modex_key(link: u32) -> String {
     format!("btl-tcp-{link}")
 }
 
@@ -357,7 +357,7 @@ impl Btl for Tcp {
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
-        if self.starving.replace(false) {
+        if self.wants_space.replace(false) {
             let room = |proc: &ProcId| {
                 let outgoing = self.peer(*proc).map(|peer| peer.outgoing.try_borrow_mut());
                 outgoing.is_some_and(|mine| mine.is_ok_and(|mut mine| mine.has_room_again()))

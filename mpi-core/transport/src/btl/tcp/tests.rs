@@ -5,14 +5,14 @@ use super::*;
 use crate::btl::suite::{
     self, Expect, Keep, Net, Nothing, courses, cramped, endpoint, mixed, send_numbered,
 };
-use crate::rte::SharedBoard;
+use crate::rte::TestModex;
 use proptest::prelude::*;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Instant;
 
 /// The transports of a job whose processes share no memory.
-fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
+fn job(modex: &TestModex, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
     let params = cramped(pairs);
     let settings = Settings::read(&params).unwrap();
     (0..size)
@@ -22,7 +22,7 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
                 size,
                 node: None,
                 params: &params,
-                board: Some(board.of(me)),
+                modex: Some(modex.of(me)),
             };
             Tcp::open(
                 &around,
@@ -37,7 +37,7 @@ fn job(board: &SharedBoard, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
 
 /// The higher rank sends, so that the order of the pair is not that of the ranks.
 fn net(size: u32, pairs: &[(&str, &str)]) -> Net {
-    let btls = job(&SharedBoard::default(), size, pairs);
+    let btls = job(&TestModex::default(), size, pairs);
     Net {
         btls: btls
             .into_iter()
@@ -88,7 +88,7 @@ fn talk(a: &Tcp, b: &Tcp) {
 
 #[test]
 fn more_peers_than_are_read_directly_all_talk_at_once() {
-    let all = job(&SharedBoard::default(), 2 * DIRECT as u32, &[]);
+    let all = job(&TestModex::default(), 2 * DIRECT as u32, &[]);
     std::thread::scope(|s| {
         for btl in all {
             s.spawn(move || {
@@ -149,7 +149,7 @@ fn dial(btl: &Tcp) -> TcpStream {
 
 #[test]
 fn a_stranger_is_told_nothing() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     let hello = hello::Hello {
         from: 0,
         to: 1,
@@ -184,7 +184,7 @@ fn a_stranger_is_told_nothing() {
 
 #[test]
 fn a_recorded_handshake_gets_nowhere() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     let key = all[1].ours.key;
     let hello = hello::Hello {
         from: 0,
@@ -210,7 +210,7 @@ proptest! {
             1..5,
         ),
     ) {
-        let all = job(&SharedBoard::default(), 2, &[]);
+        let all = job(&TestModex::default(), 2, &[]);
         for (mut speech, true_bytes) in speeches {
             // Input that begins like a hello reaches more of the code.
             let like_ours = speech.iter_mut().zip(b"PORTCLS1").take(true_bytes);
@@ -239,7 +239,7 @@ proptest! {
 
 #[test]
 fn a_flood_of_replayed_hellos_keeps_nobody_out() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     let recorded = hello::Hello {
         from: 0,
         to: 1,
@@ -261,7 +261,7 @@ fn a_flood_of_replayed_hellos_keeps_nobody_out() {
 
 #[test]
 fn a_flood_of_silent_strangers_keeps_nobody_out() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     let mut strangers: Vec<_> = (0..300).map(|_| dial(&all[1])).collect();
     // Some send half of a hello.
     for stranger in strangers.iter_mut().step_by(3) {
@@ -274,8 +274,8 @@ fn a_flood_of_silent_strangers_keeps_nobody_out() {
 
 #[test]
 fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
-    let board = SharedBoard::default();
-    let all = job(&board, 2, &[]);
+    let modex = TestModex::default();
+    let all = job(&modex, 2, &[]);
     let real = SocketAddr::from(([127, 0, 0, 1], all[1].ours.port));
     // One accepts and is silent, one accepts and sends garbage, one refuses, one drops packets (TEST-NET-1, RFC 5737).
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -315,7 +315,7 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
 
 #[test]
 fn what_does_not_leave_the_machine_is_not_paced() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);
     for (btl, peer) in [(&all[0], 1), (&all[1], 0)] {
         let met = btl.peer(peer).unwrap().socket.borrow();
@@ -350,7 +350,7 @@ fn sentence(of: &Tcp) -> String {
 
 #[test]
 fn a_peer_that_dies_is_named_with_both_ends() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);
     // The effect of a kill on a process's sockets.
     let ends = |of: &Tcp, peer| {
@@ -379,7 +379,7 @@ fn a_peer_that_dies_is_named_with_both_ends() {
 
 #[test]
 fn a_peer_that_says_what_nobody_of_ours_says_is_lost() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);
     let met = all[0].peer(1).unwrap().socket.borrow();
     rustix::io::write(&met.as_ref().unwrap().socket, &[9; frame::HEADER]).unwrap();
@@ -393,12 +393,12 @@ fn a_peer_that_says_what_nobody_of_ours_says_is_lost() {
 
 #[test]
 fn a_peer_that_never_listened_is_lost_with_what_each_address_said() {
-    let board = SharedBoard::default();
+    let modex = TestModex::default();
     let set = [
         ("btl_tcp_if_include", "127.0.0.0/8"),
         ("btl_tcp_refused_for", "0"),
     ];
-    let mut all = job(&board, 2, &set);
+    let mut all = job(&modex, 2, &set);
     let port = all[1].ours.port;
     drop(all.pop());
     send_numbered(&all[0], endpoint(&all[0], 1), 0, 8).unwrap();
@@ -414,7 +414,7 @@ fn a_peer_that_never_listened_is_lost_with_what_each_address_said() {
 #[test]
 fn a_peer_that_has_left_is_called_until_it_comes_back() {
     let set = [("btl_tcp_refused_for", "0")];
-    let mut all = job(&SharedBoard::default(), 2, &set);
+    let mut all = job(&TestModex::default(), 2, &set);
     talk(&all[0], &all[1]);
     let (late, early) = (all.pop().unwrap(), all.pop().unwrap());
     let late = std::thread::scope(|s| {
@@ -442,7 +442,7 @@ fn a_peer_that_has_left_is_called_until_it_comes_back() {
 
 #[test]
 fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
-    let mut all = job(&SharedBoard::default(), 2, &[]);
+    let mut all = job(&TestModex::default(), 2, &[]);
     let sink = Expect {
         from: 1,
         next: Cell::new(0),
@@ -476,11 +476,11 @@ fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
 
 #[test]
 fn links_that_are_counted_differently_are_refused_with_both_numbers() {
-    let board = SharedBoard::default();
-    let all = job(&board, 2, &[]);
+    let modex = TestModex::default();
+    let all = job(&modex, 2, &[]);
     let mut card = all[1].ours.clone();
     card.links = 3;
-    board.put(1, &board_key(0), &card.encode());
+    modex.put(1, &modex_key(0), &card.encode());
     let Reach::No(why) = all[0].reach(1) else {
         panic!("a peer with other links is reached");
     };
@@ -492,7 +492,7 @@ fn links_that_are_counted_differently_are_refused_with_both_numbers() {
 
 #[test]
 fn a_process_that_has_left_can_be_met_again() {
-    let all = job(&SharedBoard::default(), 2, &[]);
+    let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);
     std::thread::scope(|s| {
         let mut both = all.into_iter();

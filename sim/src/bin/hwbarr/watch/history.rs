@@ -113,7 +113,7 @@ impl History {
     }
 
     /// Adds the next sample.
-    pub fn see(&mut self, is: Look) {
+    pub fn observe(&mut self, is: Look) {
         let was = &self.last;
         let passed = is.at_ns.saturating_sub(was.at_ns).max(1);
         let releases = is.releases.saturating_sub(was.releases);
@@ -209,7 +209,7 @@ mod tests {
     use super::*;
     use sim::live::Snapshot;
 
-    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
+    fn observation(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
         let board = Snapshot {
             at_ns: at_ms * 1_000_000,
             inputs,
@@ -219,37 +219,37 @@ mod tests {
         Look::at(&board, 4, 0b0111)
     }
 
-    fn phases(sight: Look) -> Vec<Phase> {
-        sight.phases()
+    fn phases(observation: Look) -> Vec<Phase> {
+        observation.phases()
     }
 
     #[test]
     fn wires_show_what_a_node_does_in_either_direction() {
         use Phase::{Awaited, In, Out, Undriven};
-        assert_eq!(phases(sight(0, 0, 0, 0)), [Out, Out, Out, Undriven]);
+        assert_eq!(phases(observation(0, 0, 0, 0)), [Out, Out, Out, Undriven]);
         assert_eq!(
-            phases(sight(0, 0b0001, 0, 0)),
+            phases(observation(0, 0b0001, 0, 0)),
             [In, Awaited, Awaited, Undriven]
         );
         assert_eq!(
-            phases(sight(0, 0b1110, 0b1111, 1)),
+            phases(observation(0, 0b1110, 0b1111, 1)),
             [In, Awaited, Awaited, Undriven]
         );
-        assert_eq!(sight(0, 0b0001, 0, 0).missing(), [1, 2, 3]);
+        assert_eq!(observation(0, 0b0001, 0, 0).missing(), [1, 2, 3]);
     }
 
     #[test]
     fn the_rate_is_an_average_by_the_boards_clock() {
-        let mut history = History::new(String::new(), sight(1000, 0, 0, 0));
+        let mut history = History::new(String::new(), observation(1000, 0, 0, 0));
         assert_eq!(history.rate(), None);
         for look in 1..=50u64 {
-            history.see(sight(1000 + look * 100, 0, 0, look * 5));
+            history.observe(observation(1000 + look * 100, 0, 0, look * 5));
         }
         assert_eq!(history.rate(), Some(50.0));
         assert!(history.rates().all(|rate| rate == 50));
         // A stop is visible at once between samples, and finally in the average.
         for look in 51..=71 {
-            history.see(sight(1000 + look * 100, 0, 0, 250));
+            history.observe(observation(1000 + look * 100, 0, 0, 250));
         }
         assert_eq!(history.rates().next_back(), Some(0));
         assert_eq!(history.rate(), Some(0.0));
@@ -257,23 +257,23 @@ mod tests {
 
     #[test]
     fn waiting_is_counted_from_the_first_look_at_this_barrier() {
-        let mut history = History::new(String::new(), sight(0, 0, 0, 0));
+        let mut history = History::new(String::new(), observation(0, 0, 0, 0));
         assert_eq!(history.waited(), None);
-        history.see(sight(500, 0b0001, 0, 0));
-        history.see(sight(1500, 0b0011, 0, 0));
+        history.observe(observation(500, 0b0001, 0, 0));
+        history.observe(observation(1500, 0b0011, 0, 0));
         assert_eq!(history.waited(), Some(1.0));
         // Released, and a node is in the next barrier already.
-        history.see(sight(2000, 0b1110, 0b1111, 1));
+        history.observe(observation(2000, 0b1110, 0b1111, 1));
         assert_eq!(history.waited(), Some(0.0));
-        history.see(sight(2500, 0b1111, 0b1111, 1));
+        history.observe(observation(2500, 0b1111, 0b1111, 1));
         assert_eq!(history.waited(), None);
     }
 
     #[test]
     fn the_most_awaited_come_first() {
-        let mut history = History::new(String::new(), sight(0, 0, 0, 0));
+        let mut history = History::new(String::new(), observation(0, 0, 0, 0));
         for (at, inputs) in [(1, 0b0001), (2, 0b0011), (3, 0b1011), (4, 0b1011)] {
-            history.see(sight(at, inputs, 0, 0));
+            history.observe(observation(at, inputs, 0, 0));
         }
         assert_eq!(history.laggards(), [(2, 1.0), (3, 0.5), (1, 0.25)]);
     }

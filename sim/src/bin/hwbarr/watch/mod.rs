@@ -69,7 +69,7 @@ impl Watch {
                 break;
             }
             std::thread::sleep(every);
-            history.see(source.look()?);
+            history.observe(source.look()?);
         }
         Ok(())
     }

@@ -98,7 +98,7 @@ fn show(
             }
         }
         if !paused {
-            history.see(source.look()?);
+            history.observe(source.look()?);
             look += 1;
         }
     }
@@ -142,12 +142,12 @@ fn asks_to_end(key: KeyEvent) -> bool {
 
 /// Draws one picture.
 pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
-    let sight = history.last();
-    let in_row = row(sight);
-    let is_tree = sight.share < sight.nodes.len();
+    let observation = history.last();
+    let in_row = row(observation);
+    let is_tree = observation.share < observation.nodes.len();
     // The screen shows as many boards as fit, so that the list of late nodes below stays visible.
     let room = frame.area().height.saturating_sub(ELSEWHERE);
-    let rows = u16::try_from(sight.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
+    let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
     let rows = if is_tree { rows.min(room.max(1)) } else { rows };
     let [head, rate, barrier, nodes, late, foot] = Layout::vertical([
         Constraint::Length(1),
@@ -163,9 +163,9 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         Span::styled(history.title.clone(), Modifier::BOLD),
         Span::raw(format!(
             ": {}, {} of them connected, {}",
-            counted(sight.nodes.len(), "node"),
-            sight.connected().len(),
-            counted(sight.releases, "release")
+            counted(observation.nodes.len(), "node"),
+            observation.connected().len(),
+            counted(observation.releases, "release")
         )),
         Span::styled(
             found(history).map_or_else(String::new, |found| format!(", {found}")),
@@ -183,7 +183,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let rates: Vec<u64> = history.rates().rev().take(room).rev().collect();
     frame.render_widget(Sparkline::default().data(rates).block(block), rate);
 
-    let (entered, all) = (sight.entered().len(), sight.nodes.len());
+    let (entered, all) = (observation.entered().len(), observation.nodes.len());
     let gauge = Gauge::default()
         .block(Block::bordered().title(state(history)))
         .gauge_style(color(Phase::In))
@@ -191,7 +191,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         .label(format!("{entered} of {all}"));
     frame.render_widget(gauge, barrier);
 
-    let phases = sight.phases();
+    let phases = observation.phases();
     let grid: Vec<Line> = phases
         .chunks(in_row)
         .enumerate()
@@ -200,7 +200,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
             true => board(number, number * in_row, phases),
             false => {
                 let nodes = (number * in_row..).zip(phases);
-                Line::from_iter(nodes.map(|(node, phase)| cell(sight, node, *phase)))
+                Line::from_iter(nodes.map(|(node, phase)| cell(observation, node, *phase)))
             }
         })
         .collect();
@@ -235,12 +235,12 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
 }
 
 /// Draws a node: its number, its wire out, its wire in, its state.
-fn cell(sight: &Look, node: usize, phase: Phase) -> Span<'static> {
+fn cell(observation: &Look, node: usize, phase: Phase) -> Span<'static> {
     let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
     let text = format!(
         "{node:>2} {}{}{}  ",
-        level(sight.nodes[node].0),
-        level(sight.output),
+        level(observation.nodes[node].0),
+        level(observation.output),
         mark(phase)
     );
     Span::styled(text, color(phase))
@@ -287,7 +287,7 @@ mod tests {
         terminal.backend().to_string()
     }
 
-    fn sight(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
+    fn observation(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
         let board = Snapshot {
             at_ns: at_ms * 1_000_000,
             inputs,
@@ -301,7 +301,7 @@ mod tests {
     fn sixteen_boards() -> History {
         let mut look = Look {
             share: 60,
-            ..sight(1000, 0, 0, 7)
+            ..observation(1000, 0, 0, 7)
         };
         look.nodes = (0..960)
             .map(|node| (node < 120 && ![3, 60, 119].contains(&node), node < 900))
@@ -317,12 +317,17 @@ mod tests {
     /// Sixty nodes that pass faster and faster barriers, and then wait for three.
     fn busy() -> History {
         const ALL: u64 = u64::MAX >> 4;
-        let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), sight(0, 0, 0, 0));
+        let mut history = History::new("sim:tcp://10.0.0.1:25175".into(), observation(0, 0, 0, 0));
         for look in 1..=40 {
-            history.see(sight(look * 100, 0, 0, look * look));
+            history.observe(observation(look * 100, 0, 0, look * look));
         }
-        history.see(sight(4100, ALL & !(1 << 3), 0, 1601));
-        history.see(sight(5600, ALL & !(1 << 3 | 1 << 17 | 1 << 59), 0, 1601));
+        history.observe(observation(4100, ALL & !(1 << 3), 0, 1601));
+        history.observe(observation(
+            5600,
+            ALL & !(1 << 3 | 1 << 17 | 1 << 59),
+            0,
+            1601,
+        ));
         history
     }
 
@@ -333,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_board_where_nothing_happens_says_so() {
-        let history = History::new("process 4711 (mpirun)".into(), sight(0, 0, 0, 0));
+        let history = History::new("process 4711 (mpirun)".into(), observation(0, 0, 0, 0));
         insta::assert_snapshot!(screen(&history, 80, 24));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use sim::live::{self, Found, Look};
-use sim::served::{Address, AddressError, Onlooker, SCHEME, View};
+use sim::served::{Address, AddressError, BoardObserver, SCHEME, View};
 use std::fmt;
 use std::str::FromStr;
 
@@ -22,7 +22,7 @@ pub enum BadPlace {
 
 /// A board to watch.
 pub enum Source {
-    Served(Address, Onlooker),
+    Served(Address, BoardObserver),
     Memory(Found),
 }
 
@@ -66,7 +66,10 @@ impl Source {
     pub fn open(place: Option<&Place>) -> Result<Self, Failure> {
         let found = match place {
             Some(Place::Served(address)) => {
-                return Ok(Self::Served(address.clone(), Onlooker::connect(address)?));
+                return Ok(Self::Served(
+                    address.clone(),
+                    BoardObserver::connect(address)?,
+                ));
             }
             Some(Place::Process(pid)) => live::boards_of(*pid),
             None => live::boards(),
@@ -95,17 +98,17 @@ impl Source {
     /// Returns true for a board of version 2.
     pub fn has_channels(&self) -> bool {
         match self {
-            Self::Served(_, onlooker) => onlooker.has_channels(),
+            Self::Served(_, observer) => observer.has_channels(),
             Self::Memory(found) => found.has_channels(),
         }
     }
 
     pub fn look(&mut self) -> Result<Look, Failure> {
         match self {
-            Self::Served(_, onlooker) => {
-                let View { board, connected } = onlooker.look()?;
-                let look = Look::at(&board, onlooker.nodes(), connected);
-                Ok(look.beside(onlooker.hear()?))
+            Self::Served(_, observer) => {
+                let View { board, connected } = observer.look()?;
+                let look = Look::at(&board, observer.nodes(), connected);
+                Ok(look.beside(observer.hear()?))
             }
             Self::Memory(found) => {
                 let look = found.look();

@@ -32,13 +32,13 @@ pub fn mark(phase: Phase) -> char {
 
 /// Describes the nodes' states in one sentence.
 pub fn state(history: &History) -> String {
-    let sight = history.last();
+    let observation = history.last();
     if history.has_channels {
         return "five channels (version 2): which nodes are connected, and the releases of all channels"
             .to_owned();
     }
-    let (entered, nodes) = (sight.entered().len(), sight.nodes.len());
-    let (level, next) = match sight.output {
+    let (entered, nodes) = (observation.entered().len(), observation.nodes.len());
+    let (level, next) = match observation.output {
         false => ("low", "high"),
         true => ("high", "low"),
     };
@@ -76,25 +76,31 @@ pub fn awaited(history: &History) -> Option<String> {
 
 /// Draws the whole board.
 pub fn picture(history: &History) -> String {
-    let sight = history.last();
+    let observation = history.last();
     let mut text = format!(
         "{}: {}, {} of them connected\n{} counted by the machine\n{}\n",
         history.title,
-        counted(sight.nodes.len(), "node"),
-        sight.connected().len(),
-        counted(sight.releases, "release"),
+        counted(observation.nodes.len(), "node"),
+        observation.connected().len(),
+        counted(observation.releases, "release"),
         state(history)
     );
     if let Some(found) = found(history) {
         text += &format!("{found}\n");
     }
-    let missing = sight.missing();
+    let missing = observation.missing();
     if !missing.is_empty() {
         text += &format!("awaited: {}\n", spelled(&missing));
     }
     text += "\n";
-    let (row, phases) = (row(sight), sight.phases());
-    let digits = sight.nodes.len().saturating_sub(1).to_string().len().max(2);
+    let (row, phases) = (row(observation), observation.phases());
+    let digits = observation
+        .nodes
+        .len()
+        .saturating_sub(1)
+        .to_string()
+        .len()
+        .max(2);
     for (number, phases) in phases.chunks(row).enumerate() {
         let marks: String = phases
             .iter()
@@ -110,10 +116,10 @@ pub fn picture(history: &History) -> String {
 
 /// Formats one sample as a line.
 pub fn line(history: &History) -> String {
-    let sight = history.last();
+    let observation = history.last();
     let rate = history.rate();
     let rate = rate.map_or_else(|| "     -".into(), |rate| format!("{rate:>6.0}"));
-    let missing = match sight.missing() {
+    let missing = match observation.missing() {
         none if none.is_empty() => String::new(),
         missing => format!(", awaited: {}", spelled(&missing)),
     };
@@ -121,32 +127,32 @@ pub fn line(history: &History) -> String {
     if history.has_channels {
         return format!(
             "{:>9} releases {rate}/s, {:>2} of {} connected\n",
-            sight.releases,
-            sight.connected().len(),
-            sight.nodes.len(),
+            observation.releases,
+            observation.connected().len(),
+            observation.nodes.len(),
         );
     }
     format!(
         "{:>9} releases {rate}/s, {:>2} of {} in the barrier{missing}{found}\n",
-        sight.releases,
-        sight.entered().len(),
-        sight.nodes.len(),
+        observation.releases,
+        observation.entered().len(),
+        observation.nodes.len(),
     )
 }
 
 /// Formats the whole board as JSON.
 pub fn json(history: &History) -> Value {
-    let sight = history.last();
+    let observation = history.last();
     json!({
         "board": history.title,
         "version": if history.has_channels { 2 } else { 1 },
-        "nodes": sight.nodes.len(),
-        "releases": sight.releases,
-        "output": u8::from(sight.output),
-        "high": sight.high(),
-        "connected": sight.connected(),
-        "entered": sight.entered(),
-        "awaited": sight.missing(),
-        "eureka": sight.line.map(|line| json!({ "found": line.found, "first": line.first })),
+        "nodes": observation.nodes.len(),
+        "releases": observation.releases,
+        "output": u8::from(observation.output),
+        "high": observation.high(),
+        "connected": observation.connected(),
+        "entered": observation.entered(),
+        "awaited": observation.missing(),
+        "eureka": observation.line.map(|line| json!({ "found": line.found, "first": line.first })),
     })
 }

@@ -17,7 +17,7 @@
 //!
 //! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::flow_control::UnexpectedMemory;
 use super::super::incoming::Incoming;
 use super::super::matching::Key;
@@ -39,12 +39,12 @@ pub fn disturb(core: &Core, from: ProcId) {
 }
 
 /// Handles the announcement of a message whose data are on their way.
-pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, Nonsense> {
+pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, ProtocolError> {
     let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), core.links().peer(from)) else {
-        return Err(Nonsense("a malformed announcement"));
+        return Err(ProtocolError("a malformed announcement"));
     };
     if announced.bytes == 0 || announced.bytes > LONGEST_FOLLOWED {
-        return Err(Nonsense("an announcement of an impossible length"));
+        return Err(ProtocolError("an announcement of an impossible length"));
     }
     let kept = Rc::new(Kept::new(announced.sender, announced.bytes));
     peer.pipeline().expect(kept.clone());
@@ -87,7 +87,7 @@ pub fn on_frag(
     from: ProcId,
     header: Header,
     payload: &[u8],
-) -> Handled {
+) -> HandlerResult {
     let place = core.links().peer(from).ok().and_then(|peer| {
         peer.chooser().disturb();
         peer.pipeline().place(header, payload.len() as u64)
@@ -95,7 +95,7 @@ pub fn on_frag(
     match place {
         Some(Destination::Receive(receive)) => put(core, receive, header[1], payload),
         Some(Destination::Kept(kept)) => kept.append(payload, |len| memory.take(len)),
-        None => return Err(Nonsense("data that belong to no message of its own")),
+        None => return Err(ProtocolError("data that belong to no message of its own")),
     }
     Ok(())
 }

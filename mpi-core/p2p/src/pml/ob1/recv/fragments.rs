@@ -2,7 +2,7 @@
 //!
 //! A fragment names its receive and its offset. It is accepted only from the peer whose message the receive has matched, within the bytes the receive wants.
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
 use super::answers::{advise, release_sender};
 use crate::btl::{Header, ProcId};
@@ -36,10 +36,10 @@ fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     }
 }
 
-pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> HandlerResult {
     let Some(req) = awaited(core, from, header, payload.len()) else {
         if is_foreign(core, from, header, payload.len()) {
-            return Err(Nonsense(
+            return Err(ProtocolError(
                 "a fragment of a message of another rank, or beyond its end",
             ));
         }

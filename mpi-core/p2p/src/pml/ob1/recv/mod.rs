@@ -15,7 +15,7 @@ mod meeting;
 mod rendezvous;
 mod single_copy;
 
-use super::core::{Core, Handled, Nonsense};
+use super::core::{Core, HandlerResult, ProtocolError};
 use super::fast_path::Slot;
 use super::flow_control::UnexpectedMemory;
 use super::matcher::{Matcher, is_plausible};
@@ -166,10 +166,10 @@ impl Receiver {
         context: Context,
         key: Key,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         let matching = self.matcher.matching(context);
         if !is_plausible(core, from, &matching, key) {
-            return Err(Nonsense("a message in another rank's name"));
+            return Err(ProtocolError("a message in another rank's name"));
         }
         let mut data = self.memory.take(payload.len());
         data.extend_from_slice(payload);
@@ -190,9 +190,9 @@ impl Receiver {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         let Some(rendezvous) = Rendezvous::decode(payload) else {
-            return Err(Nonsense("a malformed announcement"));
+            return Err(ProtocolError("a malformed announcement"));
         };
         let content = Content::Rendezvous(rendezvous);
         self.announced(core, header, Arrived { from, content })
@@ -205,13 +205,13 @@ impl Receiver {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         let message = eager_pipeline::on_start(core, from, payload)?;
         self.announced(core, header, message)
     }
 
     /// Gives an announced message to its receive, or stores it as unexpected.
-    fn announced(&self, core: &Core, header: Header, message: Arrived) -> Handled {
+    fn announced(&self, core: &Core, header: Header, message: Arrived) -> HandlerResult {
         let (context, key) = wire::read_match(header);
         let matching = self.matcher.matching(context);
         if self.slot.takes(context, key) {
@@ -223,7 +223,7 @@ impl Receiver {
         match receive.and_then(|id| core.requests().get(id)) {
             Some(req) => self.accept(core, &req, key, message),
             None if !is_plausible(core, message.from, &matching, key) => {
-                return Err(Nonsense("an announcement in another rank's name"));
+                return Err(ProtocolError("an announcement in another rank's name"));
             }
             None => {
                 if message.content.is_charged() {
@@ -244,7 +244,7 @@ impl Receiver {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         eager_pipeline::on_frag(core, &self.memory, from, header, payload)
     }
 
@@ -255,7 +255,7 @@ impl Receiver {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
@@ -267,9 +267,9 @@ impl Receiver {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         let (Some(sender), Ok(peer)) = (wire::word(payload, 0), core.links().peer(from)) else {
-            return Err(Nonsense("a malformed cancellation"));
+            return Err(ProtocolError("a malformed cancellation"));
         };
         let (context, key) = wire::read_match(header);
         let sender_id = ReqId(sender);

@@ -10,7 +10,7 @@
 //! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
 //! The sender's part is in [`assist`](super::super::send::assist).
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
 use super::super::protocol_choice::TimedTransfer;
 use super::super::shared_copy::SharedCopy;
@@ -182,9 +182,9 @@ impl SingleCopies {
         from: ProcId,
         header: Header,
         payload: &[u8],
-    ) -> Handled {
+    ) -> HandlerResult {
         let (Some(sender), Ok(peer)) = (wire::word(payload, 0), core.links().peer(from)) else {
-            return Err(Nonsense(
+            return Err(ProtocolError(
                 "a malformed answer to a call for help with a copy",
             ));
         };

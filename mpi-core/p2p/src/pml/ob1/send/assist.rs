@@ -1,14 +1,14 @@
 //! The sender's part of a cooperative copy; the receiver's is in [`single_copy`](super::super::recv).
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::wire::{self, Assist};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, ReqId};
 
 /// Handles ASSIST: the receiver is copying the data and asks the sender to copy a part.
-pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> HandlerResult {
     let (Some(help), Ok(peer)) = (Assist::decode(payload), core.links().peer(from)) else {
-        return Err(Nonsense("a malformed call for help with a copy"));
+        return Err(ProtocolError("a malformed call for help with a copy"));
     };
     let Some(req) = core.requests().get(ReqId(header[0])) else {
         // The send may have been abandoned; the receiver cannot know that, and copies everything itself.

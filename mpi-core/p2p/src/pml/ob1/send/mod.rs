@@ -16,7 +16,7 @@ mod range;
 pub mod streams;
 mod unreachable;
 
-use super::core::{Core, Handled};
+use super::core::{Core, HandlerResult};
 use super::flow_control::send_throttle;
 use super::peer::{Peer, Queued};
 use super::send_body::SendBody;
@@ -181,7 +181,7 @@ impl Sender {
     }
 
     /// Handles FIN: the receiver has the data, or wants no more of them.
-    pub(super) fn on_fin(&self, core: &Core, from: ProcId, header: Header) -> Handled {
+    pub(super) fn on_fin(&self, core: &Core, from: ProcId, header: Header) -> HandlerResult {
         // The sender may have abandoned the request; the receiver cannot know that.
         let req = core.requests().get(ReqId(header[0]));
         let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {

@@ -2,7 +2,7 @@
 //!
 //! The receiver's part, [`eager_pipeline`](super::super::recv::eager_pipeline), describes the protocol.
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
 use super::super::stream::Stream;
 use super::super::wire::{self, LONGEST_FOLLOWED, Place, Rendezvous};
@@ -64,9 +64,9 @@ pub fn send(
 }
 
 /// Handles EAGER_MODE: how the peer wants messages of this process.
-pub fn on_mode(core: &Core, from: ProcId, header: Header) -> Handled {
+pub fn on_mode(core: &Core, from: ProcId, header: Header) -> HandlerResult {
     let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (core.links().peer(from), header) else {
-        return Err(Nonsense("an impossible wish for data"));
+        return Err(ProtocolError("an impossible wish for data"));
     };
     peer.pipeline().set_wanted(order, follow == 1);
     Ok(())

@@ -5,7 +5,7 @@
 //! So a message is not delayed by the whole of a longer one before it, and where messages use the same memory their fragments find it in the cache.
 //! A send that the transport has refused keeps its position, because the transport may have accepted the beginning of a fragment ([`crate::btl::Lending`]).
 
-use super::super::core::{Core, Handled, Nonsense};
+use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
@@ -39,10 +39,16 @@ impl Streams {
     }
 
     /// Handles CTS: the receiver wants the data in fragments.
-    pub fn on_cts(&self, core: &Core, from: ProcId, header: Header, payload: &[u8]) -> Handled {
+    pub fn on_cts(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> HandlerResult {
         answered(core, from);
         let Some(wanted) = wire::word(payload, 0) else {
-            return Err(Nonsense("a malformed request for data"));
+            return Err(ProtocolError("a malformed request for data"));
         };
         let (Some(req), Ok(peer)) = (
             core.requests().get(ReqId(header[0])),
@@ -54,7 +60,7 @@ impl Streams {
         let may_have =
             |send: &SendBody| send.proc() == from && !send.is_streaming() && wanted <= send.bytes();
         if !matches!(&*req.body.borrow(), Body::Send(send) if may_have(send)) {
-            return Err(Nonsense(
+            return Err(ProtocolError(
                 "a request for data that are not for it, or that it has asked for before",
             ));
         }

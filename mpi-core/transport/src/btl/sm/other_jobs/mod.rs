@@ -95,7 +95,7 @@ impl OtherJobs {
         let entry = meeting.entry();
         universe
             .put(KEY, &entry.encode())
-            .map_err(|reason| OpenError::NoBoard { reason })?;
+            .map_err(|reason| OpenError::NoModex { reason })?;
         Ok(OtherJobs {
             me: universe.me(),
             universe: universe.clone(),

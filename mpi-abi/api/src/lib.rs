@@ -1,0 +1,77 @@
+//! The tables of the MPI 5.0 C interface: functions, types and constants, for build scripts and other generators.
+//!
+//! The tables are text files beside this package's manifest, and their formats are described at their heads.
+//! They are part of the compiled package, so a generator opens no file, and cargo runs a build script again when a table changes.
+//!
+//! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.
+//! * [`Function`] and [`Param`] describe a prototype in C and name its parameters and their types in Rust.
+//! * [`header`] writes `mpi.h` and `mpi-ext.h`.
+//! * [`lines`] and [`number`] are for further tables in the same form.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod header;
+mod parse;
+mod prototype;
+
+pub use parse::{Chapter, Functions, Item, Kind, Section, lines, number};
+pub use prototype::{Function, Param, parse_prototype};
+
+use std::collections::BTreeMap;
+
+/// Returns every function of MPI 5.0, `functions.txt`.
+pub fn functions() -> Result<Functions, String> {
+    parse::functions(include_str!("../functions.txt")).map_err(|e| format!("functions.txt, {e}"))
+}
+
+/// Returns the functions beyond the standard, which `mpi-ext.h` declares: `extensions.txt`.
+pub fn extensions() -> Result<Functions, String> {
+    parse::functions(include_str!("../extensions.txt")).map_err(|e| format!("extensions.txt, {e}"))
+}
+
+/// Returns the types, handles, constants and callbacks of MPI 5.0: `constants.txt`.
+pub fn constants() -> Result<Vec<Section>, String> {
+    parse::constants(include_str!("../constants.txt")).map_err(|e| format!("constants.txt, {e}"))
+}
+
+/// Returns the number of each constant and predefined handle, with aliases resolved.
+pub fn values(sections: &[Section]) -> BTreeMap<&str, i64> {
+    let mut values = BTreeMap::new();
+    let valued = |s: &&Section| matches!(s.kind, Kind::Handle | Kind::Enum | Kind::Define);
+    for item in sections.iter().filter(valued).flat_map(|s| &s.items) {
+        let aliased = || values.get(item.value.as_str()).copied();
+        if let Some(value) = item.number().or_else(aliased) {
+            values.insert(item.name.as_str(), value);
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_has_the_number_of_what_it_names() {
+        let sections = constants().expect("constants.txt");
+        let values = values(&sections);
+        let alias = sections
+            .iter()
+            .flat_map(|s| &s.items)
+            .find(|i| i.number().is_none() && values.contains_key(i.name.as_str()))
+            .expect("an alias");
+        assert_eq!(values[alias.name.as_str()], values[alias.value.as_str()]);
+        assert_eq!(values["MPI_COMM_WORLD"], 0x101);
+    }
+
+    #[test]
+    fn extensions_have_their_own_prefix() {
+        let extensions = extensions().expect("extensions.txt");
+        assert!(
+            extensions
+                .functions
+                .iter()
+                .all(|f| f.name.starts_with("MPIX_"))
+        );
+    }
+}

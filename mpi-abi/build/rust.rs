@@ -1,0 +1,531 @@
+//! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
+//!
+//! An exported function is a thin wrapper around the implementation of the same name in `src/api`, which returns
+//! `Result<(), Failure>`; functions whose result is the returned value are called directly.
+//! Symbols that are found there are exported unchanged.
+//! If only one of `MPI_X` and its large-count twin `MPI_X_c` is found and they differ only in scalars, the other is generated
+//! with conversions of the scalars.
+//! A collective operation has six functions (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`,
+//! which checks the arguments and builds a value of them; if a `fast_X` exists, the blocking ones call it first.
+//! If a `trivial_X` exists, the exported function calls it before anything else.
+//! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
+//! A function that fails stores null handles in its output arguments; the code for that is generated here.
+
+use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+/// Handle types whose argument decides which error handler a failing call reaches.
+const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Session"];
+
+/// The version field of extensions.
+const EXTENSION: &str = "x";
+
+/// The chapter of extensions that other libraries have too, also exported with the prefix MPI_.
+const OTHERS_HAVE: u32 = 0;
+
+/// The chapter on files.
+const FILES: u32 = 14;
+
+/// Written above each call in an exported function, which only forwards its C caller's arguments.
+const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
+
+/// Returns the types and constants.
+pub fn types(sections: &[Section]) -> String {
+    let mut out = String::new();
+    for s in sections {
+        match s.kind {
+            Kind::Typedef => {
+                for i in &s.items {
+                    let _ = writeln!(out, "pub type {} = {};", i.name, base_type(&i.value));
+                }
+            }
+            Kind::Struct => struct_type(&mut out, s),
+            Kind::Handle => handle_type(&mut out, s),
+            Kind::Enum => {
+                if !s.ctype.is_empty() {
+                    let _ = writeln!(out, "/// {}.\npub type {} = c_int;", s.title, s.ctype);
+                }
+                for i in &s.items {
+                    let _ = writeln!(out, "pub const {}: c_int = {};", i.name, i.value);
+                }
+            }
+            Kind::Define => {
+                for i in &s.items {
+                    define(&mut out, &s.ctype, i);
+                }
+            }
+            Kind::Callback => {
+                for i in &s.items {
+                    callback(&mut out, i);
+                }
+            }
+            Kind::Alias => {
+                for i in &s.items {
+                    let _ = writeln!(out, "pub type {} = {};", i.name, i.value);
+                }
+            }
+        }
+    }
+    error_classes(&mut out, sections);
+    out
+}
+
+fn struct_type(out: &mut String, s: &Section) {
+    let _ = writeln!(
+        out,
+        "/// {}.\n#[repr(C)]\n#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]\npub struct {} {{",
+        s.title, s.ctype
+    );
+    for i in &s.items {
+        let (ctype, field) = i.value.split_once(' ').unwrap_or_default();
+        let rust = base_type(ctype);
+        let _ = match field.split_once('[') {
+            Some((name, len)) => writeln!(out, "    pub {name}: [{rust}; {len},"),
+            None => writeln!(out, "    pub {field}: {rust},"),
+        };
+    }
+    out.push_str("}\n");
+}
+
+fn handle_type(out: &mut String, s: &Section) {
+    let _ = writeln!(
+        out,
+        "/// {}: a handle as wide as a pointer.\n#[repr(transparent)]\n\
+         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]\npub struct {}(pub usize);",
+        s.title, s.ctype
+    );
+    for i in &s.items {
+        let value = match i.number() {
+            Some(n) => format!("{}({n:#x})", s.ctype),
+            None => i.value.clone(),
+        };
+        let _ = writeln!(out, "pub const {}: {} = {value};", i.name, s.ctype);
+    }
+    let names: Vec<String> = s
+        .items
+        .iter()
+        .filter(|i| i.number().is_some())
+        .map(|i| format!("({}, \"{}\")", i.value, i.name))
+        .collect();
+    let _ = writeln!(
+        out,
+        "impl {} {{\n    /// The predefined handles and their names, in the order of the table.\n    \
+         pub const PREDEFINED: &'static [(usize, &'static str)] = &[{}];\n}}",
+        s.ctype,
+        names.join(", ")
+    );
+}
+
+fn define(out: &mut String, ctype: &str, item: &Item) {
+    let base = ctype.trim_end_matches('*');
+    let stars = ctype.len() - base.len();
+    let _ = if stars == 0 {
+        writeln!(
+            out,
+            "pub const {}: {} = {};",
+            item.name,
+            base_type(base),
+            item.value
+        )
+    } else if base.ends_with("_function") || base.ends_with("_function_c") {
+        // A Rust function pointer cannot have this value; callers compare addresses.
+        writeln!(out, "pub const {}: usize = {};", item.name, item.value)
+    } else {
+        let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
+        writeln!(
+            out,
+            "pub const {}: *mut {rust} = std::ptr::without_provenance_mut({});",
+            item.name, item.value
+        )
+    };
+}
+
+fn callback(out: &mut String, item: &Item) {
+    let Some((returns, name, params)) = parse_prototype(&item.value) else {
+        return;
+    };
+    let params: Vec<String> = params
+        .iter()
+        .map(|p| match p.is_variable() {
+            true => "...".to_string(),
+            false => pointer_type(p),
+        })
+        .collect();
+    let result = match returns.as_str() {
+        "void" => String::new(),
+        other => format!(" -> {}", base_type(other)),
+    };
+    let _ = writeln!(
+        out,
+        "/// May throw, where it is called by `crate::thrown::guarded`.\npub type {name} = unsafe extern \"C-unwind\" fn({}){result};",
+        params.join(", ")
+    );
+}
+
+/// Writes the names and texts of the error classes.
+fn error_classes(out: &mut String, sections: &[Section]) {
+    out.push_str(
+        "/// Every error class with its name and its text.\n\
+         pub const ERROR_CLASSES: &[(c_int, &str, &str)] = &[\n",
+    );
+    let classes = sections
+        .iter()
+        .filter(|s| s.items.first().is_some_and(|i| i.name == "MPI_SUCCESS"))
+        .flat_map(|s| &s.items);
+    for i in classes {
+        let text = i.note.as_deref().unwrap_or_default();
+        let _ = writeln!(out, "    ({0}, \"{0}\", {text:?}),", i.name);
+    }
+    out.push_str("];\n");
+}
+
+fn base_type(c: &str) -> &str {
+    match c {
+        "int" => "c_int",
+        "double" => "c_double",
+        "char" => "c_char",
+        "void" => "c_void",
+        "intptr_t" => "isize",
+        "int64_t" => "i64",
+        other => other,
+    }
+}
+
+/// The Rust type of a parameter that is not a function.
+fn pointer_type(p: &Param) -> String {
+    p.rust_type(base_type(&p.base))
+}
+
+/// Generator of the exported functions.
+pub struct Exports<'a> {
+    functions: &'a Functions,
+    /// The functions beyond the standard; their ids follow those of the functions.
+    extensions: &'a Functions,
+    callbacks: BTreeSet<&'a str>,
+    /// The null handle of each handle type.
+    nulls: BTreeMap<&'a str, &'a str>,
+    /// The Rust path of each implementation found, by function name.
+    found: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Exports<'a> {
+    pub fn new(
+        functions: &'a Functions,
+        extensions: &'a Functions,
+        sections: &'a [Section],
+        found: &'a BTreeMap<String, String>,
+    ) -> Self {
+        let callbacks = sections
+            .iter()
+            .filter(|s| matches!(s.kind, Kind::Callback | Kind::Alias))
+            .flat_map(|s| s.items.iter().map(|i| i.name.as_str()))
+            .collect();
+        let nulls = sections
+            .iter()
+            .filter(|s| s.kind == Kind::Handle)
+            .filter_map(|s| {
+                let null = s.items.iter().find(|i| i.name.ends_with("_NULL"))?;
+                Some((s.ctype.as_str(), null.name.as_str()))
+            })
+            .collect();
+        Exports {
+            functions,
+            extensions,
+            callbacks,
+            nulls,
+            found,
+        }
+    }
+
+    /// Returns the exported symbols.
+    pub fn symbols(&self) -> String {
+        let mut out = String::new();
+        let first = self.functions.functions.len();
+        for (id, f) in self.functions.functions.iter().enumerate() {
+            self.export(&mut out, id, f, self.body(f));
+        }
+        for (id, f) in (first..).zip(&self.extensions.functions) {
+            self.export(&mut out, id, f, self.body(f));
+            if self.extensions.chapters[f.chapter].number == OTHERS_HAVE {
+                self.export_alias(&mut out, f);
+            }
+        }
+        out
+    }
+
+    /// Returns the list of functions.
+    pub fn list(&self) -> String {
+        let mut out = String::new();
+        let mut list = String::new();
+        for f in &self.functions.functions {
+            let chapter = &self.functions.chapters[f.chapter];
+            let _ = writeln!(
+                list,
+                "    FunctionInfo {{ name: {:?}, chapter: {}, subject: {:?}, since: {:?}, implemented: {} }},",
+                f.name,
+                chapter.number,
+                chapter.title,
+                f.since,
+                self.body(f).is_some()
+            );
+        }
+        let mut beyond = String::new();
+        for f in &self.extensions.functions {
+            let subject = &self.extensions.chapters[f.chapter].title;
+            let _ = writeln!(
+                beyond,
+                "    FunctionInfo {{ name: {:?}, chapter: 0, subject: {subject:?}, since: {:?}, implemented: true }},",
+                f.name, f.since,
+            );
+        }
+        let _ = writeln!(
+            out,
+            "/// The functions beyond the standard; a call id is an index into them behind the last function.\n\
+             pub static EXTENSIONS: [FunctionInfo; {}] = [\n{beyond}];",
+            self.extensions.functions.len()
+        );
+        let _ = writeln!(
+            out,
+            "/// Every function of the interface, in the order of the table; a call id is an index into it.\n\
+             pub static FUNCTIONS: [FunctionInfo; {}] = [\n{list}];",
+            self.functions.functions.len()
+        );
+        out
+    }
+
+    /// Returns the error target of a failing call, as an expression.
+    fn error_target(&self, f: &Function) -> String {
+        let of_kinds = |kinds: &[&str]| {
+            let mut handles = f.params.iter().filter(|p| p.by_value());
+            let handle = handles.find(|p| kinds.contains(&p.base.as_str()))?;
+            let kind = handle.base.trim_start_matches("MPI_");
+            Some(format!("Target::{kind}({})", handle.rust_name()))
+        };
+        if f.since == EXTENSION {
+            return of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into());
+        }
+        // Functions that open or delete a file have no handle yet, and their failures do not concern the communicator (MPI 5.0, section 14.7).
+        if self.functions.chapters[f.chapter].number == FILES {
+            return of_kinds(&["MPI_File"]).unwrap_or("Target::File(MPI_FILE_NULL)".into());
+        }
+        of_kinds(&ERROR_TARGETS).unwrap_or("Target::None".into())
+    }
+
+    fn export(&self, out: &mut String, id: usize, f: &Function, body: Option<String>) {
+        let name = &f.name;
+        let params: Vec<String> = f
+            .fixed_params()
+            .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
+            .collect();
+        let params = params.join(", ");
+        let args = arguments(f);
+        let result = base_type(&f.returns);
+        let target = self.error_target(f);
+        let body = if f.returns_value() {
+            // They have no error code to return, so these few functions must be implemented.
+            body.unwrap_or_else(|| format!("compile_error!(\"{name} has no implementation\")"))
+        } else if f.is_tool() {
+            let body = body.unwrap_or_else(|| "Err(Failure::unsupported_tool())".to_string());
+            format!("tool_call({id}, move || {body})")
+        } else {
+            let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
+            match self.null_handles(f) {
+                on_error if on_error.is_empty() => {
+                    format!("pass_on(call({id}, {target}, move || {body}))")
+                }
+                on_error => {
+                    // SAFETY: the generated block is written below PROMISE, which states its contract.
+                    format!(
+                        "pass_on(call_creating({id}, {target}, move || unsafe {{ {on_error} }}, move || {body}))"
+                    )
+                }
+            }
+        };
+        let trivial = f.name.strip_prefix("MPI_").map(|x| format!("trivial_{x}"));
+        let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
+            Some(trivial) => {
+                // A separate function, so that the short path has no registers to save.
+                let _ = writeln!(
+                    out,
+                    "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
+                     {PROMISE}\n    {body}\n}}"
+                );
+                // SAFETY: the generated block is written below PROMISE, which states its contract.
+                format!(
+                    "if crate::state::is_untraced() && unsafe {{ {trivial}({args}) }} {{ return MPI_SUCCESS; }}\n    \
+                     unsafe {{ {name}_in_full({args}) }}"
+                )
+            }
+            None => body,
+        };
+        let unused = if body.contains("unsupported") {
+            "#[allow(unused_variables)]\n"
+        } else {
+            ""
+        };
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        let to_profiled = format!("unsafe {{ P{name}({args}) }}");
+        let _ = writeln!(
+            out,
+            "{unused}#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn P{name}({params}) -> {result} {{\n    \
+             {PROMISE}\n    {body}\n}}\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {name}({params}) -> {result} {{\n    \
+             {PROMISE}\n    {to_profiled}\n}}"
+        );
+    }
+
+    /// Exports an extension with the prefix MPI_.
+    fn export_alias(&self, out: &mut String, f: &Function) {
+        let Some(plain) = f.name.strip_prefix("MPIX_") else {
+            return;
+        };
+        let params: Vec<String> = (f.params.iter())
+            .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
+            .collect();
+        let (params, args) = (params.join(", "), arguments(f));
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
+        let (profiled, direct) = (
+            call(&format!("PMPI_{plain}")),
+            call(&format!("P{}", f.name)),
+        );
+        let _ = writeln!(
+            out,
+            "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn PMPI_{plain}({params}) -> c_int {{\n    \
+             {PROMISE}\n    {direct}\n}}\n\
+             #[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn MPI_{plain}({params}) -> c_int {{\n    \
+             {PROMISE}\n    {profiled}\n}}"
+        );
+    }
+
+    /// Returns the statements that store null handles in the output arguments of a failed call.
+    fn null_handles(&self, f: &Function) -> String {
+        let made = f.params.iter().filter(|p| p.scalar_out() && !p.inout);
+        made.filter_map(|p| {
+            let null = match p.base.as_str() {
+                "int" if p.name.ends_with("keyval") => "MPI_KEYVAL_INVALID",
+                handle => self.nulls.get(handle)?,
+            };
+            Some(format!("reset_handle({}, {null});", p.rust_name()))
+        })
+        .collect()
+    }
+
+    /// Returns the expression that performs the call; `None` if the function is not implemented.
+    fn body(&self, f: &Function) -> Option<String> {
+        if let Some(path) = self.found.get(&f.name) {
+            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
+        }
+        if let Some(body) = self.planned(f) {
+            return Some(body);
+        }
+        let twin_name = match f.name.strip_suffix("_c") {
+            Some(small) => small.to_string(),
+            None => format!("{}_c", f.name),
+        };
+        let path = self.found.get(&twin_name)?;
+        let twin = self
+            .functions
+            .functions
+            .iter()
+            .find(|t| t.name == twin_name)?;
+        converted(f, twin, path)
+    }
+
+    /// Returns the expression of a collective over `plan_X`, followed by the execution of the plan.
+    fn planned(&self, f: &Function) -> Option<String> {
+        let base = f
+            .name
+            .strip_suffix("_c")
+            .unwrap_or(&f.name)
+            .strip_prefix("MPI_")?;
+        let plan = |x: &str| self.found.get(&format!("plan_{x}"));
+        let nonblocking = || {
+            let (first, rest) = base.strip_prefix('I')?.split_at_checked(1)?;
+            plan(&format!("{}{rest}", first.to_uppercase()))
+        };
+        let (path, what, extra) = if let Some(path) = plan(base) {
+            (path, "perform", 0)
+        } else if let Some(path) = base.strip_suffix("_init").and_then(plan) {
+            (path, "prepare", 2)
+        } else {
+            (nonblocking()?, "begin", 1)
+        };
+        let names: Vec<String> = f.params.iter().map(|p| p.rust_name()).collect();
+        let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
+        let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
+        let mine = mine.join(", ");
+        if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
+            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            return Some(format!(
+                "unsafe {{ crate::api::collective::perform_unless({fast}({mine}), || {path}({mine})) }}"
+            ));
+        }
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        Some(format!(
+            "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({mine})?{rest}) }} }}"
+        ))
+    }
+
+    fn rust_type(&self, p: &Param) -> String {
+        if self.callbacks.contains(p.base.as_str()) && p.stars == 1 {
+            format!("Option<{}>", p.base)
+        } else {
+            pointer_type(p)
+        }
+    }
+}
+
+/// Returns a call of `twin`, at `path`, with the arguments of `f`; `None` if they differ in more than scalars.
+fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
+    if f.params.len() != twin.params.len() {
+        return None;
+    }
+    let (mut before, mut args, mut after) = (String::new(), Vec::new(), String::new());
+    for (mine, theirs) in f.params.iter().zip(&twin.params) {
+        let name = mine.rust_name();
+        if mine.declaration == theirs.declaration {
+            args.push(name);
+        } else if mine.by_value() && theirs.by_value() {
+            args.push(format!("scalar({name}, {:?})?", mine.name));
+        } else if mine.scalar_out() && theirs.scalar_out() && mine.base.starts_with(['i', 'M']) {
+            let wide = format!("{}_converted", mine.name);
+            let start = if mine.inout {
+                format!("read_scalar({name}, {:?})?", mine.name)
+            } else {
+                "0".to_string()
+            };
+            let _ = write!(
+                before,
+                "let mut {wide}: {} = {start}; ",
+                base_type(&theirs.base)
+            );
+            args.push(format!(
+                "if {name}.is_null() {{ std::ptr::null_mut() }} else {{ &raw mut {wide} }}"
+            ));
+            let _ = write!(after, "write_scalar({name}, {wide}); ");
+        } else {
+            return None;
+        }
+    }
+    // A function pointer cannot be converted here, though its declaration looks like a scalar behind a pointer.
+    if f.params
+        .iter()
+        .zip(&twin.params)
+        .any(|(a, b)| a.declaration != b.declaration && a.base.contains("function"))
+    {
+        return None;
+    }
+    // SAFETY: the generated block is written below PROMISE, which states its contract.
+    Some(format!(
+        "{{ unsafe {{ {before}{path}({})?; {after}Ok(()) }} }}",
+        args.join(", ")
+    ))
+}
+
+fn arguments(f: &Function) -> String {
+    let names: Vec<String> = f.fixed_params().map(Param::rust_name).collect();
+    names.join(", ")
+}

@@ -1,0 +1,82 @@
+//! Warning at `MPI_Finalize` about file errors that the program ignored.
+//!
+//! The default handler of files returns errors (MPI 5.0, section 14.7), so a program that ignores return codes continues after
+//! a failure. If [`WARN_UNREAD_ERRORS`] is set, such a rank prints one line at `MPI_Finalize`: the first error, and the number of others.
+//! It is off by default: a program that compares the code with `MPI_SUCCESS` has handled the error, which the library cannot detect.
+//! Two errors are not reported: a missing name in `MPI_File_delete`, since programs delete files that may not exist before they create them,
+//! and a failure of another rank that also ends a collective call here, since that rank reports it.
+
+use super::{Failure, class_text};
+use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
+use crate::{functions, state};
+use mpi_base::param::{Level, Param};
+use mpi_core::io::file::ELSEWHERE;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Enables the warning.
+pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
+    "io",
+    "base",
+    "tell_unseen_errors",
+    "false",
+    Level::USER,
+    "Whether a rank says at MPI_Finalize that a call on a file returned an error whose class and text the program never asked for",
+);
+
+/// The first ignored error, and the number of all.
+struct UnreadErrors {
+    first: String,
+    count: usize,
+}
+
+static UNREAD_ERRORS: Mutex<Option<UnreadErrors>> = Mutex::new(None);
+
+fn unread_errors() -> MutexGuard<'static, Option<UnreadErrors>> {
+    UNREAD_ERRORS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Records that function `id` returned an error of a file.
+#[cold]
+pub fn returned(id: usize, failure: &Failure) {
+    let function = functions::name(id);
+    let missing = failure.code() == MPI_ERR_NO_SUCH_FILE && function == "MPI_File_delete";
+    if missing || failure.message().contains(ELSEWHERE) {
+        return;
+    }
+    let mut unread_errors = unread_errors();
+    match &mut *unread_errors {
+        Some(known) => known.count += 1,
+        None => {
+            let class = class_text(failure.code()).map_or("an added error code", |(name, _)| name);
+            *unread_errors = Some(UnreadErrors {
+                first: format!("{function} returned {class}: {}", failure.message()),
+                count: 1,
+            });
+        }
+    }
+}
+
+/// Records that the program asked for the class or text of an error code.
+pub fn note_read(code: i32) {
+    if code != MPI_SUCCESS {
+        *unread_errors() = None;
+    }
+}
+
+/// Prints the warning, if `wanted` and an error was ignored.
+pub fn warn(wanted: bool) {
+    let Some(UnreadErrors { first, count }) = unread_errors().take() else {
+        return;
+    };
+    if !wanted {
+        return;
+    }
+    let more = match count {
+        1 => String::new(),
+        count => format!(" (and {} more of files)", count - 1),
+    };
+    let who = state::this_rank();
+    printable::eprintln!(
+        "{who}: an error was returned{more} whose class and text the program never asked for: {first}"
+    );
+}

@@ -1,0 +1,84 @@
+//! The failure state of a communicator; empty on most of them.
+
+use super::{Comm, WeakComm};
+use crate::fault::{CommAgreements, FaultError};
+use std::cell::{Cell, RefCell};
+
+#[derive(Default)]
+pub(super) struct FailureState {
+    flags: Cell<u8>,
+    /// The number of its failures that the program has acknowledged.
+    acknowledged: Cell<usize>,
+    agreements: CommAgreements,
+    /// The error of the parent communicator, if this one is a part.
+    outer: RefCell<Option<FaultError>>,
+    /// The communicators that are parts of this one.
+    parts: RefCell<Vec<WeakComm>>,
+}
+
+impl FailureState {
+    pub(super) const REVOKED: u8 = 1;
+    pub(super) const FAILED: u8 = 2;
+
+    /// Returns true if nothing is wrong.
+    #[inline(always)]
+    pub(super) fn is_none(&self) -> bool {
+        self.flags.get() == 0
+    }
+
+    pub(super) fn has(&self, flag: u8) -> bool {
+        self.flags.get() & flag != 0
+    }
+
+    pub(super) fn add(&self, flag: u8) {
+        self.flags.set(self.flags.get() | flag);
+    }
+
+    pub(super) fn remove(&self, flag: u8) {
+        self.flags.set(self.flags.get() & !flag);
+    }
+
+    pub(super) fn agreements(&self) -> &CommAgreements {
+        &self.agreements
+    }
+
+    /// Returns the number of failures that the program has acknowledged.
+    pub(super) fn acknowledged(&self) -> usize {
+        self.acknowledged.get()
+    }
+
+    /// Acknowledges the first `failures` failures. Returns the number of acknowledged failures.
+    pub(super) fn acknowledge(&self, failures: usize) -> usize {
+        self.acknowledged.set(self.acknowledged.get().max(failures));
+        self.acknowledged.get()
+    }
+
+    /// Returns the error of the parent communicator, if this one is a part.
+    pub(super) fn outer(&self) -> Option<FaultError> {
+        self.outer.borrow().clone()
+    }
+
+    pub(super) fn set_outer(&self, error: Option<FaultError>) -> Option<FaultError> {
+        self.outer.replace(error)
+    }
+
+    /// Returns the living communicators that are parts of this one.
+    pub(super) fn parts(&self) -> Vec<Comm> {
+        let parts = self.parts.borrow();
+        parts.iter().filter_map(WeakComm::upgrade).collect()
+    }
+
+    pub(super) fn add_part(&self, part: &Comm) {
+        let mut parts = self.parts.borrow_mut();
+        parts.retain(|part| part.upgrade().is_some());
+        parts.push(part.downgrade());
+    }
+
+    pub(super) fn remove_part(&self, part: &Comm) {
+        let is_other = |other: &WeakComm| {
+            let other = other.upgrade();
+            other.is_some_and(|other| other.context() != part.context())
+        };
+        self.parts.borrow_mut().retain(is_other);
+    }
+}

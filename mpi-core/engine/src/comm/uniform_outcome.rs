@@ -1,0 +1,72 @@
+//! Uniform outcome of connecting two groups, even if members die while they connect.
+//!
+//! A member that fails does not have the new communicator, so no member can be notified of the failure there.
+//! Protocol with fault tolerance, once a group has connected or failed to:
+//! 1. the members of each group agree on whether all living members have the communicator;
+//! 2. the roots exchange the outcome over their bridge, if both jobs are fault tolerant;
+//! 3. each root passes the result to its group in another agreement.
+//!
+//! Promise: all members of a group succeed, or all fail.
+//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails, and each member that has the communicator revokes it,
+//! so that no process of the other side waits in it.
+
+use super::{Agreed, Comm, LeaderError, U64Buf};
+use crate::Error;
+use crate::fault::FaultError;
+
+const YES: u32 = 1;
+
+impl Comm {
+    /// Agrees on the outcome of a connection of this group, whose root reached the other root at `bridge`.
+    pub(crate) async fn uniform_outcome(
+        &self,
+        root: u32,
+        bridge: Option<Result<Comm, LeaderError>>,
+        made: Result<Comm, Error>,
+    ) -> Result<Comm, Error> {
+        if let (Err(_), Some(Ok(bridge))) = (&made, &bridge) {
+            // The other root may wait for a message that this one does not send.
+            bridge.revoke();
+        }
+        let ours = self.agree(made.is_ok().into()).await?;
+        let both = match &bridge {
+            _ if self.rank() != root => true,
+            Some(Ok(bridge)) if is_fault_tolerant(bridge) => {
+                exchange_outcome(bridge, ours.flag == YES).await
+            }
+            Some(Ok(_)) => ours.flag == YES,
+            _ => false,
+        };
+        let Agreed { flag, error, .. } = self.agree(both.into()).await?;
+        let root_lives = self.group().proc(root).is_some_and(|proc| {
+            let faults = self.engine().faults();
+            faults.is_none_or(|faults| !faults.deaths().is_dead(proc))
+        });
+        match made {
+            Ok(comm) if flag == YES && root_lives => Ok(comm),
+            Ok(comm) => {
+                comm.revoke();
+                Err(error.unwrap_or_else(|| {
+                    let why = "a process of the other group has failed while both connected";
+                    FaultError::failed(&self.label(), &[why.into()], 0).into()
+                }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
+fn is_fault_tolerant(bridge: &Comm) -> bool {
+    let other = bridge.peers().proc(0);
+    other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))
+}
+
+/// Exchanges with the other root whether each group has the communicator. Returns true if both have.
+async fn exchange_outcome(bridge: &Comm, ours: bool) -> bool {
+    let words = U64Buf::new(2);
+    words.set(0, ours.into());
+    let (send, recv) = (words.send(0..1), words.recv(1..2));
+    let exchanged = bridge.hidden().sendrecv(send, 0, recv, 0).await;
+    ours && exchanged.is_ok() && words.get(1) == 1
+}

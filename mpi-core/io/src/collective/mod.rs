@@ -1,0 +1,25 @@
+//! Collective buffering: aggregators read and write long ranges of the file for all members whose pieces interleave.
+//!
+//! | file | subject |
+//! |---|---|
+//! | [`plan`] | the decisions that all members make alike |
+//! | [`node_map`] | the map of members to nodes |
+//! | [`two_phase`] | two-phase collective I/O by messages |
+//! | [`shm_aggregation`] | two-phase collective I/O through shared memory of a node |
+//! | [`shm_buffer`] | the buffer of one aggregator in shared memory |
+//! | [`two_level`] | aggregation between nodes, after each node has merged its pieces |
+//! | [`piece_iter`] | iteration over the pieces of a member in a round |
+//! | [`bitmap`] | the bitmap of touched bytes |
+//! | [`extent_codec`] | the encoding of the touched ranges in a message |
+//! | [`exchange`] | concurrent nonblocking messages of a collective access |
+
+mod bitmap;
+mod exchange;
+mod extent_codec;
+pub(crate) mod node_map;
+mod piece_iter;
+pub(crate) mod plan;
+pub(crate) mod shm_aggregation;
+mod shm_buffer;
+mod two_level;
+pub(crate) mod two_phase;

@@ -1,0 +1,105 @@
+//! The map of the members of a file to nodes, as far as collective accesses need it; exchanged once, when the file is opened.
+
+/// Words that each member contributes.
+pub(crate) const WORDS: usize = 3;
+
+/// Maximum bytes of a leader's buffers for accesses between nodes, two buffers per aggregator.
+const MEMORY: i64 = 64 << 20;
+
+/// The map of the members to nodes, summarised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeMap {
+    nodes: u32,
+    /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
+    levels: bool,
+    /// The number of cores of rank 0's host.
+    cores: u32,
+}
+
+impl NodeMap {
+    /// Returns a member's words: its node, whether it may share memory within the node, the cores of its host.
+    pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        [node, shares.into(), cores as u64]
+    }
+
+    /// Evaluates the words of all members, by rank.
+    pub fn of(told: &[[u64; WORDS]]) -> NodeMap {
+        let mut nodes: Vec<u64> = told.iter().map(|words| words[0]).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        let shares = told.iter().all(|words| words[1] == 1);
+        NodeMap {
+            nodes: nodes.len() as u32,
+            levels: shares && nodes.len() > 1 && nodes.len() < told.len(),
+            cores: told.first().map_or(1, |words| words[2].clamp(1, 1 << 16)) as u32,
+        }
+    }
+
+    /// Returns true if the members are on several nodes.
+    pub fn spans_nodes(&self) -> bool {
+        self.nodes > 1
+    }
+
+    /// Returns true if accesses are merged on each node before data go to other nodes.
+    pub fn has_levels(&self) -> bool {
+        self.levels
+    }
+
+    /// Returns the default number of aggregators: the number of cores or of nodes, whichever is greater.
+    pub fn usual_aggregators(&self) -> u32 {
+        self.cores.max(self.nodes)
+    }
+
+    /// Returns the maximum number of aggregators.
+    pub fn aggregators(&self, members: u32) -> u32 {
+        match self.levels {
+            true => self.nodes,
+            false => members,
+        }
+        .max(1)
+    }
+
+    /// Returns the bytes of the file that each aggregator handles in a round.
+    pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
+        match self.levels {
+            true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),
+            false => wanted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seating(nodes: &[u64], shares: u64) -> NodeMap {
+        let told: Vec<_> = nodes.iter().map(|node| [*node, shares, 2]).collect();
+        NodeMap::of(&told)
+    }
+
+    #[test]
+    fn there_are_levels_where_several_nodes_have_several_members() {
+        for (nodes, levels) in [
+            (&[7, 7, 7][..], false),
+            (&[1, 2, 3], false),
+            (&[1, 2, 1], true),
+            (&[5], false),
+        ] {
+            assert_eq!(seating(nodes, 1).has_levels(), levels, "{nodes:?}");
+            assert!(!seating(nodes, 0).has_levels(), "{nodes:?}");
+        }
+    }
+
+    #[test]
+    fn each_node_has_an_aggregator_and_their_buffers_a_bound() {
+        let wide = seating(&[1, 1, 2, 2, 3, 3], 1);
+        assert_eq!(wide.usual_aggregators(), 3);
+        assert_eq!(wide.aggregators(6), 3);
+        assert_eq!(wide.part(3, 4 << 20), 4 << 20);
+        assert_eq!(wide.part(1000, 4 << 20), 64 << 10);
+        let one = seating(&[1, 1, 1], 1);
+        assert_eq!((one.usual_aggregators(), one.aggregators(3)), (2, 3));
+        assert_eq!(one.part(2, 1 << 30), 1 << 30);
+    }
+}

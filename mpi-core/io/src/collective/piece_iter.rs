@@ -1,0 +1,147 @@
+//! Iteration over the pieces of a rank in a round of a collective access, and the transfer of their bytes from and to the program's buffer.
+//!
+//! The runs of a view are iterated, never listed, and noncontiguous memory is packed in stretches of [`PACKED`] bytes,
+//! so the memory does not depend on the number of pieces.
+
+use super::plan::Plan;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::view::View;
+
+/// Maximum bytes of noncontiguous memory that are packed at a time.
+const PACKED: usize = 64 << 10;
+
+/// The location of a piece: the aggregator, the offset in its part, and its length.
+pub(crate) struct Piece {
+    pub aggregator: usize,
+    pub at: usize,
+    pub len: usize,
+}
+
+/// Iterates over the rank's runs in a round from byte `done` of its access on, and advances `done`.
+/// Calls `short` with each piece and its position in the access;
+/// runs of `min_long` bytes or more go to `long` whole, as file offset, length and position.
+pub(crate) fn for_each_piece(
+    plan: &Plan,
+    (view, from, len): (&View, i64, i64),
+    round: i64,
+    (done, min_long): (&mut i64, i64),
+    mut short: impl FnMut(Piece, i64),
+    mut long: impl FnMut(i64, i64, i64),
+) {
+    let (begin, end, part) = (
+        plan.part(round, 0),
+        plan.part(round + 1, 0),
+        plan.part_bytes(),
+    );
+    let fresh = *done;
+    view.runs(from + fresh, len - fresh, |run| {
+        let (mut offset, mut left) = (run.offset, run.len);
+        // A run that an earlier round has split continues at the round boundary as the kind it was.
+        if left >= min_long && offset < end {
+            long(offset, left, *done);
+            *done += left;
+            return true;
+        }
+        while left > 0 && offset < end {
+            let which = (offset - begin) / part;
+            let at = offset - begin - which * part;
+            let piece = left.min(part - at);
+            let found = Piece {
+                aggregator: which as usize,
+                at: at as usize,
+                len: piece as usize,
+            };
+            short(found, *done);
+            *done += piece;
+            offset += piece;
+            left -= piece;
+        }
+        left == 0
+    });
+}
+
+/// The bytes of a send buffer in stream order, packed in stretches if it is noncontiguous.
+pub(crate) struct Source<'a> {
+    buf: &'a SendBuf,
+    packed: Vec<u8>,
+    begin: i64,
+}
+
+impl<'a> Source<'a> {
+    pub(crate) fn new(buf: &'a SendBuf) -> Source<'a> {
+        Source {
+            buf,
+            packed: Vec::new(),
+            begin: 0,
+        }
+    }
+
+    /// Passes `len` bytes from `at` on to `each`, in pieces.
+    pub(crate) fn bytes(&mut self, mut at: i64, mut len: usize, mut each: impl FnMut(&[u8])) {
+        if let Some(all) = self.buf.contiguous() {
+            each(all.get(at as usize..at as usize + len).unwrap_or(&[]));
+            return;
+        }
+        while len > 0 {
+            let inside = at - self.begin;
+            if inside < 0 || inside >= self.packed.len() as i64 {
+                let room = (self.buf.bytes() - at).clamp(0, PACKED as i64);
+                self.packed.resize(room as usize, 0);
+                self.buf.pack_at(at, &mut self.packed);
+                self.begin = at;
+                if room == 0 {
+                    return;
+                }
+            }
+            let inside = (at - self.begin) as usize;
+            let part = len.min(self.packed.len() - inside);
+            each(&self.packed[inside..inside + part]);
+            at += part as i64;
+            len -= part;
+        }
+    }
+}
+
+/// Stores bytes into a receive buffer in stream order, in stretches if it is noncontiguous.
+pub(crate) struct Sink<'a> {
+    buf: &'a mut RecvBuf,
+    packed: Vec<u8>,
+    begin: i64,
+}
+
+impl<'a> Sink<'a> {
+    pub(crate) fn new(buf: &'a mut RecvBuf) -> Sink<'a> {
+        Sink {
+            buf,
+            packed: Vec::new(),
+            begin: 0,
+        }
+    }
+
+    /// Returns the memory if it is contiguous.
+    pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
+        self.buf.contiguous()
+    }
+
+    pub(crate) fn put(&mut self, at: i64, data: &[u8]) {
+        if let Some(room) = self.buf.contiguous() {
+            if let Some(room) = room.get_mut(at as usize..at as usize + data.len()) {
+                room.copy_from_slice(data);
+            }
+            return;
+        }
+        let behind = self.begin + self.packed.len() as i64;
+        if behind != at || self.packed.len() + data.len() > PACKED {
+            self.flush();
+            self.begin = at;
+        }
+        self.packed.extend_from_slice(data);
+    }
+
+    pub(crate) fn flush(&mut self) {
+        if !self.packed.is_empty() {
+            self.buf.unpack_at(self.begin, &self.packed);
+            self.packed.clear();
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The plan of a collective access: decisions that all members make alike, from facts that they have exchanged.
+//!
+//! Protocol: a member whose access is one run or empty, or has failed, ends it first and reports so, with the class of its error.
+//! The others report the extent of their access. If all members are done, the access is over; otherwise those with accesses left
+//! perform them individually or by a plan, and all agree a second time.
+
+use super::node_map::NodeMap;
+use crate::Error;
+use crate::comm::Comm;
+use crate::error::{IoError, class_number};
+use crate::hints::{Switch, Tuning};
+use crate::view::View;
+
+/// Mean run length from which each rank may as well perform its own access.
+pub(crate) const LONG: i64 = 256 << 10;
+
+/// The same for reads by members of one node, which share the page cache:
+/// an aggregator would only add a copy.
+const LONG_READ: i64 = 4 << 10;
+
+/// The plan of a collective access, equal at all members.
+pub(crate) struct Plan {
+    low: i64,
+    high: i64,
+    aggregators: u32,
+    /// The bytes of the file that an aggregator handles in a round.
+    part: i64,
+}
+
+/// How the access continues after the exchange.
+pub(crate) enum Decision {
+    /// All members are done; the outcome of each rank, as the class of its error or 0.
+    Over(Vec<u64>),
+    /// Each rank that is not done performs its own access.
+    Each,
+    Together(Plan),
+}
+
+/// Words that each rank contributes: its state ([`said`]), first byte in the file, end, bytes, runs,
+/// and whether its runs only go forward.
+const FACTS: usize = 6;
+
+/// State of a rank that is not done.
+const TO_DO: u64 = 0;
+
+/// Returns the state: 1 plus the class of its error if the rank is done.
+fn state_of(done: Option<&Result<i64, IoError>>) -> u64 {
+    done.map_or(TO_DO, |done| 1 + class_number(done))
+}
+
+impl Plan {
+    /// Exchanges the extent and the state of each member's access. Returns a plan for the remaining accesses if aggregation pays off.
+    /// Collective.
+    pub fn agree(
+        comm: &Comm,
+        (wanted, tuning, node_map, writes): (Switch, &Tuning, &NodeMap, bool),
+        done: Option<&Result<i64, IoError>>,
+        view: &View,
+        (from, bytes): (i64, i64),
+    ) -> Result<Decision, Error> {
+        let part = match bytes {
+            1.. if done.is_none() => [
+                view.byte_offset(from),
+                view.byte_offset(from + bytes - 1) + 1,
+                bytes,
+                view.run_estimate(bytes),
+                i64::from(view.goes_forward()),
+            ],
+            _ => [0, 0, 0, 0, 1],
+        };
+        let mut facts = vec![state_of(done)];
+        facts.extend(part.map(|fact| fact as u64));
+        let all = comm.engine().block_on(comm.share(&facts))?;
+        let states = || all.chunks_exact(FACTS).map(|rank| rank[0]);
+        if states().all(|state| state != TO_DO) {
+            return Ok(Decision::Over(states().map(|state| state - 1).collect()));
+        }
+        let all = all.chunks_exact(FACTS);
+        let all = all.map(|rank| -> [i64; FACTS - 1] {
+            std::array::from_fn(|which| rank[1 + which] as i64)
+        });
+        let busy: Vec<_> = all.filter(|rank| rank[2] > 0).collect();
+        let forward = busy.iter().all(|rank| rank[4] == 1);
+        let low = busy.iter().map(|rank| rank[0]).min().unwrap_or(0);
+        let high = busy.iter().map(|rank| rank[1]).max().unwrap_or(0);
+        let spans: i64 = busy.iter().map(|rank| rank[1] - rank[0]).sum();
+        let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
+        // Ranks whose spans do not overlap do not interleave.
+        let interleaved = spans > high - low;
+        // A nearly empty stretch is not worth reading or assembling.
+        let dense = bytes >= (high - low) / 16;
+        let long = match writes || node_map.spans_nodes() {
+            true => LONG,
+            false => LONG_READ,
+        };
+        let pays = busy.len() > 1 && interleaved && dense && bytes / runs.max(1) < long;
+        if !forward || busy.is_empty() || !(pays || wanted == Switch::Enable) {
+            return Ok(Decision::Each);
+        }
+        let most = tuning.cb_nodes.clamp(1, node_map.aggregators(comm.size()));
+        let part = node_map.part(most, tuning.cb_buffer_size);
+        let parts = (high - low + part - 1) / part;
+        let aggregators = parts.clamp(1, most.into()) as u32;
+        Ok(Decision::Together(Plan {
+            low,
+            high,
+            aggregators,
+            part,
+        }))
+    }
+
+    pub fn aggregators(&self) -> u32 {
+        self.aggregators
+    }
+
+    /// The bytes of the file that an aggregator handles in a round.
+    pub fn part_bytes(&self) -> i64 {
+        self.part
+    }
+
+    /// The end of the file range that all members touch.
+    pub fn high(&self) -> i64 {
+        self.high
+    }
+
+    pub fn rounds(&self) -> i64 {
+        let window = i64::from(self.aggregators) * self.part;
+        (self.high - self.low + window - 1) / window
+    }
+
+    /// Returns the file offset of an aggregator's part in a round.
+    pub fn part(&self, round: i64, aggregator: i64) -> i64 {
+        self.low + (round * i64::from(self.aggregators) + aggregator) * self.part
+    }
+}

@@ -1,0 +1,105 @@
+//! The direction of an access: fill a buffer from the file, or write it to the file.
+//!
+//! Each kind of access (individual, collective, ordered) is written once, for a [`Moves`];
+//! the differences between reads and writes are in this file only.
+
+use crate::Error;
+use crate::collective::plan::Plan;
+use crate::collective::shm_aggregation::{self, ShmBuffers};
+use crate::collective::two_phase;
+use crate::datatype::{Datatype, RecvBuf, SendBuf};
+use crate::error::IoError;
+use crate::file::File;
+use crate::hints::{Switch, Tuning};
+use crate::view::View;
+
+/// A buffer and the direction of its bytes.
+pub(crate) enum Transfer<'a> {
+    Read(&'a mut RecvBuf),
+    Write(&'a SendBuf),
+}
+
+impl Transfer<'_> {
+    pub(crate) fn writes(&self) -> bool {
+        matches!(self, Transfer::Write(_))
+    }
+
+    pub(crate) fn datatype(&self) -> &Datatype {
+        match self {
+            Transfer::Read(buf) => buf.datatype(),
+            Transfer::Write(buf) => buf.datatype(),
+        }
+    }
+
+    /// Returns the length of the buffer in bytes.
+    pub(crate) fn bytes(&self) -> i64 {
+        match self {
+            Transfer::Read(buf) => buf.bytes(),
+            Transfer::Write(buf) => buf.bytes(),
+        }
+    }
+
+    /// Returns an error if the access mode of the file does not allow it.
+    pub(crate) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
+        match self {
+            Transfer::Read(_) => file.may_read(),
+            Transfer::Write(_) => file.may_write(),
+        }
+    }
+
+    /// Returns true if the view's representation converts the bytes.
+    pub(crate) fn converts(&self, view: &View) -> bool {
+        match self {
+            Transfer::Read(_) => view.representation.converts_reads(),
+            Transfer::Write(_) => view.representation.converts_writes(),
+        }
+    }
+
+    /// Returns the hint for collective buffering in this direction.
+    pub(crate) fn together_by(&self, tuning: &Tuning) -> Switch {
+        match self {
+            Transfer::Read(_) => tuning.cb_read,
+            Transfer::Write(_) => tuning.cb_write,
+        }
+    }
+
+    /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
+    pub(crate) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
+        match self {
+            Transfer::Read(buf) => file.read_from(from, buf),
+            Transfer::Write(buf) => file.write_from(from, buf),
+        }
+    }
+
+    /// Moves the buffer collectively, through shared memory if there are `buffers`, otherwise by messages;
+    /// a member whose access is `done` takes part with an empty buffer.
+    pub(crate) fn together(
+        self,
+        file: &File,
+        (plan, buffers): (&Plan, Option<&ShmBuffers>),
+        (view, at): (&View, i64),
+        done: bool,
+    ) -> Result<Result<i64, IoError>, Error> {
+        let (comm, disk, part) = (&file.comm, &file.disk, (view, at));
+        match self {
+            Transfer::Read(buf) => {
+                let mut empty = RecvBuf::empty();
+                let left = if done { &mut empty } else { buf };
+                match buffers {
+                    Some(buffers) => shm_aggregation::read(comm, (plan, buffers), disk, part, left),
+                    None => two_phase::read(comm, plan, disk, part, left),
+                }
+            }
+            Transfer::Write(buf) => {
+                let empty = SendBuf::empty();
+                let left = if done { &empty } else { buf };
+                match buffers {
+                    Some(buffers) => {
+                        shm_aggregation::write(comm, (plan, buffers), disk, part, left)
+                    }
+                    None => two_phase::write(comm, plan, disk, part, left),
+                }
+            }
+        }
+    }
+}

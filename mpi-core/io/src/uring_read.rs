@@ -1,0 +1,250 @@
+//! Long nonblocking reads of data that are not in the page cache, by io_uring(7), while the program computes.
+//!
+//! Measured (docs/performance.md): cached data are copied by a processor either way, so io_uring gains nothing for them; nor for writes,
+//! which end in the cache. Reading 64 MiB from the disk, overlapped with as much computation, took half the time.
+//! Short reads are faster at initiation. So only nonblocking reads of [`LONG`] contiguous bytes and more come here,
+//! and only their part that is not cached, which `RWF_NOWAIT` reads determine.
+//! Many containers refuse io_uring; then the read completes at initiation.
+//!
+//! The completion of a piece does not ring this process's doorbell, so a read is polled in every iteration of a wait. After [`PATIENCE`] polls
+//! without a result it blocks in the kernel until the next piece, of at most [`SLICE`] bytes, is complete.
+//!
+//! The kernel writes into the program's buffer while pieces are in flight, so dropping a read waits for them.
+#![allow(unsafe_code)]
+
+use crate::access::{failed, read_all};
+use crate::disk::Disk;
+use crate::error::IoError;
+use io_uring::{IoUring, opcode, squeue, types};
+use rustix::io::Errno;
+use std::future::poll_fn;
+use std::os::fd::AsRawFd;
+use std::rc::Rc;
+use std::task::Poll;
+
+/// Shorter reads complete at initiation.
+pub(crate) const LONG: i64 = 4 << 20;
+
+/// Bytes of a piece.
+const SLICE: usize = 1 << 20;
+
+/// Maximum number of pieces in flight.
+const DEPTH: u32 = 16;
+
+/// Polls without a result before the read blocks.
+const PATIENCE: u32 = 64;
+
+/// The result of starting a read.
+pub(crate) enum Start {
+    /// Complete: the number of bytes read.
+    Done(usize),
+    Under(Box<Reading>),
+}
+
+/// A read in progress.
+pub(crate) struct Reading {
+    ring: IoUring,
+    disk: Rc<Disk>,
+    room: *mut u8,
+    len: usize,
+    offset: u64,
+    /// Bytes that were read from the page cache before.
+    cached: usize,
+    /// The bytes of each piece that have been read.
+    there: Vec<usize>,
+    /// Number of pieces that have been submitted at least once.
+    asked: usize,
+    /// Pieces that must be submitted again for their rest.
+    again: Vec<usize>,
+    flying: u32,
+    failed: Option<Errno>,
+}
+
+impl Start {
+    /// Starts to read from byte `offset` of a file into `room`.
+    ///
+    /// # Safety
+    /// No other code uses `room` until the reading is dropped.
+    pub unsafe fn of(disk: &Rc<Disk>, room: &mut [u8], offset: i64) -> Result<Start, IoError> {
+        let mut cached = 0;
+        let at_once = |done: usize, room: &mut [u8]| {
+            let read = read_all(disk, &mut room[done..], offset + done as i64)?;
+            Ok(Start::Done(done + read))
+        };
+        while cached < room.len() {
+            match disk.pread_cached(&mut room[cached..], (offset + cached as i64) as u64) {
+                // The end of the file.
+                Ok(0) => return Ok(Start::Done(cached)),
+                Ok(read) => cached += read,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                // Some file systems do not support `RWF_NOWAIT`.
+                Err(_) => return at_once(cached, room),
+            }
+        }
+        if room.len() - cached < SLICE {
+            return at_once(cached, room);
+        }
+        let Ok(ring) = IoUring::new(DEPTH) else {
+            return at_once(cached, room);
+        };
+        let rest = &mut room[cached..];
+        let mut reading = Reading {
+            ring,
+            disk: disk.clone(),
+            len: rest.len(),
+            offset: (offset + cached as i64) as u64,
+            cached,
+            there: vec![0; rest.len().div_ceil(SLICE)],
+            room: rest.as_mut_ptr(),
+            asked: 0,
+            again: Vec::new(),
+            flying: 0,
+            failed: None,
+        };
+        reading.ask();
+        match reading.enter(false) {
+            Ok(()) => Ok(Start::Under(Box::new(reading))),
+            Err(_) if reading.flying == 0 => at_once(cached, room),
+            Err(errno) => {
+                reading.failed = Some(errno);
+                Ok(Start::Under(Box::new(reading)))
+            }
+        }
+    }
+}
+
+impl Reading {
+    /// Returns the size of a piece in bytes.
+    fn piece(&self, number: usize) -> usize {
+        SLICE.min(self.len - number * SLICE)
+    }
+
+    /// Submits pieces, up to the maximum in flight.
+    fn ask(&mut self) {
+        while self.flying < DEPTH && self.failed.is_none() {
+            let number = match self.again.pop() {
+                Some(number) => number,
+                None if self.asked < self.there.len() => {
+                    self.asked += 1;
+                    self.asked - 1
+                }
+                None => return,
+            };
+            let at = number * SLICE + self.there[number];
+            let left = (self.piece(number) - self.there[number]) as u32;
+            let fd = types::Fd(self.disk.descriptor().as_raw_fd());
+            let read = opcode::Read::new(fd, self.room.wrapping_add(at), left);
+            let entry = read.offset(self.offset + at as u64).build();
+            // A kernel thread waits for data that are not cached, not this process.
+            let entry = entry.flags(squeue::Flags::ASYNC).user_data(number as u64);
+            // SAFETY: the piece is inside `room`, which this reading uses alone until all pieces are complete (contract of `Start::of`; `drop` waits); the descriptor lives in `disk`.
+            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+                self.again.push(number);
+                return;
+            }
+            self.flying += 1;
+        }
+    }
+
+    /// Passes the submissions to the kernel; with `waits` blocks until a piece is complete.
+    fn enter(&mut self, waits: bool) -> Result<(), Errno> {
+        let entered = match waits {
+            true => self.disk.waits_for_piece(|| self.ring.submit_and_wait(1)),
+            false if self.ring.submission().is_empty() => return Ok(()),
+            false => self.ring.submit(),
+        };
+        match entered {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                // Interrupted, or too many in flight: try again later.
+                Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
+                errno => {
+                    // The kernel has not taken these.
+                    let unseen = self.ring.submission().len() as u32;
+                    self.flying = self.flying.saturating_sub(unseen);
+                    Err(errno.unwrap_or(Errno::IO))
+                }
+            },
+        }
+    }
+
+    /// Takes completed pieces. Returns true if there were any.
+    fn take(&mut self) -> bool {
+        let come: Vec<(usize, i32)> = self
+            .ring
+            .completion()
+            .map(|one| (one.user_data() as usize, one.result()))
+            .collect();
+        for (number, result) in &come {
+            self.flying = self.flying.saturating_sub(1);
+            match *result {
+                // The end of the file.
+                0 => {}
+                1.. => {
+                    let at = number * SLICE + self.there[*number];
+                    self.disk
+                        .count_piece(self.offset + at as u64, *result as usize);
+                    self.there[*number] += *result as usize;
+                    if self.there[*number] < self.piece(*number) {
+                        self.again.push(*number);
+                    }
+                }
+                error => match Errno::from_raw_os_error(-error) {
+                    Errno::INTR | Errno::AGAIN => self.again.push(*number),
+                    errno => self.failed = self.failed.or(Some(errno)),
+                },
+            }
+        }
+        !come.is_empty()
+    }
+
+    /// Polls once. Returns the outcome if the read has ended, otherwise whether any piece has completed.
+    fn advance(&mut self, waits: bool) -> Result<Result<usize, Errno>, bool> {
+        self.ask();
+        if let Err(errno) = self.enter(waits && self.flying > 0) {
+            self.failed = self.failed.or(Some(errno));
+        }
+        let come = self.take();
+        let all_asked = self.asked == self.there.len() && self.again.is_empty();
+        match self.failed {
+            Some(errno) if self.flying == 0 => Ok(Err(errno)),
+            None if self.flying == 0 && all_asked => Ok(Ok(self.cached + self.filled())),
+            _ => Err(come),
+        }
+    }
+
+    /// Returns the number of contiguous bytes read from the start.
+    fn filled(&self) -> usize {
+        let pieces = self.there.iter().enumerate();
+        let whole = pieces.take_while(|(number, there)| **there == self.piece(*number));
+        let whole = whole.count();
+        let begun = self.there.get(whole).copied().unwrap_or(0);
+        (whole * SLICE).min(self.len) + begun
+    }
+
+    /// Completes the read. Returns the number of bytes read.
+    pub async fn over(mut self) -> Result<usize, IoError> {
+        let mut looks = 0;
+        let read = poll_fn(|_| match self.advance(looks >= PATIENCE) {
+            Ok(outcome) => Poll::Ready(outcome),
+            Err(come) => {
+                looks = if come { 0 } else { looks + 1 };
+                Poll::Pending
+            }
+        });
+        read.await.map_err(|errno| failed("reading", errno))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        while self.flying > 0 {
+            // Without io_uring there is no completion to wait for.
+            if self.enter(true).is_err() {
+                return;
+            }
+            self.take();
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! Accumulate, get-accumulate, fetch-and-op, compare-and-swap (MPI 5.0, section 12.3.4).
+//!
+//! Elements are updated in packed order, each in one atomic step. A get form reads and updates in that same step; with `MPI_NO_OP` it only reads.
+#![allow(unsafe_code)]
+
+use crate::Error;
+use crate::access::{TargetArgs, TargetLocation};
+use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
+use crate::direct::apply::{self, Combine, packed};
+use crate::direct::word::Word;
+use crate::error::{OscClass, OscError};
+use crate::op::{Op, Predefined};
+use crate::request::Req;
+use crate::runs;
+use crate::state::access_kind::AccessKind;
+use crate::state::target::Target;
+use crate::win::Win;
+
+/// The longest element that the fast path accesses.
+const LONGEST_PLAIN: usize = 16;
+
+impl Win {
+    /// Returns the operator on the basic type of the target's elements, or an error if it is not allowed on windows.
+    fn combine(&self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
+        let Op::Predefined(op) = op else {
+            let sentence = format!(
+                "{call} of rank {} on {} is given {}, but only predefined operators may be used on windows",
+                self.rank(),
+                self.label(),
+                op.name()
+            );
+            return Err(OscError::new(OscClass::Op, sentence).into());
+        };
+        let Some(named) = datatype.basic_element() else {
+            let sentence = format!(
+                "{call} of rank {} on {} is given {datatype}, whose basic elements are not all of one predefined type",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        };
+        self.combine_of(*op, named)
+    }
+
+    pub(crate) fn combine_of(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
+        if let Some(combine) = self.0.combine.get()
+            && combine.op() == op
+            && combine.named() == named
+        {
+            return Ok(combine);
+        }
+        let combine = Combine::new(op, named)?;
+        self.0.combine.set(Some(combine));
+        self.0.word.set(Word::new(op, named));
+        Ok(combine)
+    }
+
+    /// Checks that the elements of both sides have the same basic type.
+    fn check_alike(&self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
+        let kind = |named: Named| named.info().kind;
+        match datatype.basic_element() {
+            Some(named) if kind(named) == kind(combine.named()) => Ok(()),
+            // A datatype without elements fits every type.
+            None if datatype.size() == 0 => Ok(()),
+            _ => {
+                let sentence = format!(
+                    "{call} of rank {} on {} combines {datatype} with {}: both need basic elements of the same predefined type",
+                    self.rank(),
+                    self.label(),
+                    combine.named().info().name
+                );
+                Err(OscError::new(OscClass::Type, sentence).into())
+            }
+        }
+    }
+
+    /// `MPI_Accumulate`.
+    pub fn accumulate(
+        &self,
+        origin: &SendBuf,
+        target_args: TargetArgs<'_>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        const CALL: &str = "MPI_Accumulate";
+        let Some(target) = self.target(target_args.rank)? else {
+            return Ok(());
+        };
+        self.check_access(target)?;
+        if matches!(op, Op::Predefined(Predefined::NoOp)) {
+            let sentence = format!(
+                "{CALL} of rank {} on {} is given MPI_NO_OP, which only the get forms take",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Op, sentence).into());
+        }
+        if target_args.datatype.bytes(target_args.count) == 0 {
+            return Ok(());
+        }
+        let combine = self.combine(CALL, op, target_args.datatype)?;
+        self.check_alike(CALL, &combine, origin.datatype())?;
+        self.check_lengths(CALL, origin.bytes(), &target_args)?;
+        let kind = AccessKind::Update(combine.named().info().kind);
+        let _ordered = self.note(CALL, kind, target, &target_args)?;
+        self.lock_before_message(target)?;
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => {
+                let runs = runs::of(target_args.datatype, target_args.count, origin.bytes());
+                // SAFETY: `spot` checked that the target memory holds all elements.
+                let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
+                done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
+            }
+            TargetLocation::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &packed(origin), &target_args, None)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
+    pub fn get_accumulate(
+        &self,
+        origin: &SendBuf,
+        result: &mut RecvBuf,
+        target_args: TargetArgs<'_>,
+        op: &Op,
+    ) -> Result<Option<Req>, Error> {
+        const CALL: &str = "MPI_Get_accumulate";
+        let Some(target) = self.target(target_args.rank)? else {
+            return Ok(None);
+        };
+        self.check_access(target)?;
+        let bytes = target_args.datatype.bytes(target_args.count);
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let combine = self.combine(CALL, op, target_args.datatype)?;
+        self.check_alike(CALL, &combine, result.datatype())?;
+        let reads_only = combine.op() == Predefined::NoOp;
+        let input = match reads_only {
+            true => Default::default(),
+            false => {
+                self.check_alike(CALL, &combine, origin.datatype())?;
+                self.check_lengths(CALL, origin.bytes(), &target_args)?;
+                packed(origin)
+            }
+        };
+        self.check_lengths(CALL, result.bytes(), &target_args)?;
+        let kind = AccessKind::Update(combine.named().info().kind);
+        let _ordered = self.note(CALL, kind, target, &target_args)?;
+        self.lock_before_message(target)?;
+        let bytes = match reads_only {
+            true => result.bytes().min(bytes),
+            false => origin.bytes().min(bytes),
+        };
+        match self.locate(
+            target,
+            target_args.disp,
+            target_args.count,
+            target_args.datatype,
+        )? {
+            TargetLocation::Direct(memory) => {
+                let runs = runs::of(target_args.datatype, target_args.count, bytes);
+                let update = |old: &mut [u8]| {
+                    // SAFETY: `spot` checked that the target memory holds all elements.
+                    let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
+                    done.map_err(|why| self.unreachable(target, "update", bytes, why))
+                };
+                match result.contiguous() {
+                    Some(old) if old.len() as i64 >= bytes => update(&mut old[..bytes as usize])?,
+                    _ => {
+                        let mut old = vec![0; bytes as usize];
+                        update(&mut old)?;
+                        result.unpack_at(0, &old);
+                    }
+                }
+                Ok(None)
+            }
+            TargetLocation::Message(at) => {
+                self.accumulate_remote(target, at, &combine, &input, &target_args, Some(result))
+            }
+        }
+    }
+
+    /// `MPI_Fetch_and_op`, fast path: one aligned element of at most 16 bytes in mapped memory, in an epoch that is open.
+    /// Returns false, without any effect, if one of these conditions does not hold.
+    ///
+    /// # Safety
+    /// Both pointers lead to an element of `named`. `origin` may be anything for operators that read no origin, and `result` may be null.
+    #[inline]
+    pub unsafe fn fetch_and_op_plain(
+        &self,
+        origin: *const u8,
+        result: *mut u8,
+        named: Named,
+        op: Predefined,
+        rank: i32,
+        disp: i64,
+    ) -> bool {
+        if let Some(word) = self.0.word.get()
+            && word.is(op, named)
+            && let Some((at, target)) = self.plain_address(rank, disp, word.size())
+            && !target.locked
+        {
+            // SAFETY: `plain_spot` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
+            if unsafe { word.apply(at, origin, result) } {
+                self.0.epochs.order.has_loaded();
+                return true;
+            }
+        }
+        // SAFETY: the contract of `fetch_and_op_element` on `origin` and `result` is that of this function.
+        unsafe { self.fetch_and_op_element((origin, result), named, op, (rank, disp)) }
+    }
+
+    /// The same for all types and operators, once a general call has cached the operator.
+    ///
+    /// # Safety
+    /// As [`Win::fetch_and_op_plain`].
+    #[inline(never)]
+    unsafe fn fetch_and_op_element(
+        &self,
+        (origin, result): (*const u8, *mut u8),
+        named: Named,
+        op: Predefined,
+        (rank, disp): (i32, i64),
+    ) -> bool {
+        self.0.epochs.order.has_stored();
+        let combine = match self.0.combine.get() {
+            Some(combine) if combine.op() == op && combine.named() == named => combine,
+            _ => return false,
+        };
+        let size = combine.size();
+        let Some((at, target)) = self.plain_address(rank, disp, size) else {
+            return false;
+        };
+        if !combine.is_atomic(target.locked, at.addr() as u64) {
+            return false;
+        }
+        let input = match op {
+            Predefined::NoOp => &[][..],
+            // SAFETY: `origin` leads to an element of `size` bytes by this function's contract, as the operator reads it.
+            _ => unsafe { std::slice::from_raw_parts(origin, size) },
+        };
+        if result.is_null() {
+            // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
+            unsafe { combine.atomic(at, input, None) };
+            return true;
+        }
+        let mut old = [0; LONGEST_PLAIN];
+        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned; `result` has space for it by this function's contract.
+        unsafe {
+            combine.atomic(at, input, Some(&mut old[..size]));
+            std::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
+        }
+        true
+    }
+
+    /// `MPI_Fetch_and_op`.
+    pub fn fetch_and_op(
+        &self,
+        origin: &SendBuf,
+        result: &mut RecvBuf,
+        target_args: TargetArgs<'_>,
+        op: &Op,
+    ) -> Result<(), Error> {
+        if target_args.datatype.as_basic().is_none() {
+            let sentence = format!(
+                "MPI_Fetch_and_op of rank {} on {} needs a predefined datatype, not {}",
+                self.rank(),
+                self.label(),
+                target_args.datatype
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        }
+        // The next flush completes the access, so no request is returned.
+        let req = self.get_accumulate(origin, result, target_args, op)?;
+        self.give_up(req);
+        Ok(())
+    }
+
+    /// Releases the request of an access that no call will wait for; the access continues.
+    pub fn give_up(&self, req: Option<Req>) {
+        if let Some(req) = req {
+            self.service().detach(&req);
+        }
+    }
+
+    /// `MPI_Compare_and_swap`.
+    pub fn compare_and_swap(
+        &self,
+        [origin, compare]: [&SendBuf; 2],
+        result: &mut RecvBuf,
+        target_args: TargetArgs<'_>,
+    ) -> Result<(), Error> {
+        let Some(target) = self.target(target_args.rank)? else {
+            return Ok(());
+        };
+        self.check_access(target)?;
+        let allowed = |named: &Named| {
+            matches!(
+                named.info().kind,
+                Kind::CInteger(_)
+                    | Kind::FInteger(_)
+                    | Kind::Multi(_)
+                    | Kind::Logical(_)
+                    | Kind::Character(_)
+                    | Kind::Char(_)
+                    | Kind::Byte
+            )
+        };
+        let Some(named) = target_args.datatype.as_basic().filter(allowed) else {
+            let sentence = format!(
+                "MPI_Compare_and_swap of rank {} on {} compares integers, logicals and bytes, not {}",
+                self.rank(),
+                self.label(),
+                target_args.datatype
+            );
+            return Err(OscError::new(OscClass::Type, sentence).into());
+        };
+        let kind = AccessKind::Update(named.info().kind);
+        let _ordered = self.note("MPI_Compare_and_swap", kind, target, &target_args)?;
+        self.lock_before_message(target)?;
+        let (origin, compare) = (packed(origin), packed(compare));
+        match self.locate(target, target_args.disp, 1, target_args.datatype)? {
+            TargetLocation::Direct(memory) => {
+                let mut old = vec![0; origin.len()];
+                // SAFETY: `spot` checked that the target memory holds the element.
+                let done = unsafe {
+                    apply::compare_and_swap(&memory, named, [&compare, &origin], &mut old)
+                };
+                done.map_err(|why| self.unreachable(target, "update", old.len() as i64, why))?;
+                result.unpack_at(0, &old);
+                Ok(())
+            }
+            TargetLocation::Message(at) => {
+                self.swap_remote(target, (at, named), [&compare, &origin], result)
+            }
+        }
+    }
+
+    /// `MPI_Compare_and_swap`, fast path; see [`Win::fetch_and_op_plain`].
+    #[inline]
+    pub fn compare_and_swap_plain(
+        &self,
+        named: Named,
+        [origin, compare]: [&[u8]; 2],
+        result: &mut [u8],
+        rank: i32,
+        disp: i64,
+    ) -> bool {
+        let Some((at, target)) = self.plain_address(rank, disp, result.len()) else {
+            return false;
+        };
+        if !apply::is_atomic(named, target.locked, at.addr() as u64) {
+            return false;
+        }
+        self.0.epochs.order.has_loaded();
+        let memory = self.plain_memory(target, at);
+        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
+        unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
+    }
+
+    fn plain_memory<'a>(&'a self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
+        apply::Memory {
+            reach: apply::Reach::Here(at),
+            // The address in this process: only its alignment matters, which equals that at the owner.
+            address: at.addr() as u64,
+            stripes: self.stripes(target),
+            node: Some(self.0.engine.node()),
+            locked: target.locked,
+        }
+    }
+}

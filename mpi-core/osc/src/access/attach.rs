@@ -1,0 +1,331 @@
+//! Memory attached to dynamic windows, without a limit on how much or how often (MPI 5.0, section 12.2.4).
+//!
+//! Each member keeps its regions by address and publishes them in a table in its arena for the other members on the node:
+//! four words for each region, in any order. The head in its control words holds the table's offset and a version,
+//! which is odd while the owner changes it. A reader copies the table, reads the version again (a seqlock), and sorts its copy by address,
+//! so attaching and detaching are local, and readers take no lock.
+//! Attaching writes one entry after the last one, and detaching moves the last entry into the gap.
+//! Only a full table is replaced, by one of twice its size, so n attachments write at most 3n entries.
+//! Values that were read are checked before use, since another process wrote them.
+#![allow(unsafe_code)]
+
+use crate::Error;
+use crate::access::TargetLocation;
+use crate::direct::apply::{Memory, Reach};
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::attached_cache::{Entry, Region, joined};
+use crate::state::control::Head;
+use crate::state::target::{Route, Target};
+use crate::win::Win;
+use mpi_base::atomic::{AtomicU64, Ordering, fence};
+use mpi_base::node::ShmOffset;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// The capacity of the first table, in regions.
+const FIRST_CAPACITY: usize = 16;
+
+/// Words for each region: address, length, its offset in the node's memory or 0, and whether other members can map it.
+const EACH: usize = 4;
+
+impl Win {
+    fn only_dynamic(&self, call: &str) -> Result<(), Error> {
+        match self.0.flavor {
+            Flavor::Dynamic => Ok(()),
+            _ => {
+                let sentence = format!(
+                    "{call} needs a window that MPI_Win_create_dynamic has made, which {} is not",
+                    self.label()
+                );
+                Err(OscError::new(OscClass::Flavor, sentence).into())
+            }
+        }
+    }
+
+    /// `MPI_Win_attach`.
+    pub fn attach(&self, base: *mut u8, size: u64) -> Result<(), Error> {
+        self.only_dynamic("MPI_Win_attach")?;
+        let address = base.expose_provenance() as u64;
+        let bad = |why: String| -> Error {
+            let sentence = format!(
+                "rank {} attaches {size} bytes at {address:#x} to {}, but {why}",
+                self.rank(),
+                self.label()
+            );
+            OscError::new(OscClass::Attach, sentence).into()
+        };
+        if address.checked_add(size).is_none() {
+            return Err(bad("no memory is as long".into()));
+        }
+        if size == 0 {
+            return Ok(());
+        }
+        let node = self.0.engine.node();
+        let place = node.place_of(address as usize, size as usize);
+        let inserted = self.0.attached_cache.insert(Region {
+            address,
+            len: size,
+            place: place.map_or(0, |place| place.0),
+            is_mappable: place.is_none() && self.0.mapped.may_offer(address, size),
+        });
+        let entry = match inserted {
+            Ok(entry) => entry,
+            Err(other) => {
+                let (len, at) = (other.len, other.address);
+                return Err(bad(format!("{len} bytes at {at:#x} are attached already")));
+            }
+        };
+        if !self.publish(entry) {
+            // It is the last entry, so no other entry moves, and the published count never included it.
+            self.0.attached_cache.remove(address);
+            return Err(bad("this rank's part of the node's memory is full".into()));
+        }
+        Ok(())
+    }
+
+    /// `MPI_Win_detach`.
+    pub fn detach(&self, base: *const u8) -> Result<(), Error> {
+        self.only_dynamic("MPI_Win_detach")?;
+        let address = base.expose_provenance() as u64;
+        let Some(entry) = self.0.attached_cache.remove(address) else {
+            let sentence = format!(
+                "rank {} detaches {address:#x} from {}, where no attached memory begins",
+                self.rank(),
+                self.label()
+            );
+            return Err(OscError::new(OscClass::Attach, sentence).into());
+        };
+        // The table never grows by a removal.
+        self.publish(entry);
+        Ok(())
+    }
+
+    /// Publishes a changed entry and the number of regions for the other members on the node. Returns false if there is no memory for it.
+    fn publish(&self, entry: Entry) -> bool {
+        let count = self.0.attached_cache.count_own();
+        let (mut place, mut capacity) = self.0.attached_cache.table();
+        let full = count > capacity;
+        let node = self.0.engine.node();
+        let larger = match full {
+            false => None,
+            true => {
+                capacity = count.next_power_of_two().max(FIRST_CAPACITY);
+                let block = node.alloc_large(capacity * EACH * size_of::<u64>(), 64);
+                let Some(block) = block else { return false };
+                place = block.place();
+                Some(block)
+            }
+        };
+        let Some(words) = node.shared::<AtomicU64>(place, capacity * EACH) else {
+            return false;
+        };
+        let write = |index: usize, region: &Region| {
+            let words = &words[index * EACH..][..EACH];
+            words[0].store(region.address, Ordering::Relaxed);
+            words[1].store(region.len, Ordering::Relaxed);
+            words[2].store(region.place, Ordering::Relaxed);
+            words[3].store(region.is_mappable.into(), Ordering::Relaxed);
+        };
+        let head = &self.0.control.mine().head;
+        let version = head.version.load(Ordering::Relaxed);
+        head.version
+            .store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if full {
+            let all = self.0.attached_cache.all_own();
+            all.iter().enumerate().for_each(|(i, r)| write(i, r));
+        } else if let Some(region) = &entry.region {
+            write(entry.index, region);
+        }
+        head.place.store(place.0, Ordering::Relaxed);
+        head.count.store(count as u64, Ordering::Relaxed);
+        head.version
+            .store(version.wrapping_add(2), Ordering::Release);
+        if let Some(block) = larger {
+            self.0.attached_cache.set_table(block, capacity);
+        }
+        true
+    }
+
+    /// Returns the regions of another member on this node.
+    fn regions(&self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
+        loop {
+            let version = head.version.load(Ordering::Acquire);
+            if version % 2 == 1 {
+                // A member that has died while it changed its table leaves the version odd.
+                if self.is_broken() {
+                    return None;
+                }
+                self.0.engine.poll_once();
+                mpi_base::yield_now::yield_now();
+                continue;
+            }
+            let known = self.0.attached_cache.of_member(target.rank, version);
+            if known.is_some() {
+                return known;
+            }
+            let place = ShmOffset(head.place.load(Ordering::Relaxed));
+            let count = usize::try_from(head.count.load(Ordering::Relaxed)).ok()?;
+            let read = || {
+                let words = self
+                    .0
+                    .engine
+                    .node()
+                    .shared::<AtomicU64>(place, count.checked_mul(EACH)?)?;
+                let region = |words: &[AtomicU64]| Region {
+                    address: words[0].load(Ordering::Relaxed),
+                    len: words[1].load(Ordering::Relaxed),
+                    place: words[2].load(Ordering::Relaxed),
+                    is_mappable: words[3].load(Ordering::Relaxed) == 1,
+                };
+                Some(words.chunks_exact(EACH).map(region).collect())
+            };
+            let regions: Option<Vec<Region>> = match count {
+                0 => Some(Vec::new()),
+                _ => read(),
+            };
+            fence(Ordering::SeqCst);
+            if head.version.load(Ordering::Relaxed) == version {
+                let mut regions = regions?;
+                regions.sort_unstable_by_key(|region| region.address);
+                let regions: Rc<[Region]> = regions.into();
+                if let Some(index) = target.here {
+                    let begins = |address| {
+                        let found = regions.binary_search_by_key(&address, |r| r.address);
+                        found.is_ok()
+                    };
+                    self.0.mapped.keep(index, begins);
+                }
+                let kept = regions.clone();
+                self.0.attached_cache.remember(target.rank, version, kept);
+                return Some(regions);
+            }
+        }
+    }
+
+    /// Returns the location of an access to attached memory.
+    pub(crate) fn locate_attached<'a>(
+        &'a self,
+        target: &'a Target,
+        disp: i64,
+        span: Range<i64>,
+    ) -> Result<TargetLocation<'a>, Error> {
+        let address = disp as u64;
+        let range = address.wrapping_add_signed(span.start)..address.wrapping_add_signed(span.end);
+        if matches!(target.route, Route::Message) && target.here.is_none() {
+            return Ok(TargetLocation::Message(address));
+        }
+        let region = match self.is_me(target) {
+            true => self.0.attached_cache.own(&range),
+            false => {
+                let head = target.here.map(|index| &self.0.control.of(index).head);
+                let regions = head.and_then(|head| self.regions(target, head));
+                let regions = regions.unwrap_or_default();
+                let after = regions.partition_point(|region| region.address <= range.start);
+                let from = after.checked_sub(1).and_then(|at| regions.get(at..));
+                from.and_then(|from| joined(from.iter().copied(), &range))
+            }
+        };
+        let empty = Region {
+            address,
+            len: 0,
+            place: 0,
+            is_mappable: false,
+        };
+        let region = match region {
+            Some(region) => region,
+            None if span.is_empty() => empty,
+            None => return Err(self.not_attached(target.rank, &range).into()),
+        };
+        let node = self.0.engine.node();
+        let mapped = || node.resolve(ShmOffset(region.place), region.len as usize);
+        let attached = || {
+            let all = region.address..region.address.checked_add(region.len)?;
+            let index = target.here.filter(|_| region.is_mappable)?;
+            let first = self.0.mapped.region(index, all, &range)?;
+            // The data may begin before or after the address that the access names.
+            Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
+        };
+        let reach = match target.route {
+            _ if self.is_me(target) => {
+                Reach::Here(std::ptr::with_exposed_provenance_mut(address as usize))
+            }
+            _ if region.place != 0 => match mapped() {
+                Some(start) => {
+                    Reach::Here(start.wrapping_add(address.wrapping_sub(region.address) as usize))
+                }
+                None => return Err(self.not_attached(target.rank, &range).into()),
+            },
+            route => match (attached(), route) {
+                (Some(start), _) => Reach::Here(start),
+                (None, Route::Process(pid)) => Reach::Process(pid),
+                (None, _) => return Ok(TargetLocation::Message(address)),
+            },
+        };
+        Ok(TargetLocation::Direct(Memory {
+            reach,
+            address,
+            stripes: self.stripes(target),
+            node: Some(self.0.engine.node()),
+            locked: region.place == 0 && self.has_neighbours(),
+        }))
+    }
+
+    pub(crate) fn is_me(&self, target: &Target) -> bool {
+        target.rank == self.rank()
+    }
+
+    /// Returns true if another member shares this node's memory.
+    fn has_neighbours(&self) -> bool {
+        let me = self.rank();
+        let mut all = self.0.targets.iter();
+        all.any(|target| target.here.is_some() && target.rank != me)
+    }
+
+    #[cold]
+    pub(crate) fn not_attached(&self, rank: u32, range: &Range<u64>) -> OscError {
+        let (start, len) = (range.start, range.end.wrapping_sub(range.start));
+        let sentence = format!(
+            "{len} bytes at {start:#x} of rank {rank} are accessed through {}, but no attached memory of that rank holds all of them",
+            self.label()
+        );
+        OscError::new(OscClass::Attach, sentence)
+    }
+
+    /// Returns this process's memory that a message names: all of `range`, which is offsets into its window or addresses in a dynamic window.
+    pub(crate) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
+        let me = &self.0.targets[self.rank() as usize];
+        if self.0.flavor == Flavor::Dynamic {
+            let found = self.0.attached_cache.own(range);
+            let region = found.ok_or_else(|| self.not_attached(me.rank, range))?;
+            return Ok(Memory {
+                reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
+                address: range.start,
+                stripes: self.stripes(me),
+                node: Some(self.0.engine.node()),
+                locked: region.place == 0 && self.has_neighbours(),
+            });
+        }
+        match me.route {
+            Route::Here(base) if range.start <= range.end && range.end <= me.size => Ok(Memory {
+                reach: Reach::Here(base.wrapping_add(range.start as usize)),
+                address: me.address.wrapping_add(range.start),
+                stripes: self.stripes(me),
+                node: Some(self.0.engine.node()),
+                locked: me.locked,
+            }),
+            _ => {
+                let sentence = format!(
+                    "bytes {} to {} of rank {} are accessed through {}, which has {} bytes there",
+                    range.start,
+                    range.end,
+                    me.rank,
+                    self.label(),
+                    me.size
+                );
+                Err(OscError::new(OscClass::Range, sentence))
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! The target location of an access, and the checks at the origin.
+//!
+//! The origin checks the epoch and the range here; [`Win::target`] checks the rank before.
+
+use crate::Error;
+use crate::access::TargetLocation;
+use crate::datatype::Datatype;
+use crate::direct::apply::{Memory, Reach};
+use crate::error::{OscClass, OscError};
+use crate::spec::Flavor;
+use crate::state::target::{Held, Route, Target};
+use crate::win::Win;
+use std::ops::Range;
+
+impl Win {
+    /// Checks that the target may be accessed now.
+    #[inline]
+    pub(crate) fn check_access(&self, target: &Target) -> Result<(), OscError> {
+        match self.may_access(target) {
+            true => Ok(()),
+            false => Err(self.outside_epoch(target.rank)),
+        }
+    }
+
+    #[inline(always)]
+    fn may_access(&self, target: &Target) -> bool {
+        self.0.epochs.is_open_to_all() || target.held.get() != Held::Nothing || target.started.get()
+    }
+
+    #[cold]
+    fn outside_epoch(&self, rank: u32) -> OscError {
+        let sentence = format!(
+            "rank {} accesses rank {rank} of {} outside of an epoch: {}; MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all begins one",
+            self.rank(),
+            self.label(),
+            self.0.epochs.describe()
+        );
+        OscError::new(OscClass::Sync, sentence)
+    }
+
+    /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
+    pub(crate) fn locate<'a>(
+        &'a self,
+        target: &'a Target,
+        disp: i64,
+        count: i64,
+        datatype: &Datatype,
+    ) -> Result<TargetLocation<'a>, Error> {
+        // The caller may store there, and the next flush must order that.
+        self.0.epochs.order.has_stored();
+        let span = datatype.span(count);
+        if self.0.flavor == Flavor::Dynamic {
+            return self.locate_attached(target, disp, span);
+        }
+        let offset = self.offset(target, disp, &span)?;
+        let memory = |reach| {
+            TargetLocation::Direct(Memory {
+                reach,
+                address: target.address.wrapping_add_signed(offset),
+                stripes: self.stripes(target),
+                node: Some(self.0.engine.node()),
+                locked: target.locked,
+            })
+        };
+        Ok(match target.route {
+            Route::Here(base) | Route::Mapped(base) => {
+                memory(Reach::Here(base.wrapping_offset(offset as isize)))
+            }
+            Route::Process(pid) => memory(Reach::Process(pid)),
+            Route::Message => TargetLocation::Message(offset as u64),
+        })
+    }
+
+    /// Returns the byte offset of a displacement, if the bytes `span` around it are inside the target's window.
+    fn offset(&self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
+        let offset = disp.checked_mul(target.unit as i64);
+        let inside = |offset: i64| {
+            let from = offset.checked_add(span.start)?;
+            let to = offset.checked_add(span.end)?;
+            let fits = from >= 0 && u64::try_from(to).is_ok_and(|to| to <= target.size);
+            (fits || span.is_empty()).then_some(offset)
+        };
+        offset
+            .and_then(inside)
+            .ok_or_else(|| self.out_of_range(target, disp, span))
+    }
+
+    #[cold]
+    fn out_of_range(&self, target: &Target, disp: i64, span: &Range<i64>) -> OscError {
+        let (bytes, unit) = (span.end - span.start, target.unit);
+        let sentence = format!(
+            "rank {} accesses {bytes} bytes at displacement {disp} of rank {} in {} ({} bytes from byte {} on), but the window has {} bytes there with a displacement unit of {unit}",
+            self.rank(),
+            target.rank,
+            self.label(),
+            bytes,
+            i128::from(disp) * i128::from(unit) + i128::from(span.start),
+            target.size,
+        );
+        OscError::new(OscClass::Range, sentence)
+    }
+
+    /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
+    #[inline]
+    pub(crate) fn plain_address(
+        &self,
+        rank: i32,
+        disp: i64,
+        len: usize,
+    ) -> Option<(*mut u8, &Target)> {
+        let target = self.0.targets.get(usize::try_from(rank).ok()?)?;
+        if !self.may_access(target) {
+            return None;
+        }
+        if target.plain.is_null() {
+            return None;
+        }
+        let offset = u64::try_from(disp).ok()?.checked_mul(target.unit)?;
+        let end = offset.checked_add(len as u64)?;
+        // A dynamic window has size 0.
+        (end <= target.size).then(|| (target.plain.wrapping_add(offset as usize), target))
+    }
+}

@@ -1,0 +1,546 @@
+//! Accumulate operations: one operator on elements of one basic type in a member's window.
+//!
+//! Elements of 1, 2, 4 or 8 bytes at a multiple of their size are updated by one atomic instruction or a compare-and-swap loop,
+//! and so are those of 16 bytes (complex numbers and long doubles) if the processor has a 16-byte compare-and-swap.
+//! All other elements, and all memory that some member can reach only by `process_vm_readv` and `process_vm_writev`, are updated under the lock of their stripe.
+//! `MPI_BYTE` elements are updated under the lock too, so that a structure sent as bytes changes as a whole as far as it is in one stripe.
+//! The standard requires atomicity only per byte.
+//! The choice depends on the element's address at its owner, its size, the kind of memory and the processor,
+//! which is the same for all members that reach the memory directly; so all routes to an element choose the same.
+#![allow(unsafe_code)]
+
+#[cfg(test)]
+mod tests;
+
+use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
+use crate::direct::word::{Instruction, instruct};
+use crate::op::{DenseOp, Op, OpError, Predefined};
+use crate::state::control::{STRIPE_BYTES, STRIPES};
+use mpi_base::cma::{self, CmaError};
+use mpi_base::node::Node;
+use mpi_base::window::Stripe;
+use portable_atomic::AtomicU128;
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
+
+/// The longest element: a long double and an index, with the holes between them.
+const LONGEST: usize = 32;
+
+/// Memory of a target, as this process reaches it; `address` is its start in the owner's address space.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory<'a> {
+    pub reach: Reach,
+    pub address: u64,
+    pub stripes: &'a [Stripe],
+    /// The node of the processes that hold stripes; in some tests there is only one process.
+    pub node: Option<&'a Node>,
+    /// Whether every update takes a stripe lock.
+    pub locked: bool,
+}
+
+/// How memory is reached.
+#[derive(Clone, Copy)]
+pub(crate) enum Reach {
+    /// Mapped into this process.
+    Here(*mut u8),
+    /// By `process_vm_readv` and `process_vm_writev` of this process id; the kernel checks the addresses.
+    Process(u32),
+}
+
+impl Memory<'_> {
+    /// Runs `update` under the lock of the stripe of an address.
+    fn under_stripe<R>(&self, address: u64, update: impl FnOnce() -> R) -> R {
+        let stripe = &self.stripes[(address / STRIPE_BYTES) as usize % STRIPES];
+        let me = self.node.map_or(0, Node::rank);
+        let has_ended = |place| self.node.is_some_and(|node| node.has_ended(place));
+        stripe.with(me, has_ended, update)
+    }
+
+    fn address(&self, offset: i64) -> u64 {
+        self.address.wrapping_add_signed(offset)
+    }
+
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn read(&self, offset: i64, bytes: &mut [u8]) -> Result<(), CmaError> {
+        match self.reach {
+            Reach::Here(base) => {
+                let at = base.wrapping_offset(offset as isize);
+                // SAFETY: `offset` is inside the mapped memory by this function's contract; concurrent writes make the values undefined, which the standard allows for conflicting accesses.
+                unsafe { std::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), bytes.len()) };
+                Ok(())
+            }
+            Reach::Process(pid) => cma::read(pid, self.address(offset), bytes),
+        }
+    }
+
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn write(&self, offset: i64, bytes: &[u8]) -> Result<(), CmaError> {
+        match self.reach {
+            Reach::Here(base) => {
+                let at = base.wrapping_offset(offset as isize);
+                // SAFETY: `offset` is inside the mapped memory by this function's contract; concurrent conflicting accesses are the program's responsibility.
+                unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), at, bytes.len()) };
+                Ok(())
+            }
+            Reach::Process(pid) => cma::write(pid, self.address(offset), bytes),
+        }
+    }
+}
+
+/// An operator on a basic type, looked up once.
+#[derive(Clone, Copy)]
+pub(crate) struct Combine {
+    op: Predefined,
+    named: Named,
+    dense: Option<DenseOp>,
+    size: usize,
+    /// The fast form of the operator on a word, if there is one.
+    native: Option<Native>,
+}
+
+#[derive(Clone, Copy)]
+enum Native {
+    Alone(Instruction),
+    /// Sums of reals: no atomic instruction adds them, so a compare-and-swap loop with an inlined addition.
+    AddF32,
+    AddF64,
+}
+
+impl Combine {
+    pub fn new(op: Predefined, named: Named) -> Result<Combine, OpError> {
+        let datatype = Datatype::from(named);
+        let general = Op::Predefined(op);
+        general.check(&datatype)?;
+        let kind = named.info().kind;
+        let native = match (op, kind) {
+            (Predefined::Sum, Kind::Float(Scalar::F32)) => Some(Native::AddF32),
+            (Predefined::Sum, Kind::Float(Scalar::F64)) => Some(Native::AddF64),
+            _ => Instruction::of(op, kind).map(Native::Alone),
+        };
+        Ok(Combine {
+            op,
+            named,
+            dense: DenseOp::new(&general, &datatype),
+            size: named.info().size as usize,
+            native,
+        })
+    }
+
+    pub fn op(&self) -> Predefined {
+        self.op
+    }
+
+    pub fn named(&self) -> Named {
+        self.named
+    }
+
+    /// Packed size of an element in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// `inout = input op inout` on whole packed elements.
+    fn combine(&self, input: &[u8], inout: &mut [u8]) {
+        match (self.op, &self.dense) {
+            (Predefined::NoOp, _) => {}
+            (Predefined::Replace, _) => inout.copy_from_slice(&input[..inout.len()]),
+            (_, Some(dense)) => dense.combine(input, inout),
+            (_, None) => {
+                let elements = inout.chunks_exact_mut(self.size);
+                for (inout, input) in elements.zip(input.chunks_exact(self.size)) {
+                    self.combine_with_holes(input, inout);
+                }
+            }
+        }
+    }
+
+    /// `inout = input op inout` for one element whose layout in memory has holes.
+    fn combine_with_holes(&self, input: &[u8], inout: &mut [u8]) {
+        let datatype = Datatype::from(self.named);
+        let mut memory = [[0u8; LONGEST]; 2];
+        let [a, b] = &mut memory;
+        // SAFETY: both are locals of `LONGEST` bytes, the longest element, and nothing else uses them while the buffers live.
+        let (mut first, mut second) = unsafe {
+            (
+                RecvBuf::new(a.as_mut_ptr(), 1, datatype.clone()),
+                RecvBuf::new(b.as_mut_ptr(), 1, datatype.clone()),
+            )
+        };
+        first.unpack_at(0, input);
+        second.unpack_at(0, inout);
+        // Both have the type that the operator was checked for.
+        let _ = Op::Predefined(self.op).apply(&first.as_send(), &mut second);
+        second.as_send().pack_at(0, inout);
+    }
+
+    /// Updates the elements in `runs`, in packed order, with those of `input`; `result` gets the old elements.
+    ///
+    /// `input` may be empty for operators that read none; otherwise the update stops at the end of `input`.
+    ///
+    /// # Safety
+    /// If the memory is mapped here, all runs are inside it.
+    pub unsafe fn run(
+        &self,
+        memory: &Memory<'_>,
+        runs: impl Iterator<Item = Run>,
+        input: &[u8],
+        mut result: Option<&mut [u8]>,
+    ) -> Result<(), CmaError> {
+        let reads_nothing = self.op == Predefined::NoOp;
+        let scattered = self.dense_run().is_none();
+        let mut gathered = Gathered::default();
+        let mut at = 0;
+        for run in runs {
+            let mut run = Run::new(run.offset, run.len);
+            while run.len > 0 {
+                let step = if scattered {
+                    let taken = gathered.take(run, self.size as i64);
+                    if gathered.bytes == self.size as i64 {
+                        let range = at..at + self.size;
+                        let Some(old) = part(&mut result, &range, reads_nothing, input) else {
+                            return Ok(());
+                        };
+                        // SAFETY: the gathered runs are runs of this call, which are inside the memory by this function's contract.
+                        unsafe { self.fragments(memory, &gathered, old.0, old.1)? };
+                        gathered = Gathered::default();
+                        at += self.size;
+                    }
+                    taken
+                } else {
+                    let len = self.chunk(memory, run);
+                    let range = at..at + len as usize;
+                    let Some((input, old)) = part(&mut result, &range, reads_nothing, input) else {
+                        return Ok(());
+                    };
+                    // SAFETY: `len` bytes of `run` are inside the memory by this function's contract.
+                    unsafe { self.contiguous(memory, run.offset, len as usize, input, old)? };
+                    at += len as usize;
+                    len
+                };
+                run = Run::new(run.offset + step, run.len - step);
+            }
+        }
+        Ok(())
+    }
+
+    /// The size of an element if its packed bytes are always contiguous.
+    fn dense_run(&self) -> Option<usize> {
+        let (_, len) = Datatype::from(self.named).contiguous_bytes(1)?;
+        (len == self.size as i64).then_some(self.size)
+    }
+
+    /// Returns true if an element at `address` is updated by atomic instructions alone.
+    #[inline]
+    pub fn is_atomic(&self, locked: bool, address: u64) -> bool {
+        is_atomic(self.named, locked, address)
+    }
+
+    /// Returns how many bytes of a run are updated at once: all whole elements by atomic instructions, or under a lock those in one stripe.
+    fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
+        let address = memory.address(run.offset);
+        let size = self.size as i64;
+        if self.is_atomic(memory.locked, address) {
+            // At the end of a run that is shorter than an element, the rest of the run.
+            return (run.len / size * size).max(size.min(run.len));
+        }
+        let in_stripe = (STRIPE_BYTES - address % STRIPE_BYTES) as i64;
+        let whole = in_stripe.min(run.len) / size * size;
+        whole.max(size.min(run.len))
+    }
+
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn contiguous(
+        &self,
+        memory: &Memory<'_>,
+        offset: i64,
+        len: usize,
+        input: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Result<(), CmaError> {
+        let address = memory.address(offset);
+        if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory.locked, address)) {
+            let at = base.wrapping_offset(offset as isize);
+            // SAFETY: the elements are inside the memory by this function's contract, and as aligned here as at their owner, since both map whole pages.
+            unsafe { self.atomics(at, len / self.size, input, old) };
+            return Ok(());
+        }
+        // Most updates under a lock are of one element.
+        match len {
+            // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
+            0..=LONGEST => unsafe {
+                self.under_lock(memory, offset, &mut [0; LONGEST][..len], input, old)
+            },
+            // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
+            _ => unsafe {
+                let mut bytes = [0; STRIPE_BYTES as usize];
+                self.under_lock(memory, offset, &mut bytes[..len], input, old)
+            },
+        }
+    }
+
+    /// Updates the elements in one stripe under its lock, in a local buffer.
+    ///
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn under_lock(
+        &self,
+        memory: &Memory<'_>,
+        offset: i64,
+        bytes: &mut [u8],
+        input: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Result<(), CmaError> {
+        memory.under_stripe(memory.address(offset), || {
+            // SAFETY: the range is inside the memory by this function's contract.
+            unsafe { memory.read(offset, bytes)? };
+            if let Some(old) = old {
+                old.copy_from_slice(bytes);
+            }
+            if self.op == Predefined::NoOp {
+                return Ok(());
+            }
+            self.combine(input, bytes);
+            // SAFETY: the range is inside the memory by this function's contract.
+            unsafe { memory.write(offset, bytes) }
+        })
+    }
+
+    /// Updates consecutive elements by atomic instructions.
+    ///
+    /// # Safety
+    /// As [`Combine::atomic`], for `count` elements.
+    #[inline]
+    unsafe fn atomics(&self, at: *mut u8, count: usize, input: &[u8], mut old: Option<&mut [u8]>) {
+        for (i, start) in (0..count).map(|i| (i, i * self.size)) {
+            let range = start..start + self.size;
+            let given = input.get(range.clone()).unwrap_or(&[]);
+            let old = old.as_deref_mut().and_then(|old| old.get_mut(range));
+            // SAFETY: element `i` is one of the `count` elements of this function's contract.
+            unsafe { self.atomic(at.wrapping_add(i * self.size), given, old) };
+        }
+    }
+
+    /// # Safety
+    /// As [`Combine::run`].
+    unsafe fn fragments(
+        &self,
+        memory: &Memory<'_>,
+        element: &Gathered,
+        input: &[u8],
+        old: Option<&mut [u8]>,
+    ) -> Result<(), CmaError> {
+        memory.under_stripe(memory.address(element.runs[0].offset), || {
+            let mut bytes = [0u8; LONGEST];
+            let bytes = &mut bytes[..self.size];
+            element.each(|run, range| {
+                // SAFETY: the runs of the element are inside the memory by this function's contract.
+                unsafe { memory.read(run.offset, &mut bytes[range]) }
+            })?;
+            if let Some(old) = old {
+                old.copy_from_slice(bytes);
+            }
+            if self.op == Predefined::NoOp {
+                return Ok(());
+            }
+            self.combine(input, bytes);
+            element.each(|run, range| {
+                // SAFETY: the runs of the element are inside the memory by this function's contract.
+                unsafe { memory.write(run.offset, &bytes[range]) }
+            })
+        })
+    }
+
+    /// Returns the new value of an element.
+    #[inline(always)]
+    fn next<const N: usize>(&self, mut now: [u8; N], input: &[u8]) -> [u8; N] {
+        macro_rules! add {
+            ($t:ty) => {
+                if let (Some(a), Some(b)) = (now.first_chunk(), input.first_chunk()) {
+                    let sum = <$t>::from_ne_bytes(*b) + <$t>::from_ne_bytes(*a);
+                    now.copy_from_slice(&sum.to_ne_bytes());
+                }
+            };
+        }
+        // `N` equals the size of the type, which the compiler cannot infer from `native`.
+        match self.native {
+            Some(Native::AddF64) if N == size_of::<f64>() => add!(f64),
+            Some(Native::AddF32) if N == size_of::<f32>() => add!(f32),
+            _ => self.combine(input, &mut now),
+        }
+        now
+    }
+
+    /// Updates one element by atomic instructions.
+    ///
+    /// # Safety
+    /// `at` leads to an element for which [`is_atomic`] is true.
+    #[inline]
+    pub unsafe fn atomic(&self, at: *mut u8, input: &[u8], old: Option<&mut [u8]>) {
+        macro_rules! word {
+            ($t:ty, $atomic:ty) => {{
+                // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+                let word = unsafe { <$atomic>::from_ptr(at.cast()) };
+                let given = input.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
+                let before = match self.native {
+                    Some(Native::Alone(instruction)) => instruct!(instruction, word, given),
+                    Some(Native::AddF32 | Native::AddF64) | None => {
+                        let mut now = word.load(Acquire);
+                        loop {
+                            let next = self.next(now.to_ne_bytes(), input);
+                            let next = <$t>::from_ne_bytes(next);
+                            match word.compare_exchange_weak(now, next, AcqRel, Acquire) {
+                                Ok(before) => break before,
+                                Err(other) => now = other,
+                            }
+                        }
+                    }
+                };
+                if let Some(old) = old {
+                    old.copy_from_slice(&before.to_ne_bytes());
+                }
+            }};
+        }
+        match self.size {
+            1 => word!(u8, AtomicU8),
+            2 => word!(u16, AtomicU16),
+            4 => word!(u32, AtomicU32),
+            16 => word!(u128, AtomicU128),
+            _ => word!(u64, AtomicU64),
+        }
+    }
+}
+
+/// Returns true if an element of this type at `address` is updated by atomic instructions alone, in memory that is not `locked`.
+#[inline]
+pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
+    let info = named.info();
+    !locked
+        && match info.size {
+            1 | 2 | 4 | 8 => true,
+            // Without the instruction, `portable_atomic` takes a lock of this process, which does not exclude other processes.
+            16 => AtomicU128::is_lock_free(),
+            _ => false,
+        }
+        && info.size == info.extent
+        && !matches!(info.kind, Kind::Byte | Kind::Packed)
+        && address.is_multiple_of(info.size as u64)
+}
+
+/// Returns bytes `range` of the input and of the result; `None` at the end of the input.
+#[allow(clippy::type_complexity)]
+fn part<'a, 'b>(
+    result: &'b mut Option<&mut [u8]>,
+    range: &std::ops::Range<usize>,
+    reads_nothing: bool,
+    input: &'a [u8],
+) -> Option<(&'a [u8], Option<&'b mut [u8]>)> {
+    let input = match reads_nothing {
+        true => &[],
+        false => input.get(range.clone())?,
+    };
+    let old = match result {
+        Some(all) => Some(all.get_mut(range.clone())?),
+        None => None,
+    };
+    Some((input, old))
+}
+
+/// An element whose packed bytes are in several runs: a value, a hole, an index.
+#[derive(Default)]
+struct Gathered {
+    runs: [Fragment; 2],
+    count: usize,
+    bytes: i64,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Fragment {
+    offset: i64,
+    len: i64,
+}
+
+impl Gathered {
+    /// Takes the missing bytes of an element from the front of a run. Returns their number.
+    fn take(&mut self, run: Run, size: i64) -> i64 {
+        let len = run.len.min(size - self.bytes);
+        // No predefined type has elements of more than two runs; an excess run replaces the last.
+        let last = self.count.min(self.runs.len() - 1);
+        self.runs[last] = Fragment {
+            offset: run.offset,
+            len,
+        };
+        self.count = last + 1;
+        self.bytes += len;
+        len
+    }
+
+    fn each(
+        &self,
+        mut f: impl FnMut(Fragment, std::ops::Range<usize>) -> Result<(), CmaError>,
+    ) -> Result<(), CmaError> {
+        let mut at = 0;
+        for run in &self.runs[..self.count] {
+            let end = at + run.len as usize;
+            f(*run, at..end)?;
+            at = end;
+        }
+        Ok(())
+    }
+}
+
+/// Compares an element with `compare` and replaces it by `new` if they are equal; `old` gets the old value.
+///
+/// # Safety
+/// If the memory is mapped here, an element of type `named` at its start is inside it. All three slices have the length of the element.
+#[inline]
+pub(crate) unsafe fn compare_and_swap(
+    memory: &Memory<'_>,
+    named: Named,
+    [compare, new]: [&[u8]; 2],
+    old: &mut [u8],
+) -> Result<(), CmaError> {
+    let (offset, address) = (0, memory.address);
+    let size = old.len();
+    let by_processor = is_atomic(named, memory.locked, address);
+    if let (Reach::Here(base), true) = (memory.reach, by_processor) {
+        let at = base.wrapping_offset(offset as isize);
+        macro_rules! word {
+            ($t:ty, $atomic:ty) => {{
+                // SAFETY: the element is inside the memory by this function's contract, and `is_atomic` checked its alignment.
+                let word = unsafe { <$atomic>::from_ptr(at.cast()) };
+                let value =
+                    |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
+                let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);
+                old.copy_from_slice(&before.unwrap_or_else(|now| now).to_ne_bytes());
+            }};
+        }
+        match size {
+            1 => word!(u8, AtomicU8),
+            2 => word!(u16, AtomicU16),
+            4 => word!(u32, AtomicU32),
+            16 => word!(u128, AtomicU128),
+            _ => word!(u64, AtomicU64),
+        }
+        return Ok(());
+    }
+    memory.under_stripe(address, || {
+        // SAFETY: the element is inside the memory by this function's contract.
+        unsafe { memory.read(offset, old)? };
+        if old != compare {
+            return Ok(());
+        }
+        // SAFETY: the element is inside the memory by this function's contract.
+        unsafe { memory.write(offset, new) }
+    })
+}
+
+/// Returns the packed bytes of a buffer, in place if they are contiguous.
+pub(crate) fn packed(buf: &SendBuf) -> std::borrow::Cow<'_, [u8]> {
+    match buf.contiguous() {
+        Some(all) => all.into(),
+        None => buf.to_vec().into(),
+    }
+}

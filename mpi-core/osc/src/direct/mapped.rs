@@ -1,0 +1,233 @@
+//! Memory of other members outside of the arenas, mapped through XPMEM: memory of `MPI_Win_create` and `MPI_Win_attach`.
+//!
+//! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault, and maps what the others offer.
+//! Then all report whether they succeeded. The mappings are used only if every member of the node could map every offer,
+//! since all members must agree whether accumulates to a member's memory use atomic instructions or a lock.
+//!
+//! **Dynamic windows.** A region is mapped at the first access to it and kept until no region begins at its address.
+//! The members do not agree on anything here, so accumulates to attached memory always take the lock.
+//!
+//! The kernel copies what is not mapped, as it does without the device. `MPI_Win_shared_query` returns no pointers to this memory,
+//! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
+//! In fault-tolerant runs nothing is mapped: a survivor that touches the memory of a dead process would be killed too.
+
+mod mapper;
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests;
+
+use crate::Error;
+use crate::comm::Comm;
+use crate::engine::Engine;
+use crate::spec::Flavor;
+use mapper::{MapPermit, Mapper, Mapping};
+use mpi_base::param::{Level, Param};
+use mpi_base::xpmem;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Whether XPMEM is used.
+pub static XPMEM: Param<bool> = Param::new(
+    "osc",
+    "direct",
+    "xpmem",
+    "true",
+    Level::USER,
+    "Whether memory of neighbours that the program got elsewhere is mapped through /dev/xpmem, where there is one, instead of being copied by the system",
+);
+
+/// Returns the mapping service, or the reason why this process does not use it.
+fn mapper(engine: &Engine) -> Result<Mapper, String> {
+    // An invalid value is reported when the process starts.
+    if !engine.params().get(&XPMEM).unwrap_or(false) {
+        return Err("osc_direct_xpmem is false".into());
+    }
+    if engine.is_fault_tolerant() {
+        return Err("a process that outlives others must not touch memory of the dead".into());
+    }
+    if mpi_base::valgrind::is_running() {
+        return Err("valgrind does not know what is mapped so".into());
+    }
+    Mapper::open(engine)
+}
+
+/// Describes in a sentence how this process reaches other members' memory outside of the arenas.
+pub fn explain(engine: &Engine) -> String {
+    const WHOSE: &str = "memory of MPI_Win_create and MPI_Win_attach";
+    match mapper(engine) {
+        Ok(_) => format!("{WHOSE} is mapped (/dev/xpmem), as far as it is private to its rank"),
+        Err(why) => format!("{WHOSE} is copied by the system, not mapped: {why}"),
+    }
+}
+
+/// Returns what this process offers to the others for a window: its XPMEM name, or 0. `part` is the memory of `MPI_Win_create`.
+pub(crate) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
+    if part.as_ref().is_some_and(Range::is_empty) {
+        return 0;
+    }
+    match mapper(engine) {
+        Ok(mapper) if part.is_none_or(xpmem::is_mappable) => mapper.name(),
+        _ => 0,
+    }
+}
+
+/// A member's offer: its XPMEM name and its memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Offer {
+    pub name: u64,
+    pub address: u64,
+    pub len: u64,
+}
+
+/// The mappings of the members on this node, by their indices.
+pub(crate) struct Mapped {
+    parts: Vec<Part>,
+    /// Whether all members on this node have mapped all offers of a created window.
+    agreed: bool,
+    /// Whether other members can map what this process attaches.
+    offers: bool,
+}
+
+enum Part {
+    /// Nothing is mapped, or the member is this process.
+    Nothing,
+    /// The memory of `MPI_Win_create`.
+    Whole(#[allow(dead_code)] Mapping, *mut u8),
+    /// The memory that is attached to a dynamic window.
+    Regions(Regions),
+}
+
+impl Mapped {
+    /// Maps what the members of a window offer; collective. `here` are the ranks on this node.
+    pub async fn new(
+        engine: &Engine,
+        comm: &Comm,
+        (flavor, here): (Flavor, &[u32]),
+        offers: impl Fn(u32) -> Offer,
+    ) -> Result<Mapped, Error> {
+        let others = |rank: &u32| *rank != comm.rank();
+        let mut mapped = Mapped {
+            parts: Vec::new(),
+            agreed: false,
+            offers: offers(comm.rank()).name != 0,
+        };
+        // All members read the same words, so all take the same branch.
+        if (0..comm.size()).all(|rank| offers(rank).name == 0) {
+            return Ok(mapped);
+        }
+        if flavor == Flavor::Dynamic {
+            let part = |rank: &u32| {
+                let leave = others(rank).then(|| leave(engine, offers(*rank)));
+                let regions = |leave| Part::Regions(Regions::new(leave));
+                leave.flatten().map_or(Part::Nothing, regions)
+            };
+            mapped.parts = here.iter().map(part).collect();
+            return Ok(mapped);
+        }
+        let part = |rank: &u32| match offers(*rank) {
+            offer if offer.name != 0 && others(rank) => whole(engine, offer),
+            _ => Some(Part::Nothing),
+        };
+        let parts: Option<Vec<Part>> = here.iter().map(part).collect();
+        let could = comm.share(&[u64::from(parts.is_some())]).await?;
+        mapped.agreed = here
+            .iter()
+            .all(|rank| could.get(*rank as usize) == Some(&1));
+        mapped.parts = parts.filter(|_| mapped.agreed).unwrap_or_default();
+        Ok(mapped)
+    }
+
+    /// Returns true if all members on the node map the memory of the member with this name.
+    pub fn is_direct(&self, name: u64) -> bool {
+        self.agreed && name != 0
+    }
+
+    /// Returns true if other members can map memory of this process that is attached now.
+    pub fn may_offer(&self, address: u64, len: u64) -> bool {
+        let end = address.checked_add(len).filter(|_| self.offers);
+        end.is_some_and(|end| xpmem::is_mappable(address..end))
+    }
+
+    /// Returns the start of the mapped memory of the member at `index`.
+    pub fn part(&self, index: usize) -> Option<*mut u8> {
+        match self.parts.get(index)? {
+            Part::Whole(_, start) => Some(*start),
+            _ => None,
+        }
+    }
+
+    /// Returns the local address of `range` of the member at `index`; `range` is inside its attached `region`, which is mapped on the first access.
+    pub fn region(&self, index: usize, region: Range<u64>, range: &Range<u64>) -> Option<*mut u8> {
+        match self.parts.get(index)? {
+            Part::Regions(regions) => regions.at(region, range),
+            _ => None,
+        }
+    }
+
+    /// Handles a changed table of the member at `index`: unmaps regions for whose first address `begins` is false.
+    pub fn keep(&self, index: usize, begins: impl Fn(u64) -> bool) {
+        if let Some(Part::Regions(regions)) = self.parts.get(index) {
+            regions.keep(begins);
+        }
+    }
+}
+
+fn leave(engine: &Engine, offer: Offer) -> Option<MapPermit> {
+    mapper(engine).ok()?.permit(offer.name)
+}
+
+fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
+    let range = offer.address..offer.address.checked_add(offer.len)?;
+    let piece = leave(engine, offer)?.attach(range.clone())?;
+    let start = piece.at(&range)?;
+    Some(Part::Whole(piece, start))
+}
+
+/// The mappings of one member's attached memory; each is made at the first access.
+struct Regions {
+    leave: MapPermit,
+    /// Mappings by their first address.
+    known: RefCell<BTreeMap<u64, Mapping>>,
+    /// Whether a mapping was refused; then no other is tried.
+    is_refused: Cell<bool>,
+}
+
+impl Regions {
+    fn new(leave: MapPermit) -> Regions {
+        Regions {
+            leave,
+            known: RefCell::default(),
+            is_refused: Cell::new(false),
+        }
+    }
+
+    fn at(&self, region: Range<u64>, range: &Range<u64>) -> Option<*mut u8> {
+        let mut known = self.known.borrow_mut();
+        let before = known.range(..=range.start).next_back();
+        if let Some(at) = before.and_then(|(_, piece)| piece.at(range)) {
+            return Some(at);
+        }
+        if self.is_refused.get() {
+            return None;
+        }
+        let start = region.start;
+        match self.leave.attach(region) {
+            Some(piece) => {
+                let at = piece.at(range);
+                known.insert(start, piece);
+                at
+            }
+            None => {
+                self.is_refused.set(true);
+                None
+            }
+        }
+    }
+
+    /// Unmaps regions that no longer begin at their address, so that the last mapping before an address is the one that holds it.
+    fn keep(&self, begins: impl Fn(u64) -> bool) {
+        let mut known = self.known.borrow_mut();
+        known.retain(|start, _| begins(*start));
+    }
+}

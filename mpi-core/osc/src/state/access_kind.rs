@@ -1,0 +1,22 @@
+//! The kind of an access, which decides the accesses that it conflicts with.
+
+use crate::datatype::Kind;
+
+/// The kind of an access: what it does to the target's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AccessKind {
+    Write,
+    Read,
+    /// Accumulate: one atomic update per element of this type.
+    Update(Kind),
+}
+
+impl AccessKind {
+    pub fn conflicts_with(self, other: AccessKind) -> bool {
+        match (self, other) {
+            (AccessKind::Read, AccessKind::Read) => false,
+            (AccessKind::Update(a), AccessKind::Update(b)) => a != b,
+            _ => true,
+        }
+    }
+}

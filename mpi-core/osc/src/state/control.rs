@@ -1,0 +1,299 @@
+//! The control words of a window on one node, as one of its members sees them.
+//!
+//! Each member has a block in its own arena. Its layout depends on the number of members on the node and in the window:
+//!
+//! ```text
+//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
+//! ```
+//!
+//! Guarantee: every word is an atomic; a value that is read is compared or checked, never used as a pointer.
+
+#![allow(unsafe_code)]
+
+use crate::engine::Engine;
+use crate::error::{OscClass, OscError};
+use crate::state::access_order::AccessOrder;
+use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::{Held, Shared};
+use mpi_base::node::{Node, ShmBlock, ShmOffset};
+use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
+
+/// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
+pub(crate) const STRIPES: usize = 8;
+/// Bytes of contiguous memory under one stripe lock.
+pub(crate) const STRIPE_BYTES: u64 = 4096;
+
+const LINE: usize = 64;
+
+/// The location of a member's table of attached memory; see [`crate::access::attach`].
+#[repr(C, align(64))]
+pub(crate) struct Head {
+    /// Odd while the owner changes the other fields.
+    pub version: AtomicU64,
+    pub place: AtomicU64,
+    pub count: AtomicU64,
+}
+
+// SAFETY: the struct holds atomics only.
+unsafe impl Shared for Head {}
+
+// SAFETY: the struct holds atomics only.
+unsafe impl Shared for AccessOrder {}
+
+/// Offsets and lengths of the parts of a block.
+#[derive(Clone, Copy)]
+struct Parts {
+    here: usize,
+    slots: usize,
+}
+
+impl Parts {
+    fn new(here: usize, members: usize) -> Parts {
+        Parts {
+            here,
+            slots: members.next_power_of_two(),
+        }
+    }
+
+    const ANNOUNCED: usize = LINE;
+    const STRIPES_AT: usize = 2 * LINE;
+    const HEAD: usize = Self::STRIPES_AT + STRIPES * LINE;
+    const ARRIVALS: usize = Self::HEAD + LINE;
+    const TURNS: usize = Self::ARRIVALS + LINE;
+    const LINES: usize = Self::TURNS + LINE;
+
+    fn slots_at(self) -> usize {
+        Self::LINES + self.here * LINE
+    }
+
+    fn len(self) -> usize {
+        self.slots_at() + self.slots * size_of::<u32>()
+    }
+}
+
+/// Allocates a member's block from its arena; zeroed memory is the initial state.
+pub(crate) fn take(node: &Node, here: usize, members: usize) -> Option<ShmBlock> {
+    node.alloc_large(Parts::new(here, members).len(), LINE)
+}
+
+/// The control words of one member.
+pub(crate) struct MemberWords {
+    pub lock: Held<Lock>,
+    announced: Held<Announced>,
+    pub stripes: Held<[Stripe]>,
+    pub head: Held<Head>,
+    arrivals: Held<Arrivals>,
+    pub access_order: Held<AccessOrder>,
+    lines: Held<[Line]>,
+    slots: Held<[AtomicU32]>,
+    inbox: Held<Inbox>,
+    /// The member's rank on the node.
+    pub place: u32,
+    /// Its rank in the window.
+    pub rank: u32,
+}
+
+impl MemberWords {
+    fn find(
+        node: &Node,
+        at: ShmOffset,
+        parts: Parts,
+        place: u32,
+        rank: u32,
+    ) -> Option<MemberWords> {
+        let part = |offset: usize| ShmOffset(at.0.wrapping_add(offset as u64));
+        Some(MemberWords {
+            lock: node.hold(at)?,
+            announced: node.hold(part(Parts::ANNOUNCED))?,
+            stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
+            head: node.hold(part(Parts::HEAD))?,
+            arrivals: node.hold(part(Parts::ARRIVALS))?,
+            access_order: node.hold(part(Parts::TURNS))?,
+            lines: node.hold_all(part(Parts::LINES), parts.here)?,
+            slots: node.hold_all(part(parts.slots_at()), parts.slots)?,
+            inbox: node.inbox(place).ok()?,
+            place,
+            rank,
+        })
+    }
+
+    /// Wakes the member if it sleeps.
+    pub fn ring(&self) {
+        self.inbox.bell().ring();
+    }
+
+    fn slot(&self, ticket: u32) -> &AtomicU32 {
+        // The number of slots is a power of two.
+        &self.slots[ticket as usize & (self.slots.len() - 1)]
+    }
+}
+
+/// The control words of all members on this node.
+pub(crate) struct Control {
+    /// The members on this node, by rank.
+    here: Vec<MemberWords>,
+    /// The index of this process among them.
+    me: usize,
+}
+
+impl Control {
+    /// Finds the words of all members on this node, given the rank, the rank on the node and the block of each.
+    pub fn find(
+        engine: &Engine,
+        members: &[(u32, u32, ShmOffset)],
+        size: usize,
+    ) -> Result<Control, OscError> {
+        let node = engine.node();
+        let parts = Parts::new(members.len(), size);
+        let mut here = Vec::with_capacity(members.len());
+        for &(rank, place, at) in members {
+            let words = MemberWords::find(node, at, parts, place, rank).ok_or_else(|| {
+                OscError::new(
+                    OscClass::NoMemory,
+                    format!("rank {rank} named a place for its window's control words that is outside of the node's memory"),
+                )
+            })?;
+            here.push(words);
+        }
+        let me = here.iter().position(|words| words.place == node.rank());
+        Ok(Control {
+            here,
+            me: me.unwrap_or(0),
+        })
+    }
+
+    /// Returns the number of members on this node.
+    pub fn count(&self) -> usize {
+        self.here.len()
+    }
+
+    /// Returns the words of the member at `index` among those on this node.
+    #[inline]
+    pub fn of(&self, index: usize) -> &MemberWords {
+        &self.here[index]
+    }
+
+    /// Returns this process's own words.
+    #[inline]
+    pub fn mine(&self) -> &MemberWords {
+        &self.here[self.me]
+    }
+
+    /// Notifies the member `index` of a post or a completion: `tell` changes the line of this process at that member.
+    pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
+        let words = &self.here[index];
+        tell(&words.lines[self.me]);
+        if words.arrivals.arrive() && index != self.me {
+            words.ring();
+        }
+    }
+
+    /// Returns true if all awaited posts or completions have arrived; see [`Arrivals::are_in`].
+    pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
+        self.mine().arrivals.are_in(missing)
+    }
+
+    /// Returns the line that member `index` writes to this process.
+    pub fn line_from(&self, index: usize) -> &Line {
+        &self.mine().lines[index]
+    }
+
+    fn announced(&self) -> &Announced {
+        &self.here[0].announced
+    }
+
+    /// Draws a ticket for the lock of member `index`, for this process or for a member on another node that asked by a message.
+    pub fn draw(&self, index: usize, mode: Mode) -> Ticket {
+        if mode == Mode::Exclusive {
+            self.announced().announce();
+        }
+        let words = &self.here[index];
+        let ticket = words.lock.draw(mode);
+        if !words.lock.admits(ticket) {
+            let slot = words.slot(ticket.number());
+            slot.store(self.mine().place + 1, Ordering::Relaxed);
+            // SYNC POINT window.ticket
+            fence(Ordering::SeqCst);
+        }
+        ticket
+    }
+
+    /// Returns true if a ticket may enter: its number is due, and, for an exclusive one, no member holds a lock of all.
+    #[inline]
+    pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
+        self.here[index].lock.admits(ticket)
+            && (ticket.mode() == Mode::Shared || !self.any_holds_all())
+    }
+
+    #[inline]
+    fn any_holds_all(&self) -> bool {
+        let mut all = self.here.iter().enumerate();
+        all.any(|(index, words)| words.lines[index].holds_all())
+    }
+
+    /// Enters the lock with an admitted ticket.
+    #[inline]
+    pub fn enter(&self, index: usize, ticket: Ticket) {
+        if self.here[index].lock.enter(ticket, self.mine().place) {
+            self.ring_waiting(index);
+        }
+    }
+
+    /// Releases the lock of member `index`.
+    #[inline]
+    pub fn leave(&self, index: usize, mode: Mode) {
+        if self.here[index].lock.leave(mode) {
+            self.ring_waiting(index);
+        }
+        if mode == Mode::Exclusive {
+            self.announced().withdraw();
+        }
+    }
+
+    #[cold]
+    fn ring_waiting(&self, index: usize) {
+        let words = &self.here[index];
+        fence(Ordering::SeqCst);
+        for ticket in words.lock.waiting() {
+            let place = words.slot(ticket).load(Ordering::Relaxed);
+            let found = place
+                .checked_sub(1)
+                .and_then(|place| self.here.iter().find(|w| w.place == place));
+            if let Some(waiter) = found {
+                waiter.ring();
+            }
+        }
+    }
+
+    /// Locks all members on this node by one flag. Returns false if an exclusive lock is announced.
+    #[inline]
+    pub fn hold_all(&self) -> bool {
+        let holds = self.mine().lines[self.me].hold_all(self.announced());
+        if !holds {
+            // The flag was up for a moment, and a waiting member may have polled it then.
+            self.here.iter().for_each(MemberWords::ring);
+        }
+        holds
+    }
+
+    /// Releases the lock of all members.
+    #[inline]
+    pub fn release_all(&self) {
+        if self.mine().lines[self.me].release_all(self.announced()) {
+            self.here.iter().for_each(MemberWords::ring);
+        }
+    }
+
+    /// Returns the member that holds the lock of member `index` exclusively, or has locked all members; for reports.
+    pub fn holder(&self, index: usize) -> Option<&MemberWords> {
+        let exclusive = self.here[index].lock.holder();
+        let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));
+        let all = || {
+            let mut each = self.here.iter().enumerate();
+            let found = each.find(|(index, words)| words.lines[*index].holds_all());
+            found.map(|(_, words)| words)
+        };
+        place.or_else(all)
+    }
+}

@@ -1,0 +1,146 @@
+//! Epochs: the accesses that are allowed now (MPI 5.0, section 12.5), as a window's state at one process.
+//!
+//! [`crate::sync::active`] and [`crate::sync::passive`] begin and end them.
+
+use mpi_base::window::{AccessOrder, Awaited};
+use std::cell::{Cell, RefCell};
+
+/// The assertions of a synchronisation call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Assert {
+    pub nocheck: bool,
+    pub noprecede: bool,
+    pub nosucceed: bool,
+}
+
+/// The access epoch of this process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Access {
+    #[default]
+    None,
+    /// Between fences.
+    Fence,
+    /// From start to complete.
+    Start,
+    /// Locks of this number of members.
+    Locks(u32),
+    LockAll,
+}
+
+/// The state of a window's epochs at this process.
+#[derive(Default)]
+pub(crate) struct Epochs {
+    access: Cell<Access>,
+    /// Whether every member may be accessed.
+    open: Cell<bool>,
+    /// Ranks of the group that was started.
+    started: RefCell<Vec<u32>>,
+    /// Ranks of the group that the window is exposed to.
+    exposed: RefCell<Option<Vec<u32>>>,
+    /// By rank: the numbers of the posts and completions that the next epochs wait for.
+    awaited: RefCell<Vec<Awaited>>,
+    /// Whether the lock of all is held as a flag, not as a ticket of each member.
+    pub(crate) by_flag: Cell<bool>,
+    /// The accesses that the next flush must order.
+    pub(crate) order: AccessOrder,
+    /// The number of flushes that had nothing to wait for.
+    pub(crate) flushes: Cell<u32>,
+}
+
+impl Epochs {
+    #[inline]
+    pub fn is_open_to_all(&self) -> bool {
+        self.open.get()
+    }
+
+    pub fn access(&self) -> Access {
+        self.access.get()
+    }
+
+    pub fn set(&self, access: Access) {
+        self.access.set(access);
+        self.open
+            .set(matches!(access, Access::Fence | Access::LockAll));
+    }
+
+    /// Returns true if request-based accesses and flushes are allowed.
+    pub fn is_passive(&self) -> bool {
+        matches!(self.access(), Access::Locks(_) | Access::LockAll)
+    }
+
+    /// Returns true if the window is exposed.
+    pub fn is_exposed(&self) -> bool {
+        self.exposed.borrow().is_some()
+    }
+
+    /// Exposes the window to these ranks.
+    pub fn expose(&self, ranks: Vec<u32>) {
+        *self.exposed.borrow_mut() = Some(ranks);
+    }
+
+    /// Ends the exposure. Returns the ranks to which the window was exposed.
+    pub fn take_exposed(&self) -> Option<Vec<u32>> {
+        self.exposed.take()
+    }
+
+    /// Begins an access epoch to these ranks, all of which have posted.
+    pub fn start(&self, ranks: Vec<u32>) {
+        *self.started.borrow_mut() = ranks;
+        self.set(Access::Start);
+    }
+
+    /// Takes the ranks of the access epoch that ends.
+    pub fn take_started(&self) -> Vec<u32> {
+        self.started.take()
+    }
+
+    /// Creates the counters for `members` members, once.
+    pub fn prepare_counters(&self, members: usize) {
+        let mut awaited = self.awaited.borrow_mut();
+        if awaited.is_empty() {
+            awaited.resize(members, Awaited::default());
+        }
+    }
+
+    /// Marks the next post of a member as awaited.
+    pub fn await_post(&self, rank: u32) {
+        self.awaited.borrow_mut()[rank as usize].start();
+    }
+
+    /// Returns what this process awaits of a member.
+    pub fn awaited(&self, rank: u32) -> Awaited {
+        self.awaited.borrow()[rank as usize]
+    }
+
+    /// Ends the exposure to these ranks.
+    pub fn end_exposure(&self, ranks: &[u32]) {
+        let mut awaited = self.awaited.borrow_mut();
+        for rank in ranks {
+            awaited[*rank as usize].end();
+        }
+    }
+
+    /// Returns why the window cannot be freed, if an epoch is open.
+    pub fn what_is_open(&self) -> Option<&'static str> {
+        match self.access() {
+            Access::None | Access::Fence if self.is_exposed() => {
+                Some("it is exposed: MPI_Win_wait is missing")
+            }
+            Access::None | Access::Fence => None,
+            Access::Start => Some("an access epoch is open: MPI_Win_complete is missing"),
+            Access::Locks(_) => Some("it holds locks: MPI_Win_unlock is missing"),
+            Access::LockAll => Some("it holds the locks of all: MPI_Win_unlock_all is missing"),
+        }
+    }
+
+    /// Describes the epoch, for error texts.
+    pub fn describe(&self) -> &'static str {
+        match self.access() {
+            Access::None => "no access epoch is open",
+            Access::Fence => "it is between two fences",
+            Access::Start => "the epoch that MPI_Win_start began is for other ranks",
+            Access::Locks(_) => "it holds locks of other ranks",
+            Access::LockAll => "it holds the locks of all",
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The incomplete accesses of this process and of the other members on its node, for the parameter `osc_base_check`.
+
+use crate::state::access_kind::AccessKind;
+use crate::state::neighbours::{Doing, Neighbours};
+use crate::state::target::Target;
+use mpi_base::param::{Level, Param};
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+
+/// Whether conflicting accesses are detected.
+pub static CHECK: Param<bool> = Param::new(
+    "osc",
+    "base",
+    "check",
+    "false",
+    Level::USER,
+    "Whether each rank looks for accesses that conflict, its own within one epoch and those of other ranks of its node at the same time, which are an error then",
+);
+
+/// Maximum number of runs that are remembered for each target; beyond it the oldest are forgotten.
+const MOST: usize = 4096;
+
+struct Access {
+    call: &'static str,
+    kind: AccessKind,
+    bytes: Range<i64>,
+}
+
+/// An incomplete access that conflicts with a new one.
+pub(crate) struct Conflict {
+    pub call: &'static str,
+    /// The bytes that both accesses touch.
+    pub bytes: Range<i64>,
+    /// The rank of the other process; none if both accesses are of this process.
+    pub origin: Option<u32>,
+}
+
+/// The incomplete accesses; empty without `osc_base_check`.
+pub(crate) struct OpenAccesses(Option<Known>);
+
+struct Known {
+    /// Incomplete accesses of this process, by target.
+    own: RefCell<Vec<Vec<Access>>>,
+    /// Incomplete accesses of the other members on this node.
+    neighbours: Option<Neighbours>,
+    /// The number of fences so far.
+    phase: Cell<u64>,
+}
+
+impl OpenAccesses {
+    pub fn new(wanted: bool, size: u32, neighbours: Option<Neighbours>) -> OpenAccesses {
+        OpenAccesses(wanted.then(|| Known {
+            own: RefCell::new((0..size).map(|_| Vec::new()).collect()),
+            neighbours,
+            phase: Cell::new(0),
+        }))
+    }
+
+    pub fn are_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Removes the accesses to one target, or to all targets: they are complete.
+    pub fn forget(&self, only: Option<&Target>) {
+        let Some(known) = &self.0 else { return };
+        let mut own = known.own.borrow_mut();
+        match only {
+            Some(target) => own[target.rank as usize].clear(),
+            None => own.iter_mut().for_each(Vec::clear),
+        }
+        if let Some(neighbours) = &known.neighbours {
+            neighbours.end(only.map(|target| target.rank));
+        }
+    }
+
+    /// Ends a fence: all accesses before it are complete at all members.
+    pub fn forget_phase(&self) {
+        if let Some(known) = &self.0 {
+            known.phase.set(known.phase.get() + 1);
+            self.forget(None);
+        }
+    }
+    /// Records an access to these bytes of a target's window, or returns the incomplete access that conflicts with it.
+    pub fn begin(
+        &self,
+        (call, kind): (&'static str, AccessKind),
+        target: u32,
+        runs: impl Iterator<Item = Range<i64>>,
+    ) -> Result<(), Conflict> {
+        let Some(watched) = &self.0 else {
+            return Ok(());
+        };
+        let mut all = watched.own.borrow_mut();
+        let known = &mut all[target as usize];
+        let before = known.len();
+        for bytes in runs {
+            if let Err(conflict) = watched.add(known, before, (call, kind), target, bytes) {
+                known.truncate(before);
+                return Err(conflict);
+            }
+        }
+        let surplus = known.len().saturating_sub(MOST);
+        known.drain(..surplus);
+        Ok(())
+    }
+}
+
+impl Known {
+    /// Adds one run of an access. It is compared with the first `before` entries of this process and with the accesses of other members.
+    fn add(
+        &self,
+        known: &mut Vec<Access>,
+        before: usize,
+        (call, kind): (&'static str, AccessKind),
+        target: u32,
+        bytes: Range<i64>,
+    ) -> Result<(), Conflict> {
+        let overlaps = |old: &&Access| old.bytes.start < bytes.end && bytes.start < old.bytes.end;
+        let mut earlier = known[..before].iter().filter(overlaps);
+        if let Some(old) = earlier.find(|old| old.kind.conflicts_with(kind)) {
+            return Err(Conflict {
+                call: old.call,
+                bytes: bytes.start.max(old.bytes.start)..bytes.end.min(old.bytes.end),
+                origin: None,
+            });
+        }
+        let doing = Doing {
+            call,
+            target,
+            kind,
+            bytes: bytes.clone(),
+            phase: self.phase.get(),
+        };
+        let neighbours = self.neighbours.as_ref();
+        if let Some(other) = neighbours.and_then(|neighbours| neighbours.begin(&doing)) {
+            return Err(Conflict {
+                call: other.call,
+                bytes: other.bytes,
+                origin: Some(other.origin),
+            });
+        }
+        known.push(Access { call, kind, bytes });
+        Ok(())
+    }
+}

@@ -1,0 +1,238 @@
+//! Active target synchronisation: fence, and post, start, complete, wait (MPI 5.0, section 12.5).
+//!
+//! **Fence** completes this process's accesses and then runs a barrier. With both `MPI_MODE_NOPRECEDE` and `MPI_MODE_NOSUCCEED` the barrier is left out.
+//! With `MPI_MODE_NOPRECEDE` alone the barrier remains: what the target stored before its fence must be visible to the accesses after this process's fence.
+//!
+//! **Post, start, complete, wait**: each pair of members has a counter of posts and one of completions, which only grow. A post that arrives early is counted and found later.
+//! For members on this node the counters are words in shared memory ([`crate::state::control`]); a member on another node increments them by a message.
+
+use crate::Error;
+use crate::coll::Call;
+use crate::error::{OscClass, OscError};
+use crate::group::Group;
+use crate::state::epoch::{Access, Assert};
+use crate::state::target::Target;
+use crate::win::Win;
+use mpi_base::atomic::{Ordering, fence};
+use mpi_base::state::WindowNeed;
+
+impl Win {
+    /// `MPI_Win_fence`.
+    pub fn fence(&self, assert: Assert) -> Result<(), Error> {
+        let epochs = &self.0.epochs;
+        match epochs.access() {
+            Access::None | Access::Fence => {}
+            _ => return Err(self.misfit("MPI_Win_fence", epochs.describe())),
+        }
+        if epochs.is_exposed() {
+            return Err(self.misfit("MPI_Win_fence", "it is exposed by MPI_Win_post"));
+        }
+        self.0.comm.usable()?;
+        let outcome = match assert.noprecede {
+            true => Ok(()),
+            false => self.flush_remote(None),
+        };
+        if !(assert.noprecede && assert.nosucceed) {
+            fence(Ordering::SeqCst);
+            self.0.comm.collective(Call::Barrier)?;
+            fence(Ordering::SeqCst);
+        }
+        self.0.open_accesses.forget_phase();
+        epochs.set(match assert.nosucceed {
+            true => Access::None,
+            false => Access::Fence,
+        });
+        outcome
+    }
+
+    /// Translates a group into ranks of the window; an error if one is not a member.
+    fn of_group(&self, call: &str, group: &Group) -> Result<Vec<u32>, Error> {
+        let mut ranks = Vec::with_capacity(group.size() as usize);
+        for proc in group.iter() {
+            let rank = self.group().rank_of(proc).ok_or_else(|| {
+                let sentence = format!(
+                    "rank {} calls {call} on {} with a group that has job rank {proc}, which is no member",
+                    self.rank(),
+                    self.label()
+                );
+                OscError::new(OscClass::Group, sentence)
+            })?;
+            ranks.push(rank);
+        }
+        Ok(ranks)
+    }
+
+    /// `MPI_Win_post`: members of `group` may access this process's memory.
+    pub fn post(&self, group: &Group, assert: Assert) -> Result<(), Error> {
+        let _ = assert;
+        let epochs = &self.0.epochs;
+        if epochs.is_exposed() {
+            return Err(self.misfit("MPI_Win_post", "it is exposed already"));
+        }
+        let ranks = self.of_group("MPI_Win_post", group)?;
+        epochs.prepare_counters(self.0.targets.len());
+        fence(Ordering::SeqCst);
+        for rank in &ranks {
+            let origin = &self.0.targets[*rank as usize];
+            match origin.here {
+                Some(index) => self.0.control.tell(index, |line| line.post()),
+                None => self.send_post(origin)?,
+            }
+        }
+        epochs.expose(ranks);
+        Ok(())
+    }
+
+    /// Waits until `has_come` is true for every rank in `ranks`.
+    fn wait_for_all(
+        &self,
+        (call, need): (&str, WindowNeed),
+        ranks: &[u32],
+        has_come: impl Fn(&Target) -> bool,
+    ) -> Result<(), Error> {
+        let record = |rank: &u32| &self.0.targets[*rank as usize];
+        let missing = || ranks.iter().map(record).filter(|t| !has_come(t)).count();
+        let all_in = || self.0.control.are_in(|| missing() as u32);
+        if all_in() {
+            return Ok(());
+        }
+        let far = ranks.iter().any(|rank| record(rank).here.is_none());
+        if !far && self.0.engine.wait_briefly(all_in) {
+            return Ok(());
+        }
+        let service = self.service();
+        let lost = || {
+            let mut all = ranks.iter().map(record);
+            far && all.any(|t| t.here.is_none() && !has_come(t) && service.is_lost(t.proc))
+        };
+        let first = || ranks.iter().map(record).find(|t| !has_come(t));
+        self.0.engine.wait_publishing(
+            || all_in() || lost() || self.is_broken(),
+            || {
+                if let Some(whom) = first() {
+                    self.publish_wait(whom, need);
+                }
+            },
+        );
+        match first() {
+            None => Ok(()),
+            Some(_) if !lost() => self.0.comm.usable(),
+            Some(whom) => Err(self.gone(call, whom)),
+        }
+    }
+
+    /// `MPI_Win_start`: begins an access epoch to the members of `group`, after they have posted.
+    pub fn start(&self, group: &Group, assert: Assert) -> Result<(), Error> {
+        let epochs = &self.0.epochs;
+        match epochs.access() {
+            Access::None | Access::Fence => {}
+            _ => return Err(self.misfit("MPI_Win_start", epochs.describe())),
+        }
+        let ranks = self.of_group("MPI_Win_start", group)?;
+        epochs.prepare_counters(self.0.targets.len());
+        for rank in &ranks {
+            epochs.await_post(*rank);
+        }
+        // With `MPI_MODE_NOCHECK` the program guarantees that they have posted.
+        if !assert.nocheck {
+            self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
+                self.0
+                    .epochs
+                    .awaited(target.rank)
+                    .has_posted(self.posts_of(target))
+            })?;
+        }
+        for rank in &ranks {
+            self.0.targets[*rank as usize].started.set(true);
+        }
+        epochs.start(ranks);
+        Ok(())
+    }
+
+    fn posts_of(&self, target: &Target) -> u32 {
+        match target.here {
+            Some(index) => self.0.control.line_from(index).posted(),
+            None => self.0.remote.of(target.rank).posts.get(),
+        }
+    }
+
+    fn completions_of(&self, origin: &Target) -> u32 {
+        match origin.here {
+            Some(index) => self.0.control.line_from(index).completed(),
+            None => self.0.remote.of(origin.rank).completions.get(),
+        }
+    }
+
+    /// `MPI_Win_complete`: ends the access epoch.
+    pub fn complete(&self) -> Result<(), Error> {
+        let epochs = &self.0.epochs;
+        if epochs.access() != Access::Start {
+            return Err(self.misfit(
+                "MPI_Win_complete",
+                "MPI_Win_start has not begun an access epoch",
+            ));
+        }
+        let ranks = epochs.take_started();
+        let mut outcome = Ok(());
+        for rank in &ranks {
+            let target = &self.0.targets[*rank as usize];
+            outcome = outcome.and(self.flush_remote(Some(target)));
+        }
+        self.0.open_accesses.forget(None);
+        fence(Ordering::SeqCst);
+        for rank in &ranks {
+            let target = &self.0.targets[*rank as usize];
+            target.started.set(false);
+            match target.here {
+                Some(index) => self.0.control.tell(index, |line| line.complete()),
+                None => outcome = outcome.and(self.send_complete(target)),
+            }
+        }
+        epochs.set(Access::None);
+        outcome
+    }
+
+    /// `MPI_Win_wait`: ends the exposure epoch when all of its origins have completed.
+    pub fn wait(&self) -> Result<(), Error> {
+        let Some(ranks) = self.0.epochs.take_exposed() else {
+            return Err(self.misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
+        };
+        self.wait_for_all(("MPI_Win_wait", WindowNeed::Complete), &ranks, |origin| {
+            self.has_completed(origin)
+        })?;
+        self.0.epochs.end_exposure(&ranks);
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn has_completed(&self, origin: &Target) -> bool {
+        let completed = self.completions_of(origin);
+        self.0.epochs.awaited(origin.rank).has_completed(completed)
+    }
+
+    /// `MPI_Win_test`: as [`Win::wait`], but returns false instead of waiting.
+    pub fn test(&self) -> Result<bool, Error> {
+        match self.0.engine.script() {
+            Some(script) => self.test_scripted(script),
+            None => self.test_now(),
+        }
+    }
+
+    pub(crate) fn test_now(&self) -> Result<bool, Error> {
+        let Some(ranks) = self.0.epochs.take_exposed() else {
+            return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
+        };
+        self.0.engine.poll_once();
+        let over = ranks
+            .iter()
+            .all(|rank| self.has_completed(&self.0.targets[*rank as usize]));
+        match over {
+            true => {
+                self.0.epochs.end_exposure(&ranks);
+                fence(Ordering::SeqCst);
+            }
+            false => self.0.epochs.expose(ranks),
+        }
+        Ok(over)
+    }
+}

@@ -1,0 +1,85 @@
+//! The hang detector: when reports of the ranks are due, and whether the job makes progress.
+
+use std::time::{Duration, Instant};
+
+#[derive(Debug, Default)]
+pub(super) struct HangDetector {
+    /// The next report to make.
+    report: Option<Due>,
+    job: Option<Job>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    at: Instant,
+    then_end: bool,
+}
+
+/// The last known progress of the job.
+#[derive(Debug)]
+struct Job {
+    next: Instant,
+    since: Instant,
+    /// Calls and progress of each rank.
+    counts: Vec<(u64, u64)>,
+    told: bool,
+}
+
+impl HangDetector {
+    /// Returns true if a pending report ends the job.
+    pub(super) fn ends_with_report(&self) -> bool {
+        self.report.is_some_and(|report| report.then_end)
+    }
+
+    /// Requests a report after `patience`; the job may end with it.
+    pub(super) fn ask(&mut self, patience: Duration, then_end: bool) {
+        let at = Instant::now() + patience;
+        self.report = Some(Due { at, then_end });
+    }
+
+    /// Returns `Some` if a report is due now, with whether the job ends with it.
+    pub(super) fn take_due(&mut self, now: Instant) -> Option<bool> {
+        let report = self.report.take_if(|report| now >= report.at)?;
+        Some(report.then_end)
+    }
+
+    /// Returns true if the job's progress must be checked now.
+    pub(super) fn is_check_due(&self, now: Instant) -> bool {
+        self.job.as_ref().is_none_or(|job| now >= job.next)
+    }
+
+    /// Checks progress. Returns true once if no rank has made progress for `patience`.
+    pub(super) fn look(
+        &mut self,
+        now: Instant,
+        patience: Duration,
+        counts: Vec<(u64, u64)>,
+    ) -> bool {
+        let next = now + (patience / 4).clamp(Duration::from_millis(5), Duration::from_secs(5));
+        let moved = self.job.as_ref().is_none_or(|job| job.counts != counts);
+        let job = self.job.get_or_insert(Job {
+            next,
+            since: now,
+            counts: Vec::new(),
+            told: false,
+        });
+        job.next = next;
+        if moved {
+            (job.since, job.counts, job.told) = (now, counts, false);
+            return false;
+        }
+        let over = !job.told && now - job.since >= patience;
+        job.told |= over;
+        over
+    }
+
+    /// Returns when a report is due.
+    pub(super) fn next_report(&self) -> Option<Instant> {
+        self.report.map(|report| report.at)
+    }
+
+    /// Returns when to check progress next.
+    pub(super) fn next_check(&self) -> Instant {
+        self.job.as_ref().map_or_else(Instant::now, |job| job.next)
+    }
+}
