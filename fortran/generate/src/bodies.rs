@@ -442,9 +442,15 @@ fn plain(
             );
         }
         Class::String => {
+            // The standard strips keys and values on both sides.
+            let how = if procedure.name.starts_with("MPI_Info_") {
+                "input_both_sides"
+            } else {
+                "input"
+            };
             let _ = writeln!(
                 before,
-                "        let {name} = text::input({name}, {name}_len);"
+                "        let {name} = text::{how}({name}, {name}_len);"
             );
             passed.push(format!("{name}.as_ptr() as Ptr"));
         }

@@ -1,11 +1,17 @@
 //! Attributes: pointers in C, integers in Fortran.
 //!
+//! An attribute that Fortran sets is a pointer to a cell with the integer: that is what a C program has to get. Fortran gets the integer back, because
+//! the addresses of cells are known. An attribute that C has set is its pointer as an integer.
+//! There is one cell for each value, for as long as the process lives: C copies pointers to it when a communicator is duplicated.
+//!
 //! The values of predefined attributes are behind the pointers that C returns.
 
 use crate::bodies::{Calls, Ptr};
 use crate::convert;
 use crate::handle::{self, input};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::null_mut;
+use std::sync::{Mutex, PoisonError};
 
 const TAG_UB: i32 = 501;
 const UNIVERSE_SIZE: i32 = 507;
@@ -13,6 +19,40 @@ const WIN_DISP_UNIT: i32 = 602;
 const WIN_SIZE: i32 = 603;
 const WIN_CREATE_FLAVOR: i32 = 604;
 const WIN_MODEL: i32 = 605;
+
+/// The cells: by their values, and their addresses.
+#[derive(Default)]
+struct Cells {
+    by_value: BTreeMap<i64, usize>,
+    addresses: BTreeSet<usize>,
+}
+
+static CELLS: Mutex<Option<Cells>> = Mutex::new(None);
+
+/// The pointer that C gets for an integer of Fortran.
+pub(super) fn stored(value: i64) -> Ptr {
+    let mut cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let cells = cells.get_or_insert_default();
+    let address = *cells
+        .by_value
+        .entry(value)
+        .or_insert_with(|| Box::into_raw(Box::new(value)).expose_provenance());
+    cells.addresses.insert(address);
+    std::ptr::with_exposed_provenance_mut(address)
+}
+
+/// The integer that Fortran gets for a pointer: the value of a cell, or the pointer that C has set.
+pub(super) fn loaded(pointer: Ptr) -> i64 {
+    let cells = CELLS.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_cell = cells
+        .as_ref()
+        .is_some_and(|c| c.addresses.contains(&(pointer as usize)));
+    if is_cell {
+        unsafe { *pointer.cast::<i64>() }
+    } else {
+        pointer as usize as i64
+    }
+}
 
 /// The value in Fortran of an attribute that C has returned as a pointer.
 unsafe fn value(keyval: i32, pointer: Ptr) -> i64 {
@@ -23,7 +63,7 @@ unsafe fn value(keyval: i32, pointer: Ptr) -> i64 {
                 i64::from(*pointer.cast::<i32>())
             }
             WIN_SIZE => *pointer.cast::<i64>(),
-            _ => pointer as usize as i64,
+            _ => loaded(pointer),
         }
     }
 }
@@ -62,6 +102,41 @@ getters! {
     comm_get_attr MPI_Comm_get_attr Comm;
     type_get_attr MPI_Type_get_attr Datatype;
     win_get_attr MPI_Win_get_attr Win;
+}
+
+macro_rules! setters {
+    ($($name:ident $c:ident $kind:ident;)*) => {
+        $(
+            pub unsafe fn $name<C: Calls>(
+                object: *mut i32,
+                keyval: *mut i32,
+                attribute_val: *mut i64,
+            ) -> i32 {
+                unsafe {
+                    let cell = stored(*attribute_val) as usize as i64;
+                    C::$c(input::<handle::$kind>(object), *keyval, cell)
+                }
+            }
+        )*
+    };
+}
+
+setters! {
+    comm_set_attr MPI_Comm_set_attr Comm;
+    type_set_attr MPI_Type_set_attr Datatype;
+    win_set_attr MPI_Win_set_attr Win;
+}
+
+/// The deprecated form, whose value is an INTEGER.
+pub unsafe fn attr_put<C: Calls>(
+    comm: *mut i32,
+    keyval: *mut i32,
+    attribute_val: *mut i32,
+) -> i32 {
+    unsafe {
+        let mut value = i64::from(*attribute_val);
+        comm_set_attr::<C>(comm, keyval, &raw mut value)
+    }
 }
 
 /// The deprecated form, which cuts the value to an INTEGER.

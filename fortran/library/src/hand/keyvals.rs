@@ -3,11 +3,11 @@
 //! C passes the extra state as a pointer: here to a box with both functions and the extra state of Fortran.
 //! Boxes live as long as the process: objects with attributes may outlive the keyval.
 
+use super::attributes::{loaded, stored};
 use super::predefined;
 use crate::bodies::{Calls, Ptr};
 use crate::convert::logical;
 use crate::handle::{self, Kind, number};
-use std::ptr::without_provenance_mut;
 
 /// The width of attribute values in the functions' arguments.
 trait Width: Copy {
@@ -55,7 +55,7 @@ unsafe extern "C" fn copy<K: Kind, W: Width>(
         let state: *mut State<W> = state.cast();
         let function: Copy_<W> = std::mem::transmute((*state).copy);
         let mut object = number::<K>(object);
-        let mut old = W::of(from as usize as i64);
+        let mut old = W::of(loaded(from));
         let (mut new, mut copied, mut outcome) = (W::of(0), 0i32, 0i32);
         function(
             &raw mut object,
@@ -67,7 +67,9 @@ unsafe extern "C" fn copy<K: Kind, W: Width>(
             &raw mut outcome,
         );
         *flag = logical(&raw const copied);
-        *to = without_provenance_mut(new.value() as usize);
+        if *flag != 0 {
+            *to = stored(new.value());
+        }
         outcome
     }
 }
@@ -82,7 +84,7 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
         let state: *mut State<W> = state.cast();
         let function: Delete<W> = std::mem::transmute((*state).delete);
         let mut object = number::<K>(object);
-        let mut value = W::of(value as usize as i64);
+        let mut value = W::of(loaded(value));
         let mut outcome = 0i32;
         function(
             &raw mut object,
