@@ -8,7 +8,7 @@ program attributes
   implicit none
   MPI_INCLUDE
   interface
-    ! Returns what C sees of the attribute: the value itself as an address, or a negative number.
+    ! Returns what C sees of the attribute: the integer that a pointer leads to, or a negative number.
     function seen_by_c(comm, keyval) bind(c)
       import :: c_int
       integer(c_int), value :: comm, keyval
@@ -39,10 +39,10 @@ program attributes
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
   call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
 
-  ! Set in Fortran, read in C as an address: a binding above any library of the standard ABI cannot say that Fortran set it.
+  ! Set in Fortran, read in C as a pointer to the value.
   call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, zero, ierr)
   call MPI_Comm_set_attr(comm, keyval, wide, ierr)
-  call claim(seen_by_c(VAL(comm), keyval) == 98765, 'C sees the value that Fortran has set')
+  call claim(seen_by_c(VAL(comm), keyval) == 98765, 'C sees a pointer to the value that Fortran has set')
 
   ! Set in C, read in Fortran as the pointer.
   call set_by_c(VAL(comm), c_key)

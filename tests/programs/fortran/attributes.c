@@ -7,7 +7,7 @@ int seen_by_c(int comm, int keyval)
     void *value = NULL;
     int flag = 0;
     MPI_Comm_get_attr(MPI_Comm_fromint(comm), keyval, &value, &flag);
-    return flag ? (int)(MPI_Aint)value : -1;
+    return flag ? (int)*(MPI_Aint *)value : -1;
 }
 
 void set_by_c(int comm, int *keyval)

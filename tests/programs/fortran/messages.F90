@@ -18,6 +18,9 @@ program messages
   DATATYPE :: pair, column
   integer(MPI_ADDRESS_KIND) :: displacements(2)
   integer(MPI_COUNT_KIND) :: elements
+#if WAY == 1
+  integer(MPI_ADDRESS_KIND), external :: MPI_Aint_diff
+#endif
 
   call MPI_Init(ierr)
   call claim(ierr == MPI_SUCCESS, 'MPI_Init returns MPI_SUCCESS')
