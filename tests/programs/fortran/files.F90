@@ -34,6 +34,10 @@ program files
   call MPI_File_write_at_all(fh, offset, values, n, MPI_INTEGER, one, ierr)
   call MPI_Get_count(one, MPI_INTEGER, count, ierr)
   call claim(count == n, 'all was written')
+  ! What one rank has written is seen by others after it and they have synchronised.
+  call MPI_File_sync(fh, ierr)
+  call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  call MPI_File_sync(fh, ierr)
   call MPI_File_get_size(fh, position, ierr)
   call claim(position == 4 * n * ranks, 'the size of the file')
   offset = 4_MPI_OFFSET_KIND * n * mod(me + 1, ranks)

@@ -28,6 +28,12 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "MPI_Type_struct(",
         "MPI_Type_create_struct(",
     ),
+    // The tests of mpi_f08 are configured for MPICH itself only.
+    (
+        "configure",
+        r#"test "$enable_f08" = "yes" -a "$FROM_MPICH" = "yes""#,
+        r#"test "$enable_f08" = "yes""#,
+    ),
     // In the standard since MPI 4.1.
     (
         "include/mtest_mpix.h",
