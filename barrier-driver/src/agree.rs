@@ -10,7 +10,7 @@ use embedded_hal::digital::PinState;
 
 /// Nodes that read another level than the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dissent {
+pub struct LevelMismatch {
     /// The minority; in a tie those that read high, which is what an open wire reads as at most ports.
     pub nodes: Vec<usize>,
     /// The level that they read.
@@ -20,7 +20,7 @@ pub struct Dissent {
 }
 
 /// Checks that all nodes, which have opened and not entered, have read the same level.
-pub fn same_level(levels: &[PinState]) -> Result<(), Dissent> {
+pub fn same_level(levels: &[PinState]) -> Result<(), LevelMismatch> {
     let with = |level| -> Vec<usize> {
         let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);
         same.map(|(node, _)| node).collect()
@@ -34,14 +34,14 @@ pub fn same_level(levels: &[PinState]) -> Result<(), Dissent> {
     } else {
         (high, PinState::High, low.len())
     };
-    Err(Dissent {
+    Err(LevelMismatch {
         nodes,
         level,
         others,
     })
 }
 
-impl fmt::Display for Dissent {
+impl fmt::Display for LevelMismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.nodes.iter().map(ToString::to_string).collect();
         write!(
@@ -58,7 +58,7 @@ impl fmt::Display for Dissent {
     }
 }
 
-impl Error for Dissent {}
+impl Error for LevelMismatch {}
 
 #[cfg(test)]
 mod tests {
@@ -74,8 +74,11 @@ mod tests {
 
     #[test]
     fn the_few_that_read_another_level_are_named() {
-        let said =
-            |levels: &[PinState]| same_level(levels).err().map(|dissent| dissent.to_string());
+        let said = |levels: &[PinState]| {
+            same_level(levels)
+                .err()
+                .map(|level_mismatch| level_mismatch.to_string())
+        };
         assert_eq!(
             said(&[High, Low, High, High]).as_deref(),
             Some(

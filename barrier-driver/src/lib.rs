@@ -87,6 +87,8 @@ pub mod channels;
 mod confirmed;
 mod error;
 mod eureka;
+#[cfg(all(any(test, fuzzing), feature = "std"))]
+pub mod fuzz;
 mod input_events;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;
@@ -102,7 +104,7 @@ mod toggle;
 mod wait_async;
 
 #[cfg(feature = "std")]
-pub use agree::{Dissent, same_level};
+pub use agree::{LevelMismatch, same_level};
 pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
 pub use eureka::{Eureka, EurekaError, Found};

@@ -77,8 +77,7 @@ where
             fence().map_err(SelfTestError::Fence)?;
             verdict = verdict.and_then(|()| round.nobody_leaves(barrier, &mut now, &mut progress));
             fence().map_err(SelfTestError::Fence)?;
-            verdict =
-                verdict.and_then(|()| round.everybody_leaves(barrier, &mut now, &mut progress));
+            verdict = verdict.and_then(|()| round.all_leave(barrier, &mut now, &mut progress));
         }
     }
     verdict
@@ -137,7 +136,7 @@ impl Round {
         Ok(())
     }
 
-    fn everybody_leaves<O, I, F>(
+    fn all_leave<O, I, F>(
         &self,
         barrier: &mut ToggleBarrier<O, I>,
         now: &mut impl FnMut() -> Duration,

@@ -27,7 +27,7 @@ impl<M: Machine, const C: usize> Rig for Channel<M, C> {
         let board = Board::<M>::power_on();
         if C == 0 {
             let given_back = board.node(0).programmer().give_back(0);
-            given_back.expect("channel 0 is everybody's after power-on");
+            given_back.expect("channel 0 has all nodes after power-on");
         }
         let members = (1 << nodes) - 1;
         let taken = board.node(1).programmer().take(C as u8, members << 1);
@@ -174,8 +174,10 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
         let mut members = members.into_iter();
         let first = members.next().expect("members");
         for member in members {
-            let nobody = None::<&mut Leader<M>>;
-            member.close(nobody, met).expect("a wire that is still");
+            let no_programmer = None::<&mut Leader<M>>;
+            member
+                .close(no_programmer, met)
+                .expect("a wire that is still");
         }
         first.close(Some(leader), met).expect("all rest");
         assert_eq!(leader.members(channel), Ok(0));
@@ -341,8 +343,8 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
         "node 2 waits"
     );
     assert_eq!(members[0].contain(0b1000, Some(&mut leader)), Ok(()));
-    let nobody = None::<&mut Leader<M>>;
-    assert_eq!(members[1].contain(0b1000, nobody), Ok(()));
+    let no_programmer = None::<&mut Leader<M>>;
+    assert_eq!(members[1].contain(0b1000, no_programmer), Ok(()));
     assert_eq!(leader.members(1), Ok(0b0111));
     assert!(
         members[..3].iter_mut().all(ready),
@@ -426,8 +428,8 @@ fn replies_are_not_releases<M: Machine>() {
         }
     });
     let (out, input) = board.node(1).channel(4);
-    let nobody = None::<&mut Leader<M>>;
-    let mut late = ChannelBarrier::open(out, input, seat, nobody, met).expect("resting");
+    let no_programmer = None::<&mut Leader<M>>;
+    let mut late = ChannelBarrier::open(out, input, seat, no_programmer, met).expect("resting");
     late.enter().expect("out of the barrier");
     assert!(ready(&mut member) && ready(&mut late));
 }

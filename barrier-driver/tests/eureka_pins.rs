@@ -136,7 +136,7 @@ struct Node {
 
 proptest! {
     #[test]
-    fn exactly_one_is_first_and_nobody_misses_it(
+    fn exactly_one_node_is_first_and_no_node_misses_it(
         nodes in 1usize..7,
         edges_per_access in 3u64..40,
         finders in prop::collection::vec(1u64.., 1..6),
@@ -185,7 +185,7 @@ proptest! {
                     Poll::Ready(Found { first }) => {
                         heard[*round] += 1;
                         firsts[*round] += usize::from(first);
-                        prop_assert!(announced[*round].contains(&true), "round {round}: nobody has said so");
+                        prop_assert!(announced[*round].contains(&true), "round {round}: no node has raised the line");
                         prop_assert!(!first || announced[*round][node]);
                         line.rest().expect("infallible");
                         *next = Step::Enter;

@@ -353,7 +353,7 @@ proptest! {
                 left[node] += 1;
             }
         }
-        prop_assert_eq!(&entered, &left, "when all have entered, everybody leaves");
+        prop_assert_eq!(&entered, &left, "when all have entered, all leave");
         prop_assert_eq!(model.board().machine.releases() - start, left[0]);
     }
 }

@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn nobody_is_released_by_a_reboot(steps in prop::collection::vec(step(), 1..300)) {
+    fn no_node_is_released_by_a_reboot(steps in prop::collection::vec(step(), 1..300)) {
         let wires = wires();
         let mut nodes: Vec<_> = wires.iter().map(|wire| Some(returning(wire))).collect();
         let (mut entered, mut left) = ([0u32; NODES], [0u32; NODES]);

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_somebody_still_has_open_for_writing_is_waited_for() {
+    fn a_program_that_a_process_has_open_for_writing_is_waited_for() {
         let path = std::env::temp_dir().join(format!("bounded-{}", std::process::id()));
         let mut file = File::create(&path).unwrap();
         file.write_all(b"#!/bin/sh\necho written\n").unwrap();

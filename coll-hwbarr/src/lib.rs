@@ -31,6 +31,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `settings` | parses the parameters |
+//! | `choice` | the choice of port |
 //! | `port` | the trait of a node's wires, and the kinds of ports |
 //! | `port::sim` | the simulator's live board in the node's shared memory |
 //! | `port::boards` | the simulator's cascaded boards, for jobs with more ranks than one board has wires |
@@ -45,6 +46,7 @@
 //! | `eureka` | rounds of the eureka line |
 //! | `queue` | the started barriers, in order, and their states |
 //! | `fallback_agreement` | how the members leave the hardware together |
+//! | `sentence` | names of nodes in messages |
 //! | `module` | the component as a module of the plugin ABI |
 
 #![deny(unsafe_code)]

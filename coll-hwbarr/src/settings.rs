@@ -12,7 +12,7 @@ use mpi_core::plugin::guest::{Comm, param};
 use sim::served::SCHEME;
 use sim::wave_files::{WaveError, WaveFiles, check_writable};
 use std::ffi::CStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
@@ -31,48 +31,48 @@ const SIM_NODES: &CStr = c"sim_nodes";
 const RTL_CACHE: &CStr = c"rtl_cache";
 
 pub static PARAMS: [Param; 13] = [
-    param(PORT, c"none", c"string", c"What carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number, and {leader} that of the lowest rank of the host"),
+    param(PORT, c"none", c"string", c"Port that carries the wires: none, sim for the simulator's board in shared memory, sim:tcp://HOST:PORT for one that hwbarr serve serves to several hosts, rtl for the simulator's board with the Verilated RTL in place of the model (rtl:DIR for the Verilog in a folder), or a port such as parport:0x378,out=D0,in=nACK, ppdev:/dev/parport0,out=D0,in=nACK, gpio or rppal; {rank} in it is the rank's number, and {leader} that of the lowest rank of the host"),
     param(
         REQUIRED,
         c"false",
         c"bool",
-        c"Whether MPI_COMM_WORLD must have the hardware barrier: a job that cannot have it ends with the reason, in place of a warning and barriers in software",
+        c"Whether MPI_COMM_WORLD must have the hardware barrier: true ends a job that cannot have it, with the reason; false warns and uses software barriers",
     ),
     param(
         VERSION,
         c"1",
         c"unsigned_int",
-        c"The barrier's version: 1 is one wire pair for each rank and serves MPI_COMM_WORLD; 2 is five channels for each node, which any communicator may get while they last, with ports such as sim, or ppdev:/dev/parport0 for all ranks of a node",
+        c"The barrier's version: 1 has one wire pair per rank and serves MPI_COMM_WORLD; 2 has five channels per node, one for any communicator as long as a channel is free, with ports such as sim, or ppdev:/dev/parport0 for all ranks of a node",
     ),
     param(
         TIMEOUT,
         c"60",
         c"duration",
-        c"How long a barrier may go unreleased before its communicator leaves the hardware for software; 0 is for ever",
+        c"Time limit for the release of a barrier, after which its communicator falls back to software barriers; 0 is no limit",
     ),
     param(
         REBOOT,
         c"none",
         c"string",
-        c"The level, low or high, to which a node's wire goes when the node reboots: each barrier then goes there and back, and such a node releases nobody; none if that does not matter",
+        c"Level, low or high, of a node's wire while the node reboots: each barrier then changes the wires twice, so that a rebooting node releases no other; none does not protect against reboots",
     ),
     param(
         BOARDS,
         c"1",
         c"unsigned_int",
-        c"How many boards of version 1 the ranks' wires come to, divided in order; more than one hang below others, sixty below each, for jobs of more ranks than one board has wires",
+        c"Number of boards of version 1 to which the ranks' wires lead, divided in order; several boards are cascaded, sixty below each, for jobs with more ranks than one board has wires",
     ),
     param(
         SLEEP,
         c"0",
         c"duration",
-        c"How long a rank in MPI_Barrier sleeps at once until its port's interrupt, between looks at messages, which wait for it so long; for ranks that share cores, such as 1ms; 0 is not at all, and it is so with a port that has no interrupt",
+        c"Longest sleep of a rank in MPI_Barrier until its port's interrupt, for oversubscribed ranks; MPI makes no progress meanwhile, so a short time such as 1ms; 0, and any port without an interrupt, polls instead",
     ),
-    param(SELF_TEST, c"1", c"unsigned_int", c"How many nodes are late in turn when the wires are tested at start"),
+    param(SELF_TEST, c"1", c"unsigned_int", c"Number of nodes that are late in turn in the self-test at start"),
     param(SIM_VCD, c"", c"string", c"Write the simulator's wires to this file, an FST if it ends in .fst and else a VCD, and files for GTKWave and Surfer beside it"),
-    param(SIM_REPORT, c"", c"string", c"Write what the simulator counted to this JSON file"),
-    param(SIM_RECORD, c"1M", c"size_t", c"How many changes of wires are recorded for coll_hwbarr_sim_vcd"),
-    param(SIM_NODES, c"0", c"unsigned_int", c"How many nodes of the simulator's board of version 2 the ranks have, divided among them in order; 0 is one for each rank, or on a served board one for each host"),
+    param(SIM_REPORT, c"", c"string", c"Write the simulator's counters to this JSON file"),
+    param(SIM_RECORD, c"1M", c"size_t", c"Maximum number of wire changes that are recorded for coll_hwbarr_sim_vcd"),
+    param(SIM_NODES, c"0", c"unsigned_int", c"Number of nodes of the simulator's board of version 2, among which the ranks are divided in order; 0 is one per rank, or on a served board one per host"),
     param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
@@ -173,13 +173,14 @@ impl RtlSource {
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
         let file = |name| path(comm.param(name));
-        let refused =
-            |name: &CStr, why: WaveError| format!("coll_hwbarr_{}: {why}", name.to_string_lossy());
-        let vcd = file(SIM_VCD).map(|path| WaveFiles::named(&path));
-        let vcd = vcd.transpose().map_err(|why| refused(SIM_VCD, why))?;
+        let vcd = file(SIM_VCD).map(|path| {
+            let files = WaveFiles::named(&path);
+            files.map_err(|why| no_file(SIM_VCD, &path, &why))
+        });
+        let vcd = vcd.transpose()?;
         let report = file(SIM_REPORT);
         if let Some(report) = &report {
-            check_writable(report).map_err(|why| refused(SIM_REPORT, why))?;
+            check_writable(report).map_err(|why| no_file(SIM_REPORT, report, &why))?;
         }
         let record = if vcd.is_some() {
             value(comm, SIM_RECORD)?
@@ -192,6 +193,27 @@ impl SimFiles {
             record,
             nodes: value(comm, SIM_NODES)?,
         })
+    }
+}
+
+/// Returns the sentence about a parameter whose value is no name of a file to write.
+fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
+    let is = format!(
+        "coll_hwbarr_{} is \"{}\"",
+        name.to_string_lossy(),
+        value.display()
+    );
+    match why {
+        WaveError::Beside { what, .. } => format!(
+            "{is}, but a file of that name is {what}, which the waveform would overwrite; a name that ends in .vcd or .fst is expected"
+        ),
+        WaveError::File { path, reason } if path == value => {
+            format!("{is}, which cannot be written: {reason}")
+        }
+        WaveError::File { path, reason } => format!(
+            "{is}, and the file {} beside it cannot be written: {reason}",
+            path.display()
+        ),
     }
 }
 

@@ -105,11 +105,11 @@ fn same_level(
     }
     let high = |theirs: &[u8; 2]| PinState::from(theirs[0] == code(Some(PinState::High)));
     let levels: Vec<_> = all.iter().map(high).collect();
-    let level = barrier_driver::same_level(&levels).map_err(|mut dissent| {
-        for place in &mut dissent.nodes {
+    let level = barrier_driver::same_level(&levels).map_err(|mut level_mismatch| {
+        for place in &mut level_mismatch.nodes {
             *place = name(*place) as usize;
         }
-        Fault::Named(dissent.to_string())
+        Fault::Named(level_mismatch.to_string())
     });
     Ok(level)
 }

@@ -234,7 +234,7 @@ impl<'a, T: Copy> Array<'a, T> {
             false => allocated(length),
         };
         for i in 0..length {
-            // SAFETY: `i < length`, and the memory has `length` elements: the room for up to [`SHORT`], else the allocation.
+            // SAFETY: `i < length`, and the memory has `length` elements: the inline array for up to [`SHORT`], else the allocation.
             unsafe { elements.add(i).write(make(i)) };
         }
         Array {

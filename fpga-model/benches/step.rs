@@ -1,4 +1,4 @@
-//! Throughput of the model in clock cycles per second on random stimulus: `cargo bench -p fpga-model`.
+//! Throughput of the model in clock cycles per second on random stimulus: `cargo bench -p fpga-model --bench step`.
 //!
 //! In each cycle every node that has not arrived arrives with probability one half,
 //! so barriers complete at random intervals and no branch is predictable.

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! The machine does not see a pulse of fewer samples, whether a glitch, crosstalk or contact bounce caused it.
-//! With `samples` = 1 it is [`ToggleMachine`](crate::ToggleMachine) to the edge; each further sample delays a release by one edge.
+//! With `samples` = 1 it is [`ToggleMachine`] to the edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
 //!

@@ -9,7 +9,7 @@ fn line(nodes: usize, samples: u16) -> EurekaLine {
 }
 
 #[test]
-fn a_node_is_heard_after_as_many_edges_as_it_is_released() {
+fn a_nodes_arrival_takes_as_many_edges_as_its_release() {
     for samples in [1, 2, 7] {
         let mut line = line(60, samples);
         let edges = (1..).find(|_| line.step(1 << 42, false));
@@ -49,7 +49,7 @@ fn what_cannot_be_built_is_refused() {
 
 proptest! {
     #[test]
-    fn it_rises_when_somebody_has_said_so_and_falls_when_the_barrier_has_released(
+    fn it_rises_after_a_nodes_wire_and_falls_after_the_release_of_the_barrier(
         nodes in 1usize..=64,
         history in prop::collection::vec((any::<u64>(), 0u8..6), 4..80),
         sparse in any::<bool>(),

@@ -140,7 +140,7 @@ fn a_bouncing_contact_arrives_when_it_has_come_to_rest() {
 }
 
 #[test]
-fn flip_flops_can_be_told_and_set() {
+fn flip_flops_can_be_read_and_set() {
     let filter = machine(60, 200)
         .filter()
         .with(59, true, 137)

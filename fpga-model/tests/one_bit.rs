@@ -128,7 +128,7 @@ fn is_right(nodes: usize, values: usize, seed: u64) -> bool {
 }
 
 #[test]
-fn two_value_channels_by_turns_tell_everybody_whether_all_bits_are_1() {
+fn two_channels_in_turn_show_all_nodes_whether_all_bits_are_1() {
     for nodes in [1, 2, 3, 5, 9] {
         for seed in 1..=20 {
             assert!(is_right(nodes, 2, seed), "{nodes} nodes, seed {seed}");

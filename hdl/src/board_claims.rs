@@ -33,7 +33,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
-        "4 boards of 8 nodes under one, all as RTL: nobody leaves before all have entered",
+        "4 boards of 8 nodes under one, all as RTL: no node leaves before all have entered",
         Claim::Asserts {
             module: WHOLE,
             parameters: &[("B", 4), ("N", 8)],

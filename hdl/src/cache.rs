@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_what_is_being_made_waits_for_it() {
+    fn a_client_of_a_running_build_waits_for_it() {
         let root = tempfile::tempdir().expect("a folder");
         let cache = Cache::at(root.path());
         let makers = AtomicU32::new(0);

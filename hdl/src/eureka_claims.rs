@@ -88,7 +88,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
     (
         Mutant {
-            fault: "who comes later and has a lower number is first",
+            fault: "a later node with a lower number is first",
             file: "eureka_machine.v",
             from: "end else if (!found_q) begin",
             to: "end else if (any_high) begin",
@@ -97,7 +97,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
     (
         Mutant {
-            fault: "it stays high for ever",
+            fault: "it stays high indefinitely",
             file: "eureka_machine.v",
             from: "if (rst_i || over) begin",
             to: "if (rst_i) begin",
@@ -163,7 +163,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
     (
         Mutant {
-            fault: "the VHDL forgets who was first",
+            fault: "the VHDL forgets which node was first",
             file: "eureka_machine.vhd",
             from: "elsif found_q = '0' then",
             to: "else",

@@ -134,7 +134,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
     (
         Mutant {
-            fault: "the filter holds the first level for ever",
+            fault: "the filter holds the first level indefinitely",
             file: "level_filter.v",
             from: "held_q  <= level_o[n];",
             to: "held_q  <= level_o[n] || held_q;",
@@ -250,18 +250,18 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         CONTRACT_AT_60,
     ),
     (
-        "4 nodes: nobody leaves before all have entered, then everybody leaves",
+        "4 nodes: no node leaves before all have entered, then all leave",
         PROTOCOL_AT_4,
     ),
     (
-        "16 nodes: nobody leaves before all have entered, then everybody leaves",
+        "16 nodes: no node leaves before all have entered, then all leave",
         Claim::Asserts {
             module: PROTOCOL,
             parameters: &[("N", 16)],
         },
     ),
     (
-        "60 nodes: nobody leaves before all have entered, then everybody leaves",
+        "60 nodes: no node leaves before all have entered, then all leave",
         Claim::Asserts {
             module: PROTOCOL,
             parameters: &[("N", 60)],
@@ -290,7 +290,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
-        "16 nodes behind a filter of four samples: nobody leaves before all have entered, then everybody leaves",
+        "16 nodes behind a filter of four samples: no node leaves before all have entered, then all leave",
         Claim::Asserts {
             module: PROTOCOL,
             parameters: &[("N", 16), ("FILTER", 4)],

@@ -7,7 +7,7 @@ use hdl::RTL;
 use hdl::fpga;
 
 #[test]
-fn yosys_counts_the_cells_that_the_table_tells() {
+fn yosys_counts_the_cells_of_the_table() {
     let table = include_str!("../toggle/filter-cells.txt");
     let lines: Vec<Vec<u32>> = table
         .lines()

@@ -134,7 +134,7 @@ const WRAPPING: [Mutant; 2] = [
 ];
 
 #[test]
-fn a_counter_that_wraps_is_told_apart_by_the_stimulus_that_fills_it() {
+fn a_counter_that_wraps_is_detected_by_the_stimulus_that_fills_it() {
     let (nodes, channels) = (2, 1);
     let blank = blank(nodes, channels);
     let stimulus = text(&saturating(blank), &blank);

@@ -11,10 +11,11 @@ use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::io::hints::HINTS;
 use mpi_core::io::report::REPORT;
-use mpi_core::plugin::{self, Catalogue};
+use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use mpi_core::{btl, coll, osc, pml, rte};
+use std::path::PathBuf;
 
 /// A framework for listings.
 #[derive(Debug)]
@@ -29,6 +30,10 @@ pub struct Framework {
 #[derive(Debug)]
 pub struct Component {
     pub name: String,
+    /// The library's version, or that of the plugin.
+    pub version: String,
+    /// The plugin's file; `None` for a component of the library.
+    pub file: Option<PathBuf>,
     pub params: Vec<&'static About>,
 }
 
@@ -53,8 +58,23 @@ impl Component {
     pub fn new(name: &str, params: &[&'static About]) -> Component {
         Component {
             name: name.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            file: None,
             params: params.to_vec(),
         }
+    }
+
+    /// Takes version and file of a plugin from the catalogue.
+    fn of_catalogue(mut self, catalogue: &Catalogue) -> Component {
+        let taken = &catalogue.taken;
+        if let Some(found) = taken.iter().find(|taken| taken.plugin.name == self.name) {
+            self.version = found.plugin.version.to_string();
+            self.file = match &found.origin {
+                Origin::BuiltIn => None,
+                Origin::File(file) => Some(file.clone()),
+            };
+        }
+        self
     }
 }
 
@@ -87,6 +107,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             components: components::coll(catalogue)
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
+                .map(|component| component.of_catalogue(catalogue))
                 .collect(),
         },
         Framework {

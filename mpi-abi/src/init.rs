@@ -226,7 +226,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
 fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let place = (engine.me(), engine.size());
     let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
-        .map_err(at("the run cannot be looked on"))?;
+        .map_err(at("the run cannot be traced or recorded"))?;
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced until process exit.
     let trace = witness.trace();
@@ -257,9 +257,9 @@ fn park_if_unused() -> Result<(), Failure> {
     }
     *state().parked.borrow_mut() = Some(engine);
     match launcher() {
-        Some(launcher) if !LEAVING_AT_EXIT.load(Relaxed) => launcher
-            .finalize()
-            .map_err(at("the launcher did not take our leave")),
+        Some(launcher) if !LEAVING_AT_EXIT.load(Relaxed) => launcher.finalize().map_err(at(
+            "the launcher did not acknowledge that this process leaves",
+        )),
         _ => Ok(()),
     }
 }

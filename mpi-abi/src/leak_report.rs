@@ -28,9 +28,9 @@ pub fn print() {
         left.push(format!("{more} more"));
     }
     if !left.is_empty() {
-        let who = this_rank();
+        let rank = this_rank();
         printable::eprintln!(
-            "{who}: MPI_Finalize is called, but MPI_Win_free was not for {}",
+            "{rank}: MPI_Finalize is called, but MPI_Win_free was not for {}",
             left.join("; ")
         );
     }

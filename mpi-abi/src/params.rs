@@ -9,5 +9,5 @@ pub static TELL_MISSPELT: Param<bool> = Param::new(
     "tell_misspelt",
     "true",
     Level::USER,
-    "Whether rank 0, and mpirun of its own, tell of settings that no parameter has",
+    "Whether rank 0, and mpirun itself, warn about settings of unknown parameters",
 );

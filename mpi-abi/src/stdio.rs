@@ -9,7 +9,7 @@
 //! Full buffers that are flushed while a call waits would lose the lines before a crash.
 //!
 //! A fatal error and `MPI_Abort` leave the process without its exit handlers ([`flush`] runs instead). That must not wait indefinitely:
-//! [`PATIENCE`] limits the wait for a stream that another thread has locked, and no memory is allocated, since some programs abort in a signal handler.
+//! `PATIENCE` limits the wait for a stream that another thread has locked, and no memory is allocated, since some programs abort in a signal handler.
 #![allow(unsafe_code)]
 
 use mpi_base::param::{Level, Param, ParamError, Params};

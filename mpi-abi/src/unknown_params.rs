@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parameter_that_is_listed_can_be_set_without_a_word() {
+    fn every_listed_parameter_can_be_set_without_a_warning() {
         let known = frameworks::all(&Params::default());
         let names: Vec<String> = known
             .iter()
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_for_somebody_else_is_not_told_of() {
+    fn settings_of_other_programs_are_not_reported() {
         for settings in [
             &[("mpirun_grace", "1s"), ("plm_rsh_agnet", "ssh")][..],
             &[("coll", "^mine,basic"), ("coll_mine_size", "4")],

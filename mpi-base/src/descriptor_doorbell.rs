@@ -1,7 +1,7 @@
 //! A doorbell for a process that sleeps in `poll` because it also waits for descriptors.
 //!
 //! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
-//! Its socket ([`crate::ring_socket`]) is named by a number that the bell stores in shared memory.
+//! Its socket (`crate::ring_socket`) is named by a number that the bell stores in shared memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as from a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
 

@@ -20,6 +20,8 @@ pub mod environment;
 #[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
+#[cfg(all(any(test, fuzzing), not(loom)))]
+pub mod fuzz;
 #[cfg(not(loom))]
 pub mod hardware;
 pub mod inbox;
@@ -31,6 +33,7 @@ pub mod mem;
 pub mod migrate;
 #[cfg(not(loom))]
 pub mod node;
+pub mod occupancy;
 #[cfg(not(loom))]
 pub mod param;
 #[cfg(not(loom))]

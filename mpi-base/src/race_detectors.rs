@@ -21,7 +21,7 @@ static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Finds the running detector; called once, before a second thread starts. helgrind does not recognise all atomic accesses
-/// to the words of the lock itself, so it is told not to track them.
+/// to the words of the lock itself, so the detector is configured not to track them.
 pub fn find<T>(lock: &T) {
     let symbol = |name: &CStr| {
         // SAFETY: the name is zero-terminated, and the default handle needs no library to be open.

@@ -1,7 +1,7 @@
 //! Lossless conversion between bytes and text: MPI treats a program's strings as bytes and must return what was set, in whatever encoding (sections 7.8 and 10.1).
 //!
 //! Internally such a string is a `String`, so that it can be part of a message.
-//! A byte that is not part of UTF-8 becomes a private-use character, from [`ESCAPES`] on, and becomes that byte again on the way out;
+//! A byte that is not part of UTF-8 becomes a private-use character, from `ESCAPES` on, and becomes that byte again on the way out;
 //! the bytes of such characters themselves are escaped too, because otherwise two strings could become one.
 //!
 //! Such a `String` must not be passed to the system: the name of a file or a program is converted with [`to_os`] or [`to_path`].

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::atomic::spin_loop;
 use crate::doorbell::{Doorbell, NAP};
+use crate::occupancy::Occupancy;
 use crate::yield_now::yield_meets_load;
 
 /// The number or duration of each step of waiting.
@@ -34,7 +35,7 @@ pub struct WaitPolicy {
 
 impl WaitPolicy {
     /// One core for each rank.
-    pub const ROOMY: WaitPolicy = WaitPolicy {
+    pub const DEDICATED: WaitPolicy = WaitPolicy {
         spins: 200,
         pauses: Duration::from_micros(50),
         yields: 0,
@@ -43,7 +44,7 @@ impl WaitPolicy {
     };
 
     /// Oversubscribed: more ranks than cores.
-    pub const CROWDED: WaitPolicy = WaitPolicy {
+    pub const OVERSUBSCRIBED: WaitPolicy = WaitPolicy {
         spins: 0,
         pauses: Duration::ZERO,
         yields: 12,
@@ -52,12 +53,11 @@ impl WaitPolicy {
         looks: 16,
     };
 
-    /// The policy for `local_ranks` ranks on `cores` cores.
-    pub fn new(cores: usize, local_ranks: usize) -> WaitPolicy {
-        if local_ranks <= cores {
-            WaitPolicy::ROOMY
-        } else {
-            WaitPolicy::CROWDED
+    /// The policy for ranks on cores of this occupancy.
+    pub fn of(occupancy: Occupancy) -> WaitPolicy {
+        match occupancy {
+            Occupancy::Dedicated => WaitPolicy::DEDICATED,
+            Occupancy::Oversubscribed => WaitPolicy::OVERSUBSCRIBED,
         }
     }
 
@@ -228,36 +228,40 @@ mod tests {
 
     #[test]
     fn ranks_that_fit_the_cores_spin_and_others_yield() {
-        assert_eq!(WaitPolicy::new(4, 4), WaitPolicy::ROOMY);
-        assert_eq!(WaitPolicy::new(4, 5), WaitPolicy::CROWDED);
+        let policy = |ranks| WaitPolicy::of(Occupancy::of(4, ranks));
+        assert_eq!(policy(4), WaitPolicy::DEDICATED);
+        assert_eq!(policy(5), WaitPolicy::OVERSUBSCRIBED);
     }
 
     #[test]
     fn a_waiter_goes_through_every_stage_and_starts_over_when_reset() {
-        let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+        let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let first = steps_before_sleep(&mut waiter);
         // Every poll but the one that ends the stage is followed by a yield, and the last by a sleep.
         // Beside a process that computes, a yield may be the last one.
-        let steps = 2..=WaitPolicy::CROWDED.yields + 2;
+        let steps = 2..=WaitPolicy::OVERSUBSCRIBED.yields + 2;
         assert!(steps.contains(&first), "{first} steps");
         assert!(waiter.has_met_load() || first == *steps.end());
         assert!(waiter.is_tired());
         assert_eq!(steps_before_sleep(&mut waiter), 1);
         waiter.reset();
         assert!(steps.contains(&steps_before_sleep(&mut waiter)));
-        assert!(steps_before_sleep(&mut Waiter::new(WaitPolicy::ROOMY)) > WaitPolicy::ROOMY.spins);
+        assert!(
+            steps_before_sleep(&mut Waiter::new(WaitPolicy::DEDICATED))
+                > WaitPolicy::DEDICATED.spins
+        );
     }
 
     #[test]
     fn a_waiter_that_met_a_computing_process_sleeps_without_another_yield() {
-        let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+        let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         waiter.meet_load();
         assert!(waiter.has_met_load());
         // One more poll ends the stage, and the next step sleeps.
         assert_eq!(steps_before_sleep(&mut waiter), 2);
         waiter.reset();
         assert_eq!(steps_before_sleep(&mut waiter), 2);
-        let beside_load = WaitPolicy::CROWDED.without_yields();
+        let beside_load = WaitPolicy::OVERSUBSCRIBED.without_yields();
         assert_eq!(steps_before_sleep(&mut Waiter::new(beside_load)), 2);
     }
 }

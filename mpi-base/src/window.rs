@@ -81,7 +81,7 @@ impl Lock {
         Lock::default()
     }
 
-    /// Draws a ticket; the caller stores its local index in the ticket's slot and then polls [`Lock::admits`] until it is let in.
+    /// Draws a ticket; the caller stores its local index in the ticket's slot and then polls [`Lock::admits`] until it is admitted.
     #[inline]
     pub fn draw(&self, mode: Mode) -> Ticket {
         // SYNC POINT window.ticket

@@ -13,6 +13,8 @@
 pub mod cli;
 mod components;
 mod foreign;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod hosts;
 pub mod info;
 mod io_report;

@@ -1,4 +1,4 @@
-//! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and tapes.
+//! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and event rings.
 
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
@@ -10,7 +10,7 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Created when the ranks have ended: all tapes are read with one clock.
+    /// Created when the ranks have ended: all event rings are read with one clock.
     player: OnceCell<Option<Player>>,
 }
 
@@ -46,7 +46,7 @@ impl Node {
 }
 
 impl Node {
-    /// Returns the events on a rank's tape; empty if it has none.
+    /// Returns the events in a rank's event ring; empty if it has none.
     pub fn tape_of(&self, rank: u32) -> Played {
         let player = self.player.get_or_init(|| Player::new(&self.fd));
         let played = player.as_ref().and_then(|player| player.play(rank));

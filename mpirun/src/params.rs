@@ -10,7 +10,7 @@ pub static GRACE: Param<Duration> = Param::new(
     "grace",
     "200ms",
     Level::USER,
-    "When a job is ended, its processes get a signal they can handle and this long after it SIGKILL.",
+    "Time between the signal that asks the processes of a job to end and SIGKILL.",
 );
 
 /// The time between a signal of the user and SIGKILL, for ranks that handle the signal.
@@ -20,7 +20,7 @@ pub static SIGNAL_GRACE: Param<Duration> = Param::new(
     "signal_grace",
     "5s",
     Level::USER,
-    "When a signal to mpirun ends a job, processes that handle this signal get SIGKILL this long after it, if they still run.",
+    "The same time for processes that handle the signal, when a signal to mpirun ends a job.",
 );
 
 /// The command that reaches other hosts; the name is the one that users know from Open MPI.
@@ -30,7 +30,7 @@ pub static RSH_AGENT: Param<String> = Param::new(
     "agent",
     "ssh",
     Level::USER,
-    "The command that reaches another host: it is called with the host's name and one shell command.",
+    "Command that reaches another host; it is called with the host's name and one shell command.",
 );
 
 /// The fan-out of the tree of launchers.
@@ -40,7 +40,7 @@ pub static FANOUT: Param<usize> = Param::new(
     "fanout",
     "16",
     Level::TUNER,
-    "How many other hosts mpirun reaches itself; each of those reaches as many again.",
+    "Number of hosts that mpirun reaches itself; each of them reaches the same number of further hosts.",
 );
 
 /// The time after which a silent host is given up.
@@ -50,7 +50,7 @@ pub static SILENCE: Param<Duration> = Param::new(
     "silence",
     "30s",
     Level::TUNER,
-    "A host that has said nothing for this long is taken for lost, and the job ends; 0 waits for ever.",
+    "A host that has sent nothing for this time counts as lost, and the job ends; 0 is no limit.",
 );
 
 /// The time after which a host that does not answer is given up.
@@ -60,7 +60,7 @@ pub static GREETING: Param<Duration> = Param::new(
     "greeting",
     "120s",
     Level::USER,
-    "A host whose launcher has not answered this long after it was called is taken for lost, and the job ends; 0 waits for ever.",
+    "A host whose launcher has not answered within this time counts as lost, and the job ends; 0 is no limit.",
 );
 
 /// The parameters that mpi-info lists.

@@ -122,6 +122,7 @@ enum Question {
     Libs,
     Version,
     Help,
+    Manual,
 }
 
 /// The options of each query, without dashes: the first name is shown by help.
@@ -135,6 +136,7 @@ const QUESTIONS: &[(&[&str], Question)] = &[
     (&["showme:libs"], Question::Libs),
     (&["showme:version"], Question::Version),
     (&["showme:help"], Question::Help),
+    (&["showme:manual"], Question::Manual),
     (&["compile_info", "compile-info"], Question::CompileInfo),
     (&["link_info", "link-info"], Question::LinkInfo),
 ];
@@ -159,6 +161,10 @@ impl Wrapper {
         let by_variable = || environment::var(variable).filter(|name| !name.is_empty());
         let compiler = match by_option.or_else(by_variable) {
             Some(compiler) => compiler,
+            // A machine without a Fortran compiler has the manual page, too.
+            None if asked_in(args).is_some_and(|question| !question.needs_compiler()) => {
+                language.names_usual_compiler().into()
+            }
             None => language.usual_compiler()?,
         };
         let prefix = crate::prefix::prefix().ok_or_else(|| {
@@ -181,11 +187,7 @@ impl Wrapper {
 
     /// Compiles the Fortran modules, if these arguments may need them. Without the modules, programs that include `mpif.h` can be compiled.
     fn prepare_modules(&mut self, args: &[OsString], say: impl Fn(&str)) -> Result<(), String> {
-        let asked = args
-            .iter()
-            .filter_map(|arg| arg.to_str().and_then(question_in))
-            .next_back();
-        let needed = match asked {
+        let needed = match asked_in(args) {
             Some(question) => question.shows_flags(),
             None => fortran::has_source(args) || links_objects(args),
         };
@@ -224,6 +226,7 @@ impl Wrapper {
         };
         Action::Print(match question {
             Question::Help => help::text(self, &compiler).into(),
+            Question::Manual => help::manual(self.language).into(),
             Question::Command => line(self.command(compiler, rest)),
             Question::Compile => line(self.compile_flags()),
             Question::Link => line(self.link_flags()),
@@ -317,6 +320,13 @@ fn links_objects(args: &[OsString]) -> bool {
     args.iter()
         .filter_map(ending)
         .any(|ending| ending == "o" || ending == "a" || ending == "so")
+}
+
+/// Returns the query among the arguments; the last one counts.
+fn asked_in(args: &[OsString]) -> Option<Question> {
+    let questions = args.iter().rev();
+    let mut questions = questions.filter_map(|arg| arg.to_str().and_then(question_in));
+    questions.next()
 }
 
 fn question_in(arg: &str) -> Option<Question> {
@@ -414,6 +424,20 @@ mod tests {
     }
 
     #[test]
+    fn the_manual_page_has_every_query_and_no_folder_of_the_installation() {
+        for language in [Language::C, Language::Cxx] {
+            let Action::Print(page) = answer_of(language, "--showme:manual") else {
+                panic!("no page");
+            };
+            let page = page.into_string().unwrap().replace('\\', "");
+            for name in QUESTIONS.iter().flat_map(|(names, _)| *names) {
+                assert!(page.contains(&format!("--{name}")), "{name}: {page}");
+            }
+            assert!(!page.contains("/opt/p"), "{page}");
+        }
+    }
+
+    #[test]
     fn what_does_not_link_gets_no_libraries() {
         assert_eq!(printed("-show -c a.c"), "cc -I/opt/p/include -c a.c");
         assert!(
@@ -432,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_it_is_called_by_says_the_language() {
+    fn the_name_it_is_called_by_selects_the_language() {
         for (called, language) in [
             ("mpicc", Language::C),
             ("/opt/p/bin/mpicxx", Language::Cxx),

@@ -111,7 +111,7 @@ fn a_stopped_rank_is_ended_too() {
 }
 
 #[test]
-fn a_child_in_a_session_of_its_own_that_holds_the_pipes_holds_nobody() {
+fn a_child_in_its_own_session_with_open_pipes_delays_no_process() {
     let script = "setsid sleep 1000 & [ $PMI_RANK = 0 ] && kill -9 $$; wait";
     let done = Launch::new(&["-n", "2", "sh", "-c", script]).run();
     assert_eq!(done.code, 137);
@@ -129,7 +129,7 @@ fn the_second_user_signal_reaches_every_rank_and_the_first_is_for_mpirun() {
 }
 
 #[test]
-fn a_job_that_runs_out_of_time_is_124_and_names_who_was_late() {
+fn a_job_that_runs_out_of_time_is_124_and_names_the_late_ranks() {
     let done = Launch::new(&[
         "-n",
         "2",
@@ -182,7 +182,7 @@ fn a_rank_that_leaves_others_waiting_is_named() {
 }
 
 #[test]
-fn a_rank_that_speaks_nonsense_to_the_launcher_is_given_up() {
+fn a_rank_that_sends_malformed_requests_to_the_launcher_is_given_up() {
     let script = "eval \"exec 9<&$PMI_FD\"; echo 'cmd=fly_me_to_the_moon' >&9; sleep 1000";
     let done = Launch::new(&["-n", "2", "bash", "-c", script]).run();
     assert_eq!(done.code, 1);
@@ -195,7 +195,7 @@ fn a_rank_that_speaks_nonsense_to_the_launcher_is_given_up() {
 }
 
 #[test]
-fn an_abort_ends_all_with_its_code_and_says_why() {
+fn an_abort_ends_all_with_its_code_and_reports_the_reason() {
     let script = "[ $PMI_RANK = 1 ] || sleep 1000; eval \"exec 9<&$PMI_FD\"; \
         printf 'cmd=abort exitcode=42 message=out\\\\ of\\\\ cheese\\n' >&9; sleep 1000";
     let done = Launch::new(&["-n", "3", "bash", "-c", script]).run();

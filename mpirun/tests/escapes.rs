@@ -119,7 +119,7 @@ fn files_and_the_environment_are_shown() {
 }
 
 #[test]
-fn the_name_of_a_program_is_shown_in_all_that_is_said_of_its_ranks() {
+fn the_name_of_a_program_is_shown_in_all_messages_about_its_ranks() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join(EVIL);
     symlink("/bin/false", &program).unwrap();

@@ -23,7 +23,7 @@ fn every_rank_runs_once_and_knows_itself() {
 }
 
 #[test]
-fn bound_ranks_are_told_with_how_many_they_share_their_cores() {
+fn bound_ranks_get_the_number_of_ranks_that_share_their_cores() {
     let shared = |n: &str, bind: &str| {
         let script = "echo ${PORTCULLIS_LOCAL_SHARERS-not told}";
         let launch = ["-n", n, "--bind-to", bind, "/bin/sh", "-c", script];
@@ -113,14 +113,14 @@ fn standard_output_and_error_stay_apart() {
 }
 
 #[test]
-fn input_goes_to_rank_0_and_nobody_else() {
+fn input_goes_to_rank_0_only() {
     let script = "read line; echo $PMI_RANK:$line";
     let done = Launch::new(&["-n", "3", "sh", "-c", script]).run_with_input("hello\n");
     assert_eq!(done.sorted(), ["0:hello", "1:", "2:"]);
 }
 
 #[test]
-fn tags_say_which_rank_wrote_where() {
+fn tags_name_the_rank_and_the_stream() {
     let done = Launch::new(&["-n", "2", "--tag-output", "sh", "-c", "echo x; echo y >&2"]).run();
     assert_eq!(done.sorted(), ["[1,0]<stdout>: x", "[1,1]<stdout>: x"]);
     assert!(done.stderr.contains("[1,1]<stderr>: y"));
@@ -248,7 +248,7 @@ fn an_outer_launch_does_not_show_in_an_inner_one() {
 }
 
 #[test]
-fn verbose_says_what_is_started() {
+fn verbose_names_what_is_started() {
     let done = Launch::new(&["-v", "-n", "2", "true"]).run();
     assert_eq!((done.code, done.stderr.lines().count()), (0, 2));
     assert!(
@@ -302,7 +302,7 @@ fn kib(pid: i32, field: &str) -> Option<u64> {
 }
 
 #[test]
-fn a_launcher_that_only_waits_gives_back_what_it_started_with() {
+fn a_launcher_that_only_waits_returns_its_startup_memory() {
     let job = Launch::new(&["-n", "1", "sh", "-c", "echo up; sleep 1000"]).start(1);
     let front = job.mpirun();
     let children = std::fs::read_to_string(format!("/proc/{front}/task/{front}/children"));

@@ -112,7 +112,7 @@ fn last_lines_without_an_end_are_lines_of_their_own() {
 }
 
 #[test]
-fn a_trace_that_cannot_be_written_is_told_and_leaves_no_half_file() {
+fn a_trace_that_cannot_be_written_is_reported_and_leaves_no_partial_file() {
     // A program without MPI records no events, so the file is short and the disk must be full before.
     let script = "dd if=/dev/zero of=filler bs=4k count=100 2> filler.err; \
          \"$MPIRUN\" --trace trace.json -n 2 true; code=$?; ls trace.json 2> /dev/null; exit $code";
@@ -129,7 +129,7 @@ fn a_trace_that_cannot_be_written_is_told_and_leaves_no_half_file() {
 }
 
 #[test]
-fn a_limit_of_file_sizes_is_told_like_a_full_disk() {
+fn a_limit_of_file_sizes_is_reported_like_a_full_disk() {
     let folder = tempfile::tempdir().unwrap();
     let mpirun = env!("CARGO_BIN_EXE_mpirun");
     let mut command = Command::new("bash");

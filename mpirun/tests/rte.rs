@@ -208,7 +208,7 @@ fn survive(n: &str, task: &str, options: &[&str]) -> Done {
 }
 
 #[test]
-fn survivors_are_told_of_a_death_and_meet_without_the_dead() {
+fn survivors_are_notified_of_a_death_and_pass_barriers_without_the_dead() {
     let done = survive("4", "lose others", &[]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(
@@ -219,7 +219,7 @@ fn survivors_are_told_of_a_death_and_meet_without_the_dead() {
 }
 
 #[test]
-fn survivors_on_all_hosts_are_told_of_a_death_on_one() {
+fn survivors_on_all_hosts_are_notified_of_a_death_on_one() {
     let folder = tempfile::tempdir().unwrap();
     let agent = common::agent(folder.path());
     let hosts = ["--launch-agent", &agent, "--host", "a:2,b:2"];
@@ -232,7 +232,7 @@ fn survivors_on_all_hosts_are_told_of_a_death_on_one() {
 }
 
 #[test]
-fn a_process_that_comes_later_is_told_of_earlier_deaths_and_may_die_as_well() {
+fn a_later_process_is_notified_of_earlier_deaths_and_may_die_as_well() {
     let done = survive("3", "spawn a spare", &[]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(
@@ -269,7 +269,7 @@ fn a_rank_that_exits_without_finalize_ends_the_job() {
 }
 
 #[test]
-fn the_last_call_of_a_rank_that_dies_is_told() {
+fn the_last_call_of_a_rank_that_dies_is_reported() {
     let done = launch("2", "die in a call", "");
     assert_eq!(done.code, 134, "{done:?}");
     let call = mpirun::node::call_name(1);

@@ -116,7 +116,7 @@ fn a_rank_that_never_comes_to_a_barrier_does_not_hold_it() {
 }
 
 #[test]
-fn a_client_that_does_not_know_of_deaths_is_not_told() {
+fn a_client_that_does_not_understand_deaths_is_not_notified() {
     let script = format!(
         "[ $PMI_RANK = 1 ] && sleep 0.1 && kill -9 $$; {GREET} sleep 0.3; say get_maxes; echo ${{answer%% *}}; say finalize"
     );
@@ -143,7 +143,7 @@ fn what_a_dead_rank_has_left_is_ended_with_it() {
 }
 
 #[test]
-fn what_is_said_of_the_dead_when_the_time_is_over() {
+fn dead_ranks_are_reported_when_the_time_is_over() {
     let done = Launch::new(&[
         "--with-ft",
         "ulfm",

@@ -1,4 +1,4 @@
-//! Benchmark of an access to a wire of the live board: `cargo bench -p sim`.
+//! Benchmark of an access to a wire of the live board: `cargo bench -p sim --bench live`.
 //!
 //! For barriers between processes see `hwbarr live`.
 

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_rises_three_edges_after_the_first_says_so_and_falls_an_edge_after_the_release() {
+    fn the_line_rises_three_edges_after_the_first_wire_and_falls_an_edge_after_the_release() {
         let say = |node, high| What::Say { node, high };
         let edge = |number| CLOCK.time_of(number);
         let heard = heard(&record(&[

@@ -141,7 +141,7 @@ pub(crate) fn write_groups(
     Ok(())
 }
 
-/// As [`write()`], for a waveform of version 2 ([`channel_vcd`](crate::channel_vcd)): the channels first, then the serial receiver, then each node's lines.
+/// As [`write()`], for a waveform of version 2 ([`channel_vcd`]): the channels first, then the serial receiver, then each node's lines.
 pub fn write_channels(
     mut sink: impl io::Write,
     dump_file: &str,

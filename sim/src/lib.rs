@@ -30,6 +30,8 @@ pub mod emulate;
 mod eureka_wave;
 pub mod event;
 pub mod faults;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod gtkw;
 pub mod live;
 pub mod report;

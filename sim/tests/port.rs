@@ -2,7 +2,7 @@
 
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
 use embedded_hal::digital::PinState;
-use sim::emulate::cable::{Cable, Far};
+use sim::emulate::cable::{Cable, CableEnd};
 use sim::emulate::parallel::{ParallelPort, Plug};
 use sim::emulate::ppdev::Parports;
 use sim::live::{Board, Memory, Wires};
@@ -24,7 +24,7 @@ fn hwbarr(arguments: &[&str]) -> String {
 /// A plug that connects the two wires.
 struct Joined(bool);
 
-impl Far for Joined {
+impl CableEnd for Joined {
     fn drive(&mut self, high: bool) {
         self.0 = high;
     }
@@ -101,7 +101,7 @@ fn a_port_is_brought_up_step_by_step() {
 }
 
 #[test]
-fn what_is_not_there_or_not_meant_is_said() {
+fn missing_and_ambiguous_boards_are_reported() {
     insta::assert_snapshot!(
         "port_missing",
         hwbarr(&["port", "read", "ppdev:/nowhere/parport0,out=D0,in=nACK"])

@@ -63,11 +63,11 @@ fn sixty_processes_pass_the_self_test_and_are_counted_in_the_waveform() {
 }
 
 #[test]
-fn what_one_process_finds_all_the_others_hear_in_each_round() {
+fn all_processes_read_what_one_has_found_in_each_round() {
     for nodes in ["1", "2", "7", "60"] {
         let said = live(&["--nodes", nodes, "--barriers", "120", "--eureka"]);
         let heard = format!(
-            "each time one process found it, was told that it was first, and all {nodes} heard so\n"
+            "each time one process raised the eureka line and read that it was first, and all {nodes} read the line high\n"
         );
         assert!(
             said.contains("120 releases counted by the machine") && said.ends_with(&heard),
@@ -142,7 +142,7 @@ fn pass_in_this_process(board: &Board<'_>, barriers: u64) {
         .map(|node| {
             let Wires { out, input, .. } = board.wires(node, |_| ()).expect("the owner is dead");
             ToggleBarrier::open(out, input, || Ok::<_, Infallible>(()))
-                .expect("nobody drives a wire")
+                .expect("no process drives a wire")
         })
         .collect();
     let before = board.releases();

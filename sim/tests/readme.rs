@@ -177,7 +177,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
 
 /// Two edges of the synchroniser and one of the machine, of which the first may follow at once.
 #[test]
-fn the_projects_readme_tells_the_fastest_and_the_slowest_release() {
+fn the_projects_readme_has_the_fastest_and_the_slowest_release() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let page = std::fs::read_to_string(page).expect("a page");
     let period = 1e9 / fpga_model::CLOCK_HZ as f64;

@@ -104,7 +104,7 @@ impl Drop for Running {
 }
 
 #[test]
-fn a_served_board_is_shown_with_those_who_wait_and_those_who_are_late() {
+fn a_served_board_is_shown_with_waiting_and_late_nodes() {
     served(12, |address| {
         let mut nodes: Vec<_> = (0..11)
             .map(|node| Wires::connect(address, node, 12, || ()).expect("free"))

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     } else if (rank == last) {
         waits();
         OK(MPI_Send(data, LONG, MPI_CHAR, 0, 2, MPI_COMM_WORLD));
-        has_waited("a send that nobody receives yet");
+        has_waited("a send without a receive yet");
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 

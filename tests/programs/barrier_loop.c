@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     OK(MPI_Allreduce(enter, last_enter, barriers, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD));
     OK(MPI_Allreduce(leave, first_leave, barriers, MPI_LONG_LONG, MPI_MIN, MPI_COMM_WORLD));
     for (int i = 0; i < barriers; i++)
-        CHECK(last_enter[i] <= first_leave[i], "barrier %d: somebody left %lld ns before the last had entered",
+        CHECK(last_enter[i] <= first_leave[i], "barrier %d: a rank left %lld ns before the last had entered",
               i, last_enter[i] - first_leave[i]);
 
     OK(MPI_Gather(period, barriers, MPI_LONG_LONG, all, barriers, MPI_LONG_LONG, 0, MPI_COMM_WORLD));

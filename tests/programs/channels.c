@@ -44,7 +44,7 @@ static void meet(MPI_Comm comm, enum form form, long microseconds, const char *w
     left = now();
     OK(MPI_Allreduce(&entered, &last, 1, MPI_LONG_LONG, MPI_MAX, comm));
     OK(MPI_Allreduce(&left, &first, 1, MPI_LONG_LONG, MPI_MIN, comm));
-    CHECK(last <= first, "%s: somebody left %lld ns before the last had entered", where, last - first);
+    CHECK(last <= first, "%s: a rank left %lld ns before the last had entered", where, last - first);
 }
 
 int main(int argc, char **argv)

@@ -121,7 +121,7 @@ static void rooted(int n, int root, int way, int salt)
     free(places);
 }
 
-static void everybody(int n, int way, int salt)
+static void all_cases(int n, int way, int salt)
 {
     int *a = mine(n, salt), *b = numbers(n), *all = numbers(n * size), *out = numbers(n * size);
 
@@ -269,7 +269,7 @@ int main(int argc, char **argv)
         for (int way = 0; way < 3; way++) {
             for (int root = 0; root < size; root += size > 4 ? size - 1 : 1)
                 rooted(counts[c], root, way, c * 10 + way);
-            everybody(counts[c], way, c * 10 + way);
+            all_cases(counts[c], way, c * 10 + way);
             uneven(counts[c], way, c * 10 + way);
             MPI_Request r;
             OK(MPI_Ibarrier(MPI_COMM_WORLD, &r));

@@ -39,7 +39,7 @@ static void dead(void)
     int error = MPI_Test(&any, &flag, MPI_STATUS_IGNORE);
     if (size > 2)
         CHECK(error == MPI_SUCCESS && !flag, "class %d, %d", class_of(error), flag);
-    else /* nobody is left to send it anything */
+    else /* no rank is left that could send */
         CHECK(flag && class_of(error) == MPIX_ERR_PROC_FAILED && any == MPI_REQUEST_NULL, "class %d, %d", class_of(error), flag);
     flag = 1;
     OK(MPIX_Comm_agree(world, &flag));

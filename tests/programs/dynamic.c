@@ -66,21 +66,21 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
     OK(MPI_Comm_free(&twin));
 
     for (int high = 0; high < 2; high++) {
-        int at, everybody, expected = parent_side == high ? theirs + me : me;
+        int at, total, expected = parent_side == high ? theirs + me : me;
         OK(MPI_Intercomm_merge(inter, parent_side == high, &all));
         OK(MPI_Comm_rank(all, &at));
-        OK(MPI_Comm_size(all, &everybody));
-        CHECK(everybody == mine + theirs && at == expected, "rank %d of %d", at, everybody);
+        OK(MPI_Comm_size(all, &total));
+        CHECK(total == mine + theirs && at == expected, "rank %d of %d", at, total);
         OK(MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, all));
-        CHECK(sum == everybody * (everybody - 1) / 2, "%d", sum);
+        CHECK(sum == total * (total - 1) / 2, "%d", sum);
 
         /* Halves with members of both jobs, and an intercommunicator between them. */
         OK(MPI_Comm_split(all, at % 2, -at, &half));
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half));
-        CHECK(sum == (everybody + 1 - at % 2) / 2, "%d", sum);
-        if (everybody > 1) {
+        CHECK(sum == (total + 1 - at % 2) / 2, "%d", sum);
+        if (total > 1) {
             int left = 0; /* ranks of a half are in the reverse order, so its leader has the highest rank */
-            int first = (everybody - 1) / 2 * 2, second = everybody / 2 * 2 - 1;
+            int first = (total - 1) / 2 * 2, second = total / 2 * 2 - 1;
             OK(MPI_Intercomm_create(half, left, all, at % 2 ? first : second, 3, &again));
             int h;
             OK(MPI_Comm_rank(half, &h));
@@ -92,7 +92,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         /* Processes of different jobs do not share memory; processes of one job do, since all are on one node here. */
         OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
         OK(MPI_Comm_size(half, &sum));
-        CHECK(sum == (one_job ? everybody : mine), "%d", sum);
+        CHECK(sum == (one_job ? total : mine), "%d", sum);
         OK(MPI_Comm_free(&half));
 
         /* Windows and files of both jobs. */
@@ -102,12 +102,12 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         *memory = 0;
         OK(MPI_Barrier(all));
         OK(MPI_Win_lock_all(0, win));
-        for (int i = 0; i < everybody; i++)
+        for (int i = 0; i < total; i++)
             OK(MPI_Accumulate(&one, 1, MPI_INT, i, 0, 1, MPI_INT, MPI_SUM, win));
         OK(MPI_Win_unlock_all(win));
         OK(MPI_Barrier(all));
         OK(MPI_Win_lock(MPI_LOCK_SHARED, at, 0, win));
-        CHECK(*memory == everybody, "%d of %d", *memory, everybody);
+        CHECK(*memory == total, "%d of %d", *memory, total);
         OK(MPI_Win_unlock(at, win));
         OK(MPI_Win_free(&win));
         OK(MPI_Comm_free(&all));
@@ -372,8 +372,8 @@ static void ports(void)
     FAILS(MPI_ERR_PORT, MPI_Close_port(port));
     FAILS(MPI_ERR_PORT, MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
     FAILS(MPI_ERR_PORT, MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
-    FAILS(MPI_ERR_NAME, MPI_Lookup_name("nobody's", MPI_INFO_NULL, port));
-    FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("nobody's", MPI_INFO_NULL, "p"));
+    FAILS(MPI_ERR_NAME, MPI_Lookup_name("unpublished", MPI_INFO_NULL, port));
+    FAILS(MPI_ERR_SERVICE, MPI_Unpublish_name("unpublished", MPI_INFO_NULL, "p"));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) {
         OK(MPI_Publish_name("twice", MPI_INFO_NULL, "one"));

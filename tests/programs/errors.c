@@ -119,10 +119,10 @@ int main(int argc, char **argv)
         MPI_Group wrong[2] = {all, rank == 0 ? others : first};
         for (int i = 0; i < 2; i++) {
             comm = MPI_COMM_WORLD;
-            expect(MPI_Comm_create(part, wrong[i], &comm), MPI_ERR_GROUP, "a group with a stranger");
+            expect(MPI_Comm_create(part, wrong[i], &comm), MPI_ERR_GROUP, "a group with a process of another communicator");
             CHECK(comm == MPI_COMM_NULL, "a failed call left a communicator");
         }
-        expect(MPI_Comm_create_group(part, all, 3, &comm), MPI_ERR_GROUP, "a group with a stranger");
+        expect(MPI_Comm_create_group(part, all, 3, &comm), MPI_ERR_GROUP, "a group with a process of another communicator");
     }
     OK(MPI_Comm_group(part, &own));
     OK(MPI_Comm_create(part, own, &comm));
@@ -142,7 +142,7 @@ int main(int argc, char **argv)
         if (i >= 2 && code == MPI_SUCCESS)
             code = MPI_Wait(&request, MPI_STATUS_IGNORE);
         if (rank == 0)
-            CHECK(code == MPI_SUCCESS, "the root is told of a length that it cannot know: %d", code);
+            CHECK(code == MPI_SUCCESS, "the root gets an error for a length that it cannot know: %d", code);
         else
             expect(code, MPI_ERR_TRUNCATE, "a broadcast of another length");
         for (int at = mine; rank != 0 && at < 10; at++)
@@ -167,13 +167,13 @@ int main(int argc, char **argv)
     OK(MPI_Comm_free(&comm));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     /* A new communicator inherits the handler that its parent has at creation, and keeps it (section 9.3). */
-    MPI_Group everybody;
+    MPI_Group world_group;
     MPI_Comm made[4];
-    OK(MPI_Comm_group(MPI_COMM_WORLD, &everybody));
+    OK(MPI_Comm_group(MPI_COMM_WORLD, &world_group));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &made[0]));
-    OK(MPI_Comm_create(MPI_COMM_WORLD, everybody, &made[1]));
-    OK(MPI_Comm_create_group(MPI_COMM_WORLD, everybody, 5, &made[2]));
+    OK(MPI_Comm_create(MPI_COMM_WORLD, world_group, &made[1]));
+    OK(MPI_Comm_create_group(MPI_COMM_WORLD, world_group, 5, &made[2]));
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made[3]));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     for (int i = 0; i < 4; i++) {
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
         CHECK(handled == 3 + i, "communicator %d: the handler was called %d times", i, handled);
         OK(MPI_Comm_free(&made[i]));
     }
-    OK(MPI_Group_free(&everybody));
+    OK(MPI_Group_free(&world_group));
     OK(MPI_Errhandler_free(&mine));
 
     /* An error of a call without a communicator is passed to the handler of MPI_COMM_SELF (section 9.3), once it has been set. */

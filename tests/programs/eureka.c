@@ -103,7 +103,7 @@ static void handed_on(MPI_Comm comm, int me, int members)
         OK(MPIX_Eureka_raise(comm));
     else
         OK(MPI_Recv(NULL, 0, MPI_BYTE, me - 1, 3, comm, MPI_STATUS_IGNORE));
-    CHECK(looks(comm, &first), "rank %d hears of it and does not see it", me);
+    CHECK(looks(comm, &first), "rank %d is notified and does not see it", me);
     if (me < members - 1)
         OK(MPI_Send(NULL, 0, MPI_BYTE, me + 1, 3, comm));
     OK(MPIX_Eureka_end(comm, &told));

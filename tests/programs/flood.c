@@ -27,7 +27,7 @@ static void look_elsewhere(void)
         int found;
         for (int i = 0; i < 1000; i++) {
             OK(MPI_Iprobe(0, 2, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE));
-            CHECK(!found, "a message that nobody sent");
+            CHECK(!found, "a message that no rank sent");
         }
         if (peak() > before) {
             before = peak();

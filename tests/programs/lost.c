@@ -39,10 +39,10 @@ int main(int argc, char **argv)
     told("MPI_Iprobe of rank 1", code);
     /* As far as rank 0 knows, rank 2 is still alive. */
     OK(MPI_Recv(data, ENOUGH, MPI_BYTE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    told("MPI_Wait for anybody", MPI_Wait(&any, MPI_STATUS_IGNORE));
-    told("MPI_Probe of anybody", MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    told("MPI_Mprobe of anybody", MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
-    told("MPI_Recv from anybody", MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    told("MPI_Wait for any source", MPI_Wait(&any, MPI_STATUS_IGNORE));
+    told("MPI_Probe of any source", MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    told("MPI_Mprobe of any source", MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+    told("MPI_Recv from any source", MPI_Recv(&word, 1, MPI_INT, MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     printf("all claims of lost hold\n");
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 5);

@@ -18,7 +18,7 @@ int main(int argc, char **argv)
     MPI_Message message;
 
     OK(MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &status));
-    CHECK(!flag, "a message from %d although nobody sent", status.MPI_SOURCE);
+    CHECK(!flag, "a message from %d although no rank sent", status.MPI_SOURCE);
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
     for (int way = 0; way < 4; way++) {
@@ -79,9 +79,9 @@ int main(int argc, char **argv)
     OK(MPI_Waitall(2, r, MPI_STATUSES_IGNORE));
 
     OK(MPI_Mprobe(MPI_PROC_NULL, 1, MPI_COMM_WORLD, &message, &status));
-    CHECK(message == MPI_MESSAGE_NO_PROC && status.MPI_SOURCE == MPI_PROC_NULL, "nobody's message");
+    CHECK(message == MPI_MESSAGE_NO_PROC && status.MPI_SOURCE == MPI_PROC_NULL, "a message without a sender");
     OK(MPI_Mrecv(&got, 1, MPI_INT, &message, &status));
     OK(MPI_Get_count(&status, MPI_INT, &count));
-    CHECK(count == 0, "nobody sent %d", count);
+    CHECK(count == 0, "no rank sent %d", count);
     return finish("probe");
 }

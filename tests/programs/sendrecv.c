@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     int count;
     OK(MPI_Get_count(&status, MPI_BYTE, &count));
     CHECK(count == 0 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG,
-          "nobody sent %d bytes as %d with tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
+          "no rank sent %d bytes as %d with tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
 
     /* Many small messages in flight stay in order. */
     enum { FLIGHT = 500 };

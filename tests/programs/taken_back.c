@@ -49,7 +49,7 @@ int main(int argc, char **argv)
             }
             OK(MPI_Barrier(MPI_COMM_WORLD));
             OK(MPI_Iprobe(MPI_ANY_SOURCE, DATA, MPI_COMM_WORLD, &arrives, MPI_STATUS_IGNORE));
-            CHECK(!arrives, "%d bytes have come though they were taken back, way %d", n, way);
+            CHECK(!arrives, "%d bytes arrived although they were cancelled, way %d", n, way);
             /* No rank starts again before all have checked. */
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }

@@ -185,7 +185,7 @@ static void replacing(int creates)
         OK(MPI_Win_flush(target, w.win)); \
         OK(MPI_Compare_and_swap(&five, &six, &was, mpitype, target, last, w.win)); \
         OK(MPI_Win_flush(target, w.win)); \
-        CHECK(was == 5, "compared with %d in vain, was %d", (int)six, (int)was); \
+        CHECK(was == 5, "compared with %d without a match, was %d", (int)six, (int)was); \
         OK(MPI_Compare_and_swap(&six, &five, &was, mpitype, target, last, w.win)); \
         OK(MPI_Win_flush(target, w.win)); \
         CHECK(was == 5, "something was written where the comparison failed: %d", (int)was); \

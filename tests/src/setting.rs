@@ -15,13 +15,10 @@ use xtask::{install, process, test_installation, venv, workspace};
 /// Set by `cargo xtask test`, which has installed everything: then a missing dependency is a failure and not a reason to skip.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
-/// Names an installation to test instead of one made from the sources: a package, or another implementation, with which the tests themselves are tested.
-const OTHER_PREFIX: &str = "PORTCULLIS_TEST_PREFIX";
-
-/// The prefix of an installation made from the current sources, once per test program.
+/// The prefix of an installation made from the current sources, once per test program, or of the one that was made before it.
 pub fn installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
-    MADE.get_or_init(|| match std::env::var_os(OTHER_PREFIX) {
+    MADE.get_or_init(|| match std::env::var_os(test_installation::MADE) {
         Some(prefix) => prefix.into(),
         None => make(
             test_installation::installation(),

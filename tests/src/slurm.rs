@@ -230,7 +230,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn no_port_is_drawn_twice_or_could_be_given_to_whoever_connects() {
+    fn no_port_is_drawn_twice_or_given_to_another_client() {
         let drawn: BTreeSet<u16> = (0..8).flat_map(|_| free_ports::<4>()).collect();
         assert_eq!(drawn.len(), 32);
         assert!(drawn.iter().all(|port| *port < 32_768), "{drawn:?}");

@@ -30,11 +30,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
     // Only MPI's compiler wrappers are given; FindMPI must derive everything else from them.
-    for (language, wrapper) in [
-        ("C", "mpicc"),
-        ("CXX", "mpicxx"),
-        ("Fortran", "mpifort"),
-    ] {
+    for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx"), ("Fortran", "mpifort")] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
     }

@@ -112,12 +112,12 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_two() {
 
 /// One binary for three libraries' names: which one serves it is reported only on demand.
 #[test]
-fn explain_says_which_library_stands_in() {
+fn explain_names_the_library_that_replaces_another() {
     let Some(open_mpi) = open_mpi() else { return };
     let (_folder, program) = compile(&open_mpi.bin("mpicc"), "hello");
     let outcome = job(&program).ranks(2).with(["--explain"]).succeeds();
     let file = installation().join("lib/portcullis/compat/openmpi/libmpi.so.40");
-    let expected = format!("{} stands in for it", file.display());
+    let expected = format!("{} replaces it", file.display());
     assert!(outcome.stderr.contains(&expected), "{}", outcome.stderr);
     let quiet = job(&program).ranks(2).succeeds();
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);

@@ -1,7 +1,8 @@
 //! Dynamic processes: spawn, ports, names, join, and two jobs that connect, in real processes.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
-use tests::Job;
+use tests::{Job, compile, installation, needs};
 
 fn dynamic(what: &str, ranks: u32) -> Job {
     Job::of("dynamic").arg(what).ranks(ranks)
@@ -49,6 +50,34 @@ fn jobs_of_one_node_need_nothing_but_shared_memory() {
 fn ports_serve_within_a_job_and_refuse_with_the_right_class() {
     for ranks in [2, 3, 4] {
         dynamic("ports", ranks).holds();
+    }
+}
+
+/// In a mount namespace whose /proc is empty: no process can find out which machine it runs on.
+#[test]
+fn a_spawn_that_fails_where_proc_is_missing_says_so() {
+    for transports in ["tcp,self", "sm,self"] {
+        let run = format!(
+            "mount -t tmpfs none /proc && exec '{}' --mca btl {transports} -n 1 '{}' spawn",
+            installation().join("bin/mpirun").display(),
+            compile("dynamic").display()
+        );
+        let namespace = ["--mount", "--map-root-user", "sh", "-c", &run];
+        let job = Job::command(Path::new("unshare")).limit(60);
+        let outcome = namespace.iter().fold(job, |job, word| job.arg(word)).run();
+        let said = outcome.stderr;
+        let refused = ["unshare: ", "mount: "]
+            .iter()
+            .any(|by| said.starts_with(by));
+        if !needs(!refused, "a mount namespace") {
+            return;
+        }
+        assert!(!outcome.status.success(), "{transports}: {said}");
+        let why = "this process cannot find out which machine it runs on (reading the machine's boot id failed: ";
+        let question =
+            "so it takes each other process for one of another machine; is /proc mounted?";
+        assert!(said.contains(why), "{transports}: {said}");
+        assert!(said.contains(question), "{transports}: {said}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The eureka line in jobs: with the simulator's hardware, in memory and served, in the node's memory, and where no line is available.
 
-use sim::served::{Address, Onlooker};
+use sim::served::{Address, BoardObserver};
 use std::fs;
 use tests::hosts::Hosts;
 use tests::served::Server;
@@ -23,7 +23,7 @@ fn count(report: &str, name: &str) -> u64 {
 }
 
 #[test]
-fn ranks_hear_of_it_in_the_memory_of_their_node() {
+fn ranks_read_it_in_the_memory_of_their_node() {
     for ranks in [1, 2, 3, 7] {
         job("none", ranks, "100").holds();
     }
@@ -31,7 +31,7 @@ fn ranks_hear_of_it_in_the_memory_of_their_node() {
 }
 
 #[test]
-fn ranks_hear_of_it_over_the_simulators_line() {
+fn ranks_read_it_over_the_simulators_line() {
     for ranks in [2, 3, 7] {
         let folder = tempfile::tempdir().expect("a folder");
         let report = folder.path().join("report").display().to_string();
@@ -69,17 +69,17 @@ fn hardware_without_a_line_leaves_it_to_the_memory() {
 }
 
 #[test]
-fn ranks_hear_of_it_over_a_served_line() {
+fn ranks_read_it_over_a_served_line() {
     for ranks in [2, 5, 60] {
         let server = Server::new(&["--nodes", &ranks.to_string()]);
         let rounds = if ranks > 8 { "4" } else { "40" };
         job(&server.address, ranks, rounds).limit(300).holds();
         let address: Address = server.address.parse().expect("an address");
-        let mut onlooker = Onlooker::connect(&address).expect("served");
+        let mut observer = BoardObserver::connect(&address).expect("served");
         // The last round was open at the end, and no rank had raised the line in it.
-        let line = onlooker.hear().expect("served").expect("a line");
+        let line = observer.eureka_line().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
-        assert!(onlooker.look().expect("served").board.releases > 20);
+        assert!(observer.look().expect("served").board.releases > 20);
     }
 }
 
@@ -114,7 +114,7 @@ fn the_waveform_shows_the_line() {
 }
 
 #[test]
-fn ranks_of_two_hosts_have_a_line_if_a_board_is_served_and_else_hear_why_not() {
+fn ranks_of_two_hosts_have_a_line_if_a_board_is_served_and_else_get_the_reason() {
     let Some(hosts) = Hosts::new(2).map(|hosts| hosts.network(0, &[1500])) else {
         return;
     };
@@ -144,7 +144,7 @@ fn a_rank_that_dies_leaves_no_other_looking_for_ever() {
 }
 
 #[test]
-fn a_recorded_run_says_that_looks_at_the_line_are_not_recorded() {
+fn a_recorded_run_reports_that_polls_of_the_line_are_not_recorded() {
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = Job::of("eureka")
         .ranks(2)

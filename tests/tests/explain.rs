@@ -33,7 +33,7 @@ fn one(facts: &[String], begin: &str) -> String {
 }
 
 #[test]
-fn a_job_tells_who_reaches_whom_how_it_waits_and_copies() {
+fn a_job_explains_its_transports_its_waiting_and_its_copies() {
     let facts = explained(Job::of("hello").ranks(3).with(["--mca", "btl", "self,sm"]));
     assert_eq!(
         one(&facts, "parameter btl "),
@@ -59,7 +59,7 @@ fn a_job_tells_who_reaches_whom_how_it_waits_and_copies() {
 }
 
 #[test]
-fn the_hardware_barrier_tells_its_port_its_wires_and_its_test() {
+fn the_hardware_barrier_explains_its_port_its_wires_and_its_test() {
     let job = Job::of("hello").ranks(3);
     let facts = explained(job.with(["--mca", "coll_hwbarr_port", "sim"]));
     assert_eq!(
@@ -74,7 +74,7 @@ fn the_hardware_barrier_tells_its_port_its_wires_and_its_test() {
 }
 
 #[test]
-fn over_two_hosts_the_levels_are_told_with_who_serves_each() {
+fn over_two_hosts_the_levels_are_explained_with_the_component_of_each() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
     let facts = explained(hosts.remote_job(&compile("hello"), 2));
@@ -107,7 +107,7 @@ fn rank_0_speaks_for_all_and_once() {
 }
 
 #[test]
-fn later_communicators_are_told_of_too() {
+fn later_communicators_are_reported_too() {
     let facts = explained(Job::of("communicators").ranks(2));
     let others = facts
         .iter()

@@ -59,7 +59,7 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 }
 
 #[test]
-fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
+fn a_death_is_reported_and_not_the_reactions_of_other_ranks() {
     // From before MPI_Init to the middle of messages of every protocol, at times spread with a fixed stride.
     for round in 0..20_u64 {
         let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
@@ -85,7 +85,7 @@ fn a_death_is_told_and_not_what_the_others_do_that_see_it() {
 }
 
 #[test]
-fn a_death_is_told_and_not_that_of_ranks_whose_memory_goes_with_it() {
+fn a_death_is_reported_and_not_that_of_ranks_whose_memory_goes_with_it() {
     for round in 0..5 {
         for (way, code, part) in [("kill", 128 + 9, "sigkill"), ("exit", 3, "status 3")] {
             let outcome = Job::of("memory_gone").arg(way).ranks(RANKS).run();
@@ -101,7 +101,7 @@ fn a_death_is_told_and_not_that_of_ranks_whose_memory_goes_with_it() {
 }
 
 #[test]
-fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
+fn rubbish_in_shared_memory_crashes_and_blocks_no_process() {
     for seed in 1..=12 {
         let job = Job::of("hostile")
             .arg(seed.to_string())
@@ -119,7 +119,7 @@ fn rubbish_in_shared_memory_crashes_nobody_and_holds_nobody() {
 }
 
 #[test]
-fn the_end_of_a_rank_is_told_with_its_number_and_status() {
+fn the_end_of_a_rank_is_reported_with_its_number_and_status() {
     for (way, code, parts) in [
         ("kill", 137, &["rank 1", "sigkill"][..]),
         ("segv", 139, &["rank 1", "sigsegv"]),
@@ -151,7 +151,7 @@ fn an_abort_keeps_its_code() {
 }
 
 #[test]
-fn an_error_that_nobody_handles_names_both_sides() {
+fn an_unhandled_error_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
@@ -240,7 +240,7 @@ fn a_stopped_job_is_gone_when_mpirun_is_killed() {
 }
 
 #[test]
-fn the_death_of_a_rank_is_told_when_a_stopped_mpirun_goes_on() {
+fn the_death_of_a_rank_is_reported_when_a_stopped_mpirun_goes_on() {
     let job = leaves("wait").start();
     let ranks = job.ready(RANKS as usize);
     job.signal(Signal::STOP);

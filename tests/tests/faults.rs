@@ -22,7 +22,7 @@ fn recoveries(what: &str, ranks: u32, seed: u32) -> Job {
 }
 
 #[test]
-fn communicators_are_revoked_agreed_on_and_shrunk_though_nobody_dies() {
+fn communicators_are_revoked_agreed_on_and_shrunk_without_a_death() {
     for ranks in [1, 2, 3, 5, 8] {
         Job::of("revoked").ranks(ranks).holds();
         Job::of("revoked").ranks(ranks).with(TCP).holds();
@@ -30,7 +30,7 @@ fn communicators_are_revoked_agreed_on_and_shrunk_though_nobody_dies() {
 }
 
 #[test]
-fn every_call_that_a_death_concerns_says_so_and_the_others_go_on() {
+fn every_call_that_a_death_concerns_fails_and_the_others_go_on() {
     for ranks in [2, 3, 5] {
         deaths("dead", ranks, 1).holds();
         deaths("dead", ranks, 1).with(TCP).holds();
@@ -38,7 +38,7 @@ fn every_call_that_a_death_concerns_says_so_and_the_others_go_on() {
 }
 
 #[test]
-fn a_loop_of_collectives_is_revoked_and_shrunk_whenever_somebody_dies() {
+fn a_loop_of_collectives_is_revoked_and_shrunk_after_each_death() {
     for seed in 1..=3 {
         recoveries("loop", 7, seed).holds();
         recoveries("loop", 4, seed).with(TCP).holds();
@@ -211,13 +211,13 @@ fn sends_to_a_rank_that_dies_while_there_is_no_room_for_them_end() {
 }
 
 #[test]
-fn a_rank_whose_calls_fail_at_once_hears_of_a_revocation() {
+fn a_rank_whose_calls_fail_at_once_is_notified_of_a_revocation() {
     deaths("heard", 3, 1).holds();
     deaths("heard", 3, 1).with(TCP).holds();
 }
 
 #[test]
-fn both_groups_hear_why_they_become_no_intercommunicator() {
+fn both_groups_get_the_reason_for_a_refused_intercommunicator() {
     deaths("between", 5, 1).holds();
     deaths("between", 5, 1).with(TCP).holds();
 }

@@ -254,7 +254,7 @@ fn the_members_of_a_node_bring_a_file_to_the_disk_once_for_all() {
 }
 
 #[test]
-fn an_error_of_a_file_whose_class_is_not_asked_for_is_told_where_that_is_wanted() {
+fn an_ignored_error_of_a_file_is_reported_if_the_parameter_is_set() {
     const WANTED: [&str; 3] = ["--mca", "io_base_tell_unseen_errors", "true"];
     let folder = folder();
     let job = || Job::of("file_unseen").arg(folder.path()).ranks(2);
@@ -287,7 +287,7 @@ fn a_file_of_hints_sets_the_mode_of_files_that_are_created() {
 }
 
 #[test]
-fn what_does_nothing_in_a_file_of_hints_is_told_once() {
+fn ineffective_lines_of_a_file_of_hints_are_reported_once() {
     let folder = folder();
     let hints = folder.path().join("hints");
     let told = |setting: &str| {

@@ -10,7 +10,13 @@ use xtask::{process, workspace};
 
 /// The compilers of this machine among those that the tests can be run with.
 fn compilers() -> Vec<&'static str> {
-    let known = ["gfortran", "flang-new-19", "flang-new-16", "flang-new", "flang"];
+    let known = [
+        "gfortran",
+        "flang-new-19",
+        "flang-new-16",
+        "flang-new",
+        "flang",
+    ];
     let mut found = known.into_iter().filter(|name| on_path(name));
     let gfortran = found.next().filter(|name| *name == "gfortran");
     if !needs(gfortran.is_some(), "gfortran") {

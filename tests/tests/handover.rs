@@ -99,7 +99,7 @@ fn srun_gets_the_hosts_of_all_ranks_the_programs_words_and_their_variables() {
 }
 
 #[test]
-fn without_srun_or_for_what_it_cannot_do_a_sentence_says_who_reaches_the_hosts() {
+fn without_srun_or_for_options_that_it_lacks_a_sentence_names_the_launcher() {
     let folder = folder_with_srun();
     let no_ssh = ["--launch-agent", "/bin/false"];
     let job = allocated(folder.path()).with(no_ssh);

@@ -50,15 +50,15 @@ mistakes! {
     different_collectives_are_told_apart: "collective" on 2;
     a_wrong_root_is_named: "root" on 2;
     members_that_differ_and_one_that_computes_are_named: "absent" on 4;
-    a_receive_from_anybody_to_whom_nobody_can_send_is_found: "any" on 3;
+    a_receive_from_any_source_without_a_possible_sender_is_found: "any" on 3;
     what_a_waitall_waits_for_is_named: "waitall" on 2;
     ranks_of_other_communicators_are_found_in_the_job: "inner" on 3;
-    a_rank_that_waits_for_itself_is_told_so: "self" on 1;
+    a_rank_that_waits_for_itself_is_reported: "self" on 1;
     other_lengths_of_a_scatter_are_suspected: "length" on 2;
 }
 
 #[test]
-fn who_holds_the_lock_that_a_rank_waits_for_is_named_and_part_of_the_circle() {
+fn the_holder_of_a_lock_is_named_and_part_of_the_circle() {
     let report = report_of(Job::of("held_lock").ranks(3));
     for line in [
         "ranks 1, 2 wait for each other in a circle:",
@@ -100,7 +100,7 @@ fn a_straggling_wire_of_the_hardware_barrier_is_named() {
     let report = report_of(job);
     assert!(
         !report.contains("hardware barrier"),
-        "nobody is in a barrier:\n{report}"
+        "no rank is in a barrier:\n{report}"
     );
     let job = hang("straggler", 3).with(["--mca", "coll_hwbarr_port", "sim"]);
     insta::assert_snapshot!(report_of(job));
@@ -130,7 +130,7 @@ fn ranks_of_other_hosts_are_in_the_report() {
 }
 
 #[test]
-fn stillness_and_a_signal_make_reports_and_the_job_goes_on() {
+fn a_hang_and_a_signal_make_reports_and_the_job_goes_on() {
     let job = Job::of("leave").arg("wait").ranks(3);
     let job = job.with(["--hang-after", "300ms"]).start();
     job.ready(3);

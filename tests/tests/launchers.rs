@@ -12,7 +12,7 @@ use xtask::process;
 /// Programs that use start-up, point-to-point and collectives.
 const PROGRAMS: [&str; 3] = ["hello", "ring", "operators"];
 
-fn everybody(launcher: &Path, library: &Path) {
+fn all_ranks_meet(launcher: &Path, library: &Path) {
     for program in PROGRAMS {
         for ranks in [1, 2, 4] {
             Job::command(&compile(program))
@@ -27,13 +27,13 @@ fn everybody(launcher: &Path, library: &Path) {
 #[test]
 fn hydra_starts_programs_on_our_library() {
     let Some(mpich) = mpich() else { return };
-    everybody(&mpich.bin("mpiexec.hydra"), installation());
+    all_ranks_meet(&mpich.bin("mpiexec.hydra"), installation());
 }
 
 #[test]
 fn our_mpirun_starts_programs_on_mpichs_library() {
     let Some(mpich) = mpich() else { return };
-    everybody(&installation().join("bin/mpirun"), &mpich.path());
+    all_ranks_meet(&installation().join("bin/mpirun"), &mpich.path());
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
 
 /// Rank, size and shared memory are inherited by the process, so a rank finds its neighbours without the launcher.
 #[test]
-fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
+fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     for program in ["ring", "operators", "communicators"] {
         for said in overheard(program, &[], 4) {
             assert_eq!(
@@ -130,7 +130,7 @@ fn ranks_of_one_host_say_hello_and_good_bye_to_the_launcher_and_nothing_else() {
 
 /// The same, if the launcher passes nothing to the process.
 #[test]
-fn ranks_that_are_told_nothing_exchange_cards_by_way_of_the_launcher() {
+fn ranks_without_launcher_variables_exchange_addresses_through_the_launcher() {
     for said in overheard("ring", &["PORTCULLIS_NODE_FD", "PORTCULLIS_JOB"], 2) {
         let words = said.iter().filter_map(|line| line.split(' ').next());
         let words: Vec<&str> = words.collect();
@@ -148,7 +148,7 @@ fn waiting(job: Job) -> String {
         .succeeds();
     let mut lines = outcome.stderr.lines();
     let told = lines.find_map(|line| line.split_once("waiting: "));
-    told.unwrap_or_else(|| panic!("nobody waits in:\n{}", outcome.stderr))
+    told.unwrap_or_else(|| panic!("no rank waits in:\n{}", outcome.stderr))
         .1
         .to_string()
 }
@@ -162,7 +162,7 @@ fn two_processors() -> Option<[usize; 2]> {
 
 /// Each rank sees one core; it learns only from the others' cards which ranks the launcher has bound to the same core.
 #[test]
-fn ranks_that_another_launcher_has_bound_know_with_whom_they_share_their_core() {
+fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {
         return;
     };

@@ -140,7 +140,7 @@ fn is_told(job: Job, library: &Path) {
 }
 
 #[test]
-fn ranks_that_load_a_library_which_is_not_served_are_told_with_its_file_and_the_job_fails() {
+fn ranks_that_load_a_library_which_is_not_served_are_reported_with_its_file_and_the_job_fails() {
     let others = Others::new();
     let library = others.file("libmpi.so.40");
     is_told(others.open(&library).arg("wait"), &library);
@@ -156,7 +156,7 @@ fn ranks_that_load_a_library_which_is_not_served_are_told_with_its_file_and_the_
 }
 
 #[test]
-fn a_library_that_is_not_served_is_told_of_another_host_too() {
+fn a_library_that_is_not_served_is_reported_of_another_host_too() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
     let others = Others::new();

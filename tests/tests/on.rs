@@ -152,7 +152,7 @@ fn a_library_of_the_standard_abi_is_taken_as_it_is() {
 
 /// Whether the library is named or found by the loader.
 #[test]
-fn a_library_with_numbers_of_a_draft_is_told_of_by_one_rank() {
+fn a_library_with_constants_of_a_draft_is_reported_by_one_rank() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libmpi_abi.so.1");
     let options = ["-shared", "-fPIC", "-w", "-Wl,-soname,libmpi_abi.so.1"];
@@ -164,7 +164,7 @@ fn a_library_with_numbers_of_a_draft_is_told_of_by_one_rank() {
     for job in [job("begun", &library), found] {
         let outcome = job.ranks(1).succeeds();
         let told = format!(
-            "portcullis: {} (Draft MPI 0.9) has numbers of a draft of the standard ABI: its MPI_ERRORS_RETURN is 0x142",
+            "portcullis: {} (Draft MPI 0.9) has constants of a draft of the standard ABI: its MPI_ERRORS_RETURN is 0x142",
             library.display()
         );
         assert!(outcome.stderr.contains(&told), "{}", outcome.stderr);

@@ -104,7 +104,7 @@ fn a_program_that_a_rank_starts_is_not_taken_for_the_rank() {
 }
 
 #[test]
-fn where_prterun_lets_a_job_go_on_the_others_name_who_has_died() {
+fn where_prterun_lets_a_job_go_on_the_others_name_the_dead_rank() {
     let Some(open_mpi) = open_mpi() else { return };
     let outcome = under(&open_mpi.bin("prterun"), &compile("leave"))
         .with(["--rtos", "recoverable,notifyerrors"])

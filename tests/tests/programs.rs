@@ -124,7 +124,7 @@ fn persistent_collectives_are_started_in_any_order_over_messages() {
 }
 
 #[test]
-fn who_gets_nothing_gives_no_buffer_over_messages() {
+fn ranks_that_receive_nothing_need_no_buffer_over_messages() {
     let job = Job::of("nothing").ranks(4);
     job.with(["--mca", "coll", "^shm"]).holds();
 }
@@ -145,13 +145,13 @@ fn sends_are_taken_back_over_tcp() {
 
 /// Ten times as much as the receiver buffers; the rest waits on the senders, whose sends have completed.
 #[test]
-fn short_messages_in_another_order_than_they_are_received_hold_nobody() {
+fn short_messages_in_another_order_than_they_are_received_block_no_rank() {
     in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn short_messages_in_another_order_hold_nobody_the_other_way_round() {
+fn short_messages_in_another_order_block_no_rank_in_the_other_direction() {
     in_another_order(&[("self,sm", "4000", "10000"), ("self,tcp", "1000", "40000")]);
 }
 
@@ -173,7 +173,7 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
 /// Buffered whole, a million messages take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn a_million_messages_that_nobody_has_asked_for_do_not_fill_their_receiver() {
+fn a_million_unexpected_messages_do_not_fill_their_receiver() {
     for ways in ["self,sm", "self,tcp"] {
         let parameters = [
             "--mca",

@@ -42,7 +42,7 @@ fn ranks_of_two_hosts_are_one_job_and_those_of_one_share_memory() {
 }
 
 #[test]
-fn the_death_of_a_rank_elsewhere_is_told_and_not_that_of_ranks_whose_memory_goes_with_it() {
+fn the_death_of_a_rank_elsewhere_is_reported_and_not_that_of_ranks_whose_memory_goes_with_it() {
     let Some(hosts) = cluster(2) else { return };
     for way in ["kill", "exit", "kill", "exit"] {
         for (victim, its_neighbour) in [("3", 2), ("0", 1)] {
@@ -147,7 +147,7 @@ fn leaves(hosts: &Hosts, way: &str) -> Job {
 }
 
 #[test]
-fn the_end_of_a_rank_elsewhere_is_told_with_its_host_and_last_call() {
+fn the_end_of_a_rank_elsewhere_is_reported_with_its_host_and_last_call() {
     let Some(hosts) = cluster(2) else { return };
     for (way, code, parts) in [
         (
@@ -240,7 +240,7 @@ fn a_host_that_falls_silent_is_given_up() {
     let outcome = job.wait_with_grace(Duration::from_secs(3));
     back.join().unwrap();
     assert_eq!(outcome.status.code(), Some(1));
-    let said = ": it has said nothing for 0.5 s";
+    let said = ": it has sent nothing for 0.5 s";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
@@ -256,7 +256,7 @@ fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
     // The disconnected host receives nothing either, and ends its processes.
     let outcome = job.wait_with_grace(Duration::from_secs(3));
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-    let said = "is lost with its host h1: it has said nothing for 0.5 s";
+    let said = "is lost with its host h1: it has sent nothing for 0.5 s";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
@@ -276,7 +276,7 @@ fn a_host_that_cannot_be_reached_is_named() {
 fn mute() -> Job {
     let folder = workspace::target().join("mute");
     fs::create_dir_all(&folder).unwrap();
-    let script = folder.join("reaches-nobody");
+    let script = folder.join("reaches-no-host");
     fs::write(&script, "#!/bin/sh\necho called >&2\nexec sleep 1000\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     Job::command(Path::new("/bin/true"))
@@ -311,7 +311,7 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
 }
 
 #[test]
-fn a_program_or_directory_that_a_host_lacks_is_told_by_that_host() {
+fn a_program_or_directory_that_a_host_lacks_is_reported_by_that_host() {
     let Some(hosts) = cluster(2) else { return };
     let outcome = hosts.remote_job(Path::new("./nowhere"), 1).run();
     assert_eq!(outcome.status.code(), Some(127));

@@ -19,7 +19,7 @@ fn without_handles(text: &str) -> String {
 }
 
 #[test]
-fn members_that_call_different_collectives_are_told_who_calls_what() {
+fn members_that_call_different_collectives_get_the_call_of_each() {
     let job = Job::of("mismatch").ranks(4);
     let outcome = job.with(["--mca", "coll_base_check", "true"]).succeeds();
     insta::assert_snapshot!(outcome.stdout);
@@ -91,7 +91,7 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
 }
 
 /// Reasons why requested hardware is unavailable, each with its message; `FOLDER` has Verilog that does not parse.
-const UNSERVED: [(&str, &str); 17] = [
+const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
         "coll_hwbarr_port is \"nosuch\", and there are none, sim, and ports such as ",
@@ -151,6 +151,18 @@ const UNSERVED: [(&str, &str); 17] = [
         "the port \"parport:nowhere0,out=D0,in=nACK\" cannot be understood",
     ),
     ("port=rtl:FOLDER", "verilator "),
+    (
+        "port=sim sim_vcd=FOLDER/waves.gtkw",
+        "waves.gtkw\", but a file of that name is GTKWave's save file, which the waveform would overwrite; a name that ends in .vcd or .fst is expected",
+    ),
+    (
+        "port=sim sim_vcd=FOLDER/nowhere/waves.vcd",
+        "waves.vcd\", which cannot be written: there is no folder ",
+    ),
+    (
+        "port=sim version=2 sim_report=FOLDER",
+        "\", which cannot be written: is a directory",
+    ),
 ];
 
 /// A job of two ranks with these settings of the hardware barrier, as `name=value name=value`.
@@ -213,6 +225,10 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
             "no board can be reached at sim:tcp://127.0.0.1:1: ",
         ),
         (
+            with_hardware("port=sim sim_vcd=waves.GTKW", ""),
+            "coll_hwbarr_sim_vcd is \"waves.GTKW\", but a file of that name is GTKWave's save file",
+        ),
+        (
             with_hardware("port=none", ""),
             "no port is configured (coll_hwbarr_port is none)",
         ),
@@ -240,7 +256,7 @@ fn hardware_that_is_required_and_cannot_be_had_ends_the_job_with_the_reason() {
 }
 
 #[test]
-fn a_setting_that_no_parameter_has_is_told_of_once_wherever_it_comes_from() {
+fn a_setting_of_an_unknown_parameter_is_reported_once_whatever_its_source() {
     let home = tempfile::tempdir().expect("a folder");
     let folder = home.path().join(".portcullis");
     std::fs::create_dir(&folder).expect("a folder");
@@ -262,7 +278,7 @@ fn a_setting_that_no_parameter_has_is_told_of_once_wherever_it_comes_from() {
 }
 
 #[test]
-fn the_launcher_tells_of_what_was_meant_for_it() {
+fn the_launcher_reports_unknown_parameters_of_its_own() {
     let misspelt = [
         "--mca",
         "mpirun_grase",
@@ -289,7 +305,7 @@ fn the_launcher_tells_of_what_was_meant_for_it() {
 }
 
 #[test]
-fn settings_for_what_is_left_out_on_purpose_are_not_told_of() {
+fn settings_of_excluded_components_are_not_reported() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
     // A component that is excluded by name, and a file of the default folder that is not read.
@@ -327,7 +343,7 @@ fn a_messaging_layer_that_is_not_there_ends_the_job_with_the_one_there_is() {
 }
 
 #[test]
-fn messages_that_were_never_received_are_told_once_at_the_end() {
+fn messages_that_were_never_received_are_reported_once_at_the_end() {
     let job = || Job::of("unreceived").ranks(3);
     let said = job().holds().stderr;
     let [line] = said.lines().collect::<Vec<_>>()[..] else {
@@ -348,7 +364,7 @@ fn messages_that_were_never_received_are_told_once_at_the_end() {
 
 /// Messages that are probed, matched, cancelled, buffered or partitioned, and those of the library itself.
 #[test]
-fn a_program_that_receives_all_its_messages_ends_without_a_word() {
+fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
     for program in [
         "taken_back",
         "probe",

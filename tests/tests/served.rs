@@ -1,6 +1,6 @@
 //! Jobs over a board served by `hwbarr serve`, and their behaviour when it fails.
 
-use sim::served::{Address, Onlooker};
+use sim::served::{Address, BoardObserver};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tests::Job;
@@ -11,8 +11,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 fn releases(server: &Server) -> u64 {
     let address: Address = server.address.parse().expect("an address");
-    let mut onlooker = Onlooker::connect(&address).expect("served");
-    onlooker.look().expect("served").board.releases
+    let mut observer = BoardObserver::connect(&address).expect("served");
+    observer.look().expect("served").board.releases
 }
 
 /// Waits until the board has released `wanted` barriers.

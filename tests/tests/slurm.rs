@@ -29,7 +29,7 @@ fn srun_with_pmix_starts_programs_over_two_nodes() {
 }
 
 #[test]
-fn plain_srun_is_told_in_one_sentence_what_is_missing() {
+fn plain_srun_gets_one_sentence_about_what_is_missing() {
     let Some(slurm) = Slurm::new() else { return };
     let outcome = slurm.srun(&compile("hello"), &[]).ranks(3).run();
     assert!(!outcome.status.success());

@@ -97,7 +97,7 @@ fn ctrl_c_ends_the_job() {
 }
 
 #[test]
-fn a_second_ctrl_c_ends_patience_with_ranks_that_do_not_hear_the_first() {
+fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
     let (mut keyboard, terminal) = terminal();
     // Without the second Ctrl-C the test would run into its limit.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));

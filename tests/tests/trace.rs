@@ -92,7 +92,7 @@ fn calls_on_windows_name_the_window_the_target_and_the_displacement() {
 }
 
 #[test]
-fn calls_follow_each_other_and_collectives_say_what_they_are() {
+fn calls_follow_each_other_and_collectives_are_named() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");
     traced(Job::of("ring").ranks(3), &file).holds();

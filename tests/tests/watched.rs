@@ -63,7 +63,7 @@ mistakes! {
     members_that_differ_and_one_that_computes_are_named: "absent" on 4;
     a_receive_from_any_rank_to_which_no_rank_can_send_is_found: "any" on 3;
     what_a_waitall_still_waits_for_is_named: "second" on 2;
-    a_rank_that_looks_again_and_again_does_not_move: "polls" on 2;
+    a_rank_that_only_polls_makes_no_progress: "polls" on 2;
     a_shift_waits_for_one_of_two: "shift" on 4;
     ranks_of_other_communicators_are_found_in_the_job: "inner" on 3;
 }
@@ -272,7 +272,7 @@ fn programs_in_fortran_are_watched() {
 }
 
 #[test]
-fn what_is_not_asked_for_is_silent_and_what_is_not_understood_is_told() {
+fn the_default_is_silent_and_wrong_values_are_reported() {
     for peer in Peer::all() {
         let program = Program::new(&peer.compiler(), "ring.c");
         let preloaded = [("LD_PRELOAD", &*preload())];
@@ -280,7 +280,7 @@ fn what_is_not_asked_for_is_silent_and_what_is_not_understood_is_told() {
         assert!(!outcome.stderr.contains("portcullis"), "{}", outcome.stderr);
         let settings = [preloaded[0], ("PORTCULLIS_HANG", "soon")];
         let outcome = succeeds(&mut peer.launch(&program.path(), 2, &settings));
-        let sentence = "PORTCULLIS_HANG=soon: it takes seconds, such as 30 or 1.5";
+        let sentence = "PORTCULLIS_HANG=soon: it must be a number of seconds, such as 30 or 1.5";
         assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
         let settings = [preloaded[0], ("PORTCULLIS_TRACE", "/no/such/folder/t.json")];
         let outcome = succeeds(&mut peer.launch(&program.path(), 2, &settings));

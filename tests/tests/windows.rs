@@ -33,8 +33,7 @@ fn random_accesses_agree_with_an_oracle_whatever_the_seed() {
 }
 
 #[test]
-fn windows_that_are_left_at_finalize_are_told_in_one_line_of_each_rank_that_knows_more_than_others()
-{
+fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() {
     let outcome = Job::of("left_windows").ranks(3).succeeds();
     let told: Vec<&str> = outcome
         .stderr

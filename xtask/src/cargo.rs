@@ -38,7 +38,7 @@ impl Profile {
 
     /// Returns the target folder of an installation: not cargo's usual one, except for tests.
     ///
-    /// An installation is compiled with other flags ([`path_flags`]) than `cargo build` uses; in one folder each would invalidate the other's files.
+    /// An installation is compiled with other flags (`path_flags`) than `cargo build` uses; in one folder each would invalidate the other's files.
     pub fn folder(self) -> PathBuf {
         match self {
             Self::Tests => workspace::target(),

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn different_counts_are_said_loudly() {
+    fn different_counts_are_reported() {
         let text = DemoError::Counts {
             program: 3,
             model: 2,

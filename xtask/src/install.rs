@@ -5,7 +5,7 @@
 //! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
 //! `lib/libmpifort_abi.so.1` the Fortran interface, `share/portcullis/fortran/` the source of its modules, which `mpifort` compiles for each compiler,
-//! `share/` the manual page and the shell completions, which `mpirun` generates from the definition of its options.
+//! `share/` the manual pages and the shell completions; programs generate theirs from the definitions of their options, and `manual` those of functions.
 //! Every file is written under a temporary name and renamed, so a running program keeps the file that it has mapped.
 
 use std::fmt;
@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use crate::cargo::{Artifacts, Build, BuildError, Linking, Profile};
 use crate::licences::{self, LicencesError};
+use crate::manual;
 use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
@@ -150,6 +151,9 @@ const LINKS: &[(&str, &str)] = &[
     ("bin/mpif77", "mpicc"),
     ("lib/libmpifort_abi.so", "libmpifort_abi.so.1"),
     ("share/man/man1/mpiexec.1", "mpirun.1"),
+    ("share/man/man1/mpic++.1", "mpicxx.1"),
+    ("share/man/man1/mpif90.1", "mpifort.1"),
+    ("share/man/man1/mpif77.1", "mpifort.1"),
 ];
 
 /// Links in the folders of the compatibility libraries: Debian's name of MPICH's library, and the names without a version.
@@ -196,9 +200,19 @@ const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 /// The folder of the licences in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
-/// The output of `mpirun --generate`: (program name, argument, file).
-const GENERATED: &[(&str, &str, &str)] = &[
-    ("mpirun", "man", "share/man/man1/mpirun.1"),
+/// The manual pages that programs print: (program name, arguments); the page has the program's name.
+const MANUALS: &[(&str, &[&str])] = &[
+    ("mpirun", &["--generate", "man"]),
+    ("mpicc", &["--showme:manual"]),
+    ("mpicxx", &["--showme:manual"]),
+    ("mpifort", &["--showme:manual"]),
+    ("mpi-info", &["--generate", "man"]),
+    ("mpi-bench", &["--generate", "man"]),
+    ("hwbarr", &["manual"]),
+];
+
+/// The shell completions that `mpirun --generate` prints: (program name, shell, file).
+const COMPLETIONS: &[(&str, &str, &str)] = &[
     ("mpirun", "bash", "share/bash-completion/completions/mpirun"),
     ("mpirun", "zsh", "share/zsh/site-functions/_mpirun"),
     (
@@ -283,6 +297,8 @@ pub enum InstallError {
     Build(BuildError),
     /// The licences of the linked packages could not be collected.
     Licences(LicencesError),
+    /// The tables of functions do not fit each other.
+    Tables(String),
     /// A program did not print its manual page or completions, or the compiler made no library, or one of them timed out.
     Generate(ProcessError),
     /// Copying a file or making its folder failed; files installed before are complete.
@@ -302,6 +318,7 @@ impl fmt::Display for InstallError {
             Self::Build(error) => error.fmt(f),
             Self::Licences(error) => error.fmt(f),
             Self::Generate(error) => error.fmt(f),
+            Self::Tables(reason) => f.write_str(reason),
             Self::File {
                 action,
                 path,
@@ -345,9 +362,10 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
         place(&made, &contents, &prefix)
     })?;
     for compiler in fortran {
-        steps.step(format!("compiling the Fortran modules for {compiler}"), || {
-            compile_modules(&prefix, compiler)
-        })?;
+        steps.step(
+            format!("compiling the Fortran modules for {compiler}"),
+            || compile_modules(&prefix, compiler),
+        )?;
     }
     println!("installed into {}", prefix.display());
     println!("  compile: {}/bin/mpicc -o hello hello.c", prefix.display());
@@ -503,12 +521,10 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
         let link = prefix.join(link);
         replace(&link, |fresh| symlink(target, fresh))?;
     }
-    for (name, what, file) in GENERATED {
-        let mut command = Command::new(prefix.join("bin").join(name));
-        command.args(["--generate", what]);
-        let made = process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
-        replace(&prefix.join(file), |fresh| fs::write(fresh, &made.stdout))?;
+    for (name, what, file) in COMPLETIONS {
+        generate(prefix, name, &["--generate", what], file)?;
     }
+    make_manuals(prefix)?;
     for name in PKG_CONFIG {
         let description = prefix.join("lib/pkgconfig").join(name);
         replace(&description, |fresh| fs::write(fresh, pkg_config(name)))?;
@@ -526,6 +542,35 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
     }
     let texts = licences::of_others().map_err(InstallError::Licences)?;
     replace(&others, |fresh| fs::write(fresh, &texts))
+}
+
+/// Writes what a program of the installation prints with these arguments.
+fn generate(prefix: &Path, name: &str, args: &[&str], file: &str) -> Result<(), InstallError> {
+    let mut command = Command::new(prefix.join("bin").join(name));
+    command.args(args);
+    let made = process::output(&mut command, GENERATION).map_err(InstallError::Generate)?;
+    write(&prefix.join(file), &made.stdout)
+}
+
+/// Writes the manual pages of the installed programs, and those of all functions.
+fn make_manuals(prefix: &Path) -> Result<(), InstallError> {
+    for (name, args) in MANUALS {
+        if prefix.join("bin").join(name).exists() {
+            generate(prefix, name, args, &format!("share/man/man1/{name}.1"))?;
+        }
+    }
+    for page in manual::pages().map_err(InstallError::Tables)? {
+        write(&prefix.join(manual::FOLDER).join(page.file), &page.text)?;
+    }
+    Ok(())
+}
+
+/// Writes a text; an identical file is not touched.
+fn write(to: &Path, text: &str) -> Result<(), InstallError> {
+    if fs::read_to_string(to).is_ok_and(|old| old == text) {
+        return Ok(());
+    }
+    replace(to, |fresh| fs::write(fresh, text))
 }
 
 fn is_newer(file: &Path, than: &Path) -> bool {

@@ -22,6 +22,7 @@ pub mod hpcc;
 pub mod install;
 mod library;
 pub mod licences;
+pub mod manual;
 pub mod mpi4py;
 pub mod mpich_tests;
 pub mod package;

@@ -52,6 +52,11 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "looking for memory that is lost or used before it is set",
     ),
     (
+        Sign::Program("groff"),
+        "groff-base",
+        "checking the manual pages",
+    ),
+    (
         Sign::Program("ip"),
         "iproute2",
         "cables between several hosts made of network namespaces",

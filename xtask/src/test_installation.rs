@@ -13,6 +13,11 @@ pub fn installation() -> PathBuf {
     workspace::target().join("test-installation")
 }
 
+/// An environment variable that names a complete installation to test, so that no test program makes one.
+///
+/// `cargo xtask test` names the one that it has made. A developer can name a package's, or another implementation's, with which the tests themselves are tested.
+pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
+
 /// The parts of that installation.
 pub const CONTENTS: Contents = Contents {
     profile: Profile::Tests,
@@ -21,6 +26,15 @@ pub const CONTENTS: Contents = Contents {
     others: true,
     programs: Programs::All,
 };
+
+/// Makes that installation, unless it was made before this process.
+pub fn ensure() -> Result<(), InstallError> {
+    let prefix = installation();
+    match std::env::var_os(MADE) {
+        Some(made) if Path::new(&made) == prefix => Ok(()),
+        _ => install::install(&prefix, &CONTENTS),
+    }
+}
 
 /// Why mpi4py could not be built.
 #[derive(Debug)]
@@ -42,14 +56,14 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
+/// Builds mpi4py with the `mpicc` of that installation, which was made before: cargo would keep it waiting for the build of the tests.
+///
 /// The extension is linked to the standard ABI's soname only, so it is built once; each run finds its library by the library path.
 pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
     if environment.is_there() {
         return Ok(());
     }
-    let prefix = installation();
-    install::install(&prefix, &CONTENTS).map_err(BuildError::Install)?;
-    let mpicc = prefix.join("bin/mpicc");
+    let mpicc = installation().join("bin/mpicc");
     let variables = [
         ("MPICC", mpicc.as_path()),
         ("MPI4PY_BUILD_MPIABI", Path::new("1")),

@@ -24,7 +24,7 @@ fn cargo(arguments: &[&str], packages: &[&str]) -> String {
 }
 
 #[test]
-fn the_packages_hold_what_a_stranger_needs_and_no_more() {
+fn the_packages_hold_what_a_user_needs_and_no_more() {
     for package in PACKAGES {
         let list = cargo(&["package", "--list"], &[package]);
         let files: Vec<&str> = list.lines().collect();

@@ -143,7 +143,7 @@ impl<E: fmt::Debug, F: fmt::Display> fmt::Display for ChannelOpenError<E, F> {
             Self::Moved { channel } => write!(
                 f,
                 "the release of channel {channel} moved while all members rested: \
-                 it floats, or somebody else drives a member's line"
+                 it floats, or another device drives a member's line"
             ),
         }
     }

@@ -149,17 +149,17 @@ where
         let mut pause = PAUSE_US;
         let mut tries = 1;
         loop {
-            let problem = match understand(body, self.session(body.frame())?) {
+            let problem = match decode_reply(body, self.session(body.frame())?) {
                 Ok(value) => return Ok(value),
-                Err(Misheard::Final(status, value)) => {
+                Err(ReplyError::Final(status, value)) => {
                     return Err(ProgramError::Refused {
                         channel,
                         status,
                         value,
                     });
                 }
-                Err(Misheard::Silent(level)) => ProgramError::NoAnswer { level, tries },
-                Err(Misheard::Noisy) => ProgramError::Garbled { tries },
+                Err(ReplyError::Silent(level)) => ProgramError::NoAnswer { level, tries },
+                Err(ReplyError::Noisy) => ProgramError::Garbled { tries },
             };
             if tries == TRIES {
                 return Err(problem);
@@ -224,7 +224,7 @@ where
 }
 
 /// Why the received bits are not a successful reply.
-enum Misheard {
+enum ReplyError {
     /// The hardware has refused.
     Final(Status, u64),
     /// There was no reply: the line kept one level.
@@ -234,22 +234,22 @@ enum Misheard {
 }
 
 /// Checks that these bits are the reply to that request; returns its value.
-fn understand(request: Body, heard: u128) -> Result<u64, Misheard> {
+fn decode_reply(request: Body, heard: u128) -> Result<u64, ReplyError> {
     match heard {
-        0 => return Err(Misheard::Silent(PinState::Low)),
-        ALL_HIGH => return Err(Misheard::Silent(PinState::High)),
+        0 => return Err(ReplyError::Silent(PinState::Low)),
+        ALL_HIGH => return Err(ReplyError::Silent(PinState::High)),
         _ => {}
     }
-    let reply = Body::from_frame(heard).ok_or(Misheard::Noisy)?;
-    let status = Status::from_code(reply.code).ok_or(Misheard::Noisy)?;
+    let reply = Body::from_frame(heard).ok_or(ReplyError::Noisy)?;
+    let status = Status::from_code(reply.code).ok_or(ReplyError::Noisy)?;
     let sets =
         request.code == Operation::SetMask as u8 || request.code == Operation::SetLimit as u8;
     match status {
-        Status::BadCheck => Err(Misheard::Noisy),
+        Status::BadCheck => Err(ReplyError::Noisy),
         // A shifted frame has a correct check once in 65,536 cases; it is detected because the reply repeats the request's channel.
-        _ if reply.channel != request.channel => Err(Misheard::Noisy),
-        Status::Done if sets && reply.value != request.value => Err(Misheard::Noisy),
+        _ if reply.channel != request.channel => Err(ReplyError::Noisy),
+        Status::Done if sets && reply.value != request.value => Err(ReplyError::Noisy),
         Status::Done => Ok(reply.value),
-        refusal => Err(Misheard::Final(refusal, reply.value)),
+        refusal => Err(ReplyError::Final(refusal, reply.value)),
     }
 }

@@ -155,7 +155,7 @@ fn a_release_before_any_step_ends_the_sleep_or_is_read() {
 }
 
 #[test]
-fn without_a_release_one_sleep_is_between_two_looks() {
+fn without_a_release_one_sleep_is_between_two_polls() {
     let (board, mut barrier) = entered(PinState::High, None, true);
     let released = barrier.poll_asleep(Duration::MAX).expect("no pin fails");
     assert!(released.is_pending() && barrier.is_entered());

@@ -33,7 +33,7 @@ mod ppdev;
 mod rpi;
 #[cfg(target_os = "linux")]
 mod sleep;
-mod spec;
+pub(crate) mod spec;
 mod x86;
 
 pub use boxed::{BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedWires, Pause};

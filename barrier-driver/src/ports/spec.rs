@@ -4,7 +4,7 @@ use super::PortError;
 
 /// The parsed text of a port; each port reads the keys that it knows and calls [`finish`](Self::finish).
 #[derive(Debug)]
-pub(super) struct Spec<'a> {
+pub(crate) struct Spec<'a> {
     pub text: &'a str,
     syntax: &'static str,
     place: Option<&'a str>,
@@ -13,7 +13,7 @@ pub(super) struct Spec<'a> {
 
 /// A line of a port as named in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct LineName<'a> {
+pub(crate) struct LineName<'a> {
     pub name: &'a str,
     /// True if the wiring inverts the line.
     pub inverted: bool,

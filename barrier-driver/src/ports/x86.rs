@@ -199,7 +199,7 @@ mod instructions {
             Errno::PERM | Errno::ACCESS => PortError::Forbidden {
                 port,
                 remedy: "CAP_SYS_RAWIO, as root has it and as `setcap cap_sys_rawio+ep PROGRAM` gives it; \
-                         a kernel that is locked down gives it to nobody, and ppdev:/dev/parport0 does without",
+                         a kernel that is locked down gives it to no process, and ppdev:/dev/parport0 does without",
             },
             Errno::NOSYS => PortError::Unsupported {
                 port,

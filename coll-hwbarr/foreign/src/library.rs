@@ -135,7 +135,7 @@ unsafe impl Sync for Library {}
 
 static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
 
-/// Returns the library of this process, the first of [`FILES`] that is loaded; searched once.
+/// Returns the library of this process, the first of `FILES` that is loaded; searched once.
 pub fn library() -> Result<&'static Library, &'static str> {
     answer(FOUND.get_or_init(|| find(FILES.iter())))
 }

@@ -90,7 +90,7 @@ impl Messages {
                 }
                 if bytes != to.len() && !to.is_empty() {
                     return Err(format!(
-                        "a message of {bytes} bytes is asked for as one of {}",
+                        "a message of {bytes} bytes is received as one of {} bytes",
                         to.len()
                     ));
                 }

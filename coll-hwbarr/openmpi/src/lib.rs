@@ -6,7 +6,7 @@
 //!
 //! # Protocol
 //!
-//! * Open MPI finds the file in a folder of components, looks up [`layout::Component`] by name, and compares the versions in its header.
+//! * Open MPI finds the file in a folder of components, looks up `layout::Component` by name, and compares the versions in its header.
 //! * It calls `comm_query` for each communicator. For the world, if `coll_hwbarr_port` is set, the result is a module with one
 //!   function, the barrier. Open MPI's own components provide all other functions and serve all other communicators.
 //! * The first barrier sets up the hardware (see `coll_hwbarr_foreign`), which is impossible inside `MPI_Init`.

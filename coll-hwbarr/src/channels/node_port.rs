@@ -201,7 +201,7 @@ impl NodePort {
         }
     }
 
-    /// Gives back a channel that failed its test; all lines are idle. If the board refuses, the next job does it.
+    /// Releases a channel that failed its test; all lines are idle. If the board refuses, the next job does it.
     pub fn give_back(&self, channel: u8) {
         let _ = self.ask(|programmer| programmer.give_back(channel));
     }
@@ -226,9 +226,9 @@ impl NodePort {
     }
 
     /// Sets the limit within which a served board that no longer answers is detected.
-    pub fn notice_within(&self, limit: Duration) {
+    pub fn detect_loss_within(&self, limit: Duration) {
         if let Some(remote) = self.lead.as_ref().and_then(|lead| lead.remote.as_ref()) {
-            remote.notice_within(limit);
+            remote.detect_loss_within(limit);
         }
     }
 
@@ -405,7 +405,7 @@ impl Lead {
         Ok((lead, node))
     }
 
-    /// Gives back the channels that every node has left. Returns true if no farewell is pending.
+    /// Releases the channels that every node has left. Returns true if no farewell is pending.
     fn poll_farewells(&self) -> bool {
         let (Ok(mut departing), Ok(mut programmer)) = (
             self.departing.try_borrow_mut(),

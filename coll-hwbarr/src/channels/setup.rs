@@ -21,8 +21,8 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
     let node_port = comm.common::<NodePort>();
     match (comm.is_world(), node_port) {
         (true, None) => lines::mates(settings, comm).map(|_| None),
-        (true, Some(_)) => Err("this process is at the board already".into()),
-        (false, None) => Err("MPI_COMM_WORLD is not at a board of version 2".into()),
+        (true, Some(_)) => Err("this process is attached to the board already".into()),
+        (false, None) => Err("MPI_COMM_WORLD is not attached to a board of version 2".into()),
         (false, node_port) => Ok(node_port),
     }
 }
@@ -64,7 +64,7 @@ pub fn bring_up(
     // The leaders have agreed among themselves; the other ranks receive the result here.
     let led = all.agree(led.map_err(Fault::Named))?;
     if let Some(timeout) = settings.timeout {
-        node_port.notice_within(timeout);
+        node_port.detect_loss_within(timeout);
     }
     let (channel, wire) = led.map_or((None, None), |(channel, wire)| (Some(channel), Some(wire)));
     let node = node_port.node();
@@ -218,7 +218,7 @@ fn take_channel(
         if lost == [0] {
             let opened = opened.map_err(|failure| match failure {
                 OpenFailure::Fault(fault) => fault,
-                // The first leader has told the others otherwise, so this is not reached.
+                // Not reached: the first leader has broadcast that no leader lost the channel.
                 OpenFailure::Taken => Fault::Here(format!("channel {channel} is taken")),
             });
             return Ok((channel, setup_group.agree(opened)));
@@ -227,7 +227,7 @@ fn take_channel(
         node_port.forget(channel);
     }
     Err(format!(
-        "others were faster at every channel, {TRIES} times"
+        "other communicators took each free channel first, in {TRIES} attempts"
     ))
 }
 

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_of_the_living_is_the_last_whoever_says_that_the_others_are_dead() {
+    fn the_last_living_node_is_the_last_whichever_node_records_the_deaths() {
         let (words, ended) = ([const { AtomicU64::new(0) }; 4], AtomicU32::new(0));
         let all = EndedNodes {
             nodes: &words,

@@ -64,7 +64,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Line for Eureka<O, I> {
             }
         }
         Err(format!(
-            "the line is low at {POLLS} looks after this node has raised its wire: a wire is cut or stuck"
+            "the line is low in {POLLS} polls after this node has raised its wire: a wire is cut or stuck"
         ))
     }
 

@@ -101,7 +101,7 @@ impl<R: Fn() + 'static> Pair for Served<R> {
 impl<R: Fn() + 'static> Port for Served<R> {
     fn ready(&mut self, _way: LevelChanges) {
         if let (Some(board_reader), Some(timeout)) = (&self.board_reader, self.timeout) {
-            board_reader.notice_within(timeout);
+            board_reader.detect_loss_within(timeout);
         }
     }
 

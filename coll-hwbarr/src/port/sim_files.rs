@@ -15,7 +15,7 @@ pub struct Report {
     nodes: usize,
     /// Number of boards, including those above the leaf boards.
     boards: usize,
-    /// What was behind the wires: the model or the RTL.
+    /// The implementation of the board: the model or the RTL.
     machine: &'static str,
     /// Clock edges that the RTL has evaluated.
     rtl_edges: u64,

@@ -130,7 +130,7 @@ fn one_rank_and_one_node_need_no_channel() {
         let message = verdict(&node).expect_err("shared memory is there for that");
         assert!(message.contains("all its ranks are at node "), "{message}");
         let alone = part(&world, world.rank());
-        let message = verdict(&alone).expect_err("nobody to wait for");
+        let message = verdict(&alone).expect_err("no other rank to wait for");
         assert!(
             message.contains("one rank has no other rank to wait for"),
             "{message}"

@@ -98,7 +98,10 @@ fn verdict(comm: &Comm) -> Result<(), String> {
         return Ok(());
     }
     let why = table.refused().iter().find(|(name, _)| **name == *"hwbarr");
-    Err(why.map_or_else(|| "nobody says why".into(), |(_, why)| why.to_string()))
+    Err(why.map_or_else(
+        || "no component gave a reason".into(),
+        |(_, why)| why.to_string(),
+    ))
 }
 
 fn blocking(comm: &Comm) {

@@ -172,7 +172,7 @@ fn rtl_that_never_releases_is_refused() {
 }
 
 #[test]
-fn rtl_that_oscillates_is_refused_and_hangs_nobody() {
+fn rtl_that_oscillates_is_refused_and_hangs_no_node() {
     if !can_translate() {
         return;
     }

@@ -47,7 +47,10 @@ fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
         run(2, &[("port", "sim"), (parameter, text(&path))], |engine| {
             let message = verdict(&world(engine)).expect_err("refused");
             assert!(
-                message.contains(&format!("coll_hwbarr_{parameter}: ")),
+                message.contains(&format!(
+                    "coll_hwbarr_{parameter} is \"{}\", ",
+                    path.display()
+                )),
                 "{message}"
             );
             assert!(message.contains(why), "{message}");

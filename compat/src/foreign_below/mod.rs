@@ -1,7 +1,7 @@
 //! Programs of the standard ABI on another library: functions that no table describes, and functions that this library lacks.
 //!
 //! The exported functions are those of the standard, so the whole is called `libmpi_abi.so.1`. [`open`] finds the backend,
-//! fills the slots of its functions, and uses a function from [`fallbacks`] where it has none.
+//! fills the slots of its functions, and uses a function from `fallbacks` where it has none.
 //! The build finds the functions here, as those of [`crate::hand`], by their form `pub unsafe fn MPI_X<F: Foreign>`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]

@@ -32,7 +32,7 @@ pub fn text(tables: &Tables, by_hand: &BTreeSet<String>) -> String {
             }
         }
         for prefix in ["", "p"] {
-            shells(&mut text, procedure, prefix);
+            shells(&mut text, procedure, prefix, by_hand);
         }
     }
     comparisons(&mut text);
@@ -589,37 +589,111 @@ fn exports(procedure: &Procedure, prefix: &str) -> Vec<Export> {
     found
 }
 
+/// The usual case of a call: its conditions, and what C gets then.
+struct Quick {
+    conditions: Vec<String>,
+    passed: Vec<String>,
+}
+
+/// The usual case of a procedure that returns no handle and has no strings: predefined handles, contiguous arrays, no sentinels.
+/// None if its arguments need more than being read, or if they need nothing.
+fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
+    let mut found = Quick {
+        conditions: Vec::new(),
+        passed: Vec::new(),
+    };
+    for parameter in c_parameters(procedure, width) {
+        let name = rust_name(&parameter.name);
+        let value = by_value(parameter, width);
+        let out = parameter.direction != Direction::In;
+        let passed = match parameter.class(width) {
+            _ if parameter.hidden || is_small_pointer(parameter) => return None,
+            Class::Int if parameter.kind == "WEIGHT" || (parameter.kind == "INDEX" && out) => {
+                return None;
+            }
+            Class::Int | Class::Wide(_) if value => format!("*{name}"),
+            Class::Int | Class::Wide(_) => format!("{name}.cast()"),
+            Class::Handle(_) if value => {
+                found
+                    .conditions
+                    .push(format!("handle::is_predefined({name})"));
+                format!("handle::predefined({name})")
+            }
+            Class::Buffer if style == Style::Described => {
+                found.conditions.push(format!("section::is_simple({name})"));
+                format!("(*{name}).base()")
+            }
+            Class::Buffer => {
+                found.conditions.push(format!("cells::is_outside({name})"));
+                name.clone()
+            }
+            Class::Status => {
+                found.conditions.push(format!("cells::is_outside({name})"));
+                format!("{name}.cast()")
+            }
+            _ => return None,
+        };
+        found.passed.push(passed);
+    }
+    (found.conditions.len() > 1).then_some(found)
+}
+
 /// Writes the shells of a procedure's exported symbols.
-fn shells(text: &mut String, procedure: &Procedure, prefix: &str) {
+fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &BTreeSet<String>) {
     let which = if prefix.is_empty() { "Mpi" } else { "Pmpi" };
     for export in exports(procedure, prefix) {
-        let arguments = arguments(procedure, export.width, export.style);
+        let (width, style) = (export.width, export.style);
+        let arguments = arguments(procedure, width, style);
+        let is_length = |(n, t): &&(String, &str)| *t == "usize" && n.ends_with("_len");
+        let show = |(n, t): &(String, &str)| format!("{n}: {t}");
+        let mut declared: Vec<String> = arguments
+            .iter()
+            .filter(|a| !is_length(a))
+            .map(show)
+            .collect();
         let passed: Vec<&str> = arguments.iter().map(|(n, _)| n.as_str()).collect();
-        let name = body_name(procedure, export.width, export.style);
+        let name = body_name(procedure, width, style);
         let call = format!("{name}::<{which}>({})", passed.join(", "));
-        // The lengths of strings follow ierror.
-        let (lengths, mut declared): (Vec<String>, Vec<String>) = {
-            let (l, d): (Vec<_>, Vec<_>) = arguments
-                .iter()
-                .partition(|(n, t)| *t == "usize" && n.ends_with("_len"));
-            let show =
-                |v: Vec<&(String, &str)>| v.iter().map(|(n, t)| format!("{n}: {t}")).collect();
-            (show(l), show(d))
+        // Only in module `mpi_f08` is ierror optional.
+        let report = if export.symbol.contains("_f08") {
+            "report"
+        } else {
+            "always_report"
         };
         let (result, statement) = if procedure.returns.is_some() {
             (format!(" -> {}", c_result(procedure)), call)
         } else if procedure.reports {
             declared.push("ierror: *mut i32".into());
-            (String::new(), format!("report(ierror, {call})"))
+            (String::new(), format!("{report}(ierror, {call})"))
         } else {
             (String::new(), format!("_ = {call}"))
         };
-        declared.extend(lengths);
+        // The lengths of strings follow ierror.
+        declared.extend(arguments.iter().filter(is_length).map(show));
+        let declared = declared.join(", ");
+        let symbol = &export.symbol;
+        let hand = [name, body_name(procedure, width, Style::Plain)];
+        let hand = hand.iter().any(|h| by_hand.contains(h));
+        let case = quick(procedure, width, style).filter(|_| procedure.reports && !hand);
+        let statement = match case {
+            None => statement,
+            Some(case) => {
+                let c = c_name(procedure, width);
+                let conditions = case.conditions.join(" && ");
+                let _ = writeln!(
+                    text,
+                    "\n#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn other_{symbol}({declared}) {{\n    unsafe {{ {statement} }}\n}}"
+                );
+                format!(
+                    "if {conditions} {{ {report}(ierror, {which}::{c}({})) }} else {{ other_{symbol}({}, ierror) }}",
+                    case.passed.join(", "),
+                    passed.join(", ")
+                )
+            }
+        };
         let _ = writeln!(
             text,
-            "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {}({}){result} {{\n    unsafe {{ {statement} }}\n}}",
-            export.symbol,
-            declared.join(", ")
+            "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({declared}){result} {{\n    unsafe {{ {statement} }}\n}}"
         );
     }
 }

@@ -17,7 +17,11 @@ pub fn text(tables: &Tables) -> String {
     let mut line = |statement: String| text.push_str(&format!("      {statement}\n"));
     let mut integer = |name: &str, value: &str| {
         // An offset.
-        let kind = if name == "MPI_DISPLACEMENT_CURRENT" { "*8" } else { "" };
+        let kind = if name == "MPI_DISPLACEMENT_CURRENT" {
+            "*8"
+        } else {
+            ""
+        };
         line(format!("INTEGER{kind} {name}"));
         line(format!("PARAMETER ({name}={value})"));
     };

@@ -4,6 +4,7 @@
 //! `mpif.h` has a COMMON block of all sentinels; the modules have a symbol for each.
 
 use crate::bodies::Ptr;
+use std::cell::UnsafeCell;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -75,36 +76,65 @@ const IN_BLOCK: &[(usize, usize)] = &[
     (89, IGNORED),
 ];
 
-/// The first address of a sentinel, and the distance to the last one.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-static SPAN: AtomicUsize = AtomicUsize::new(0);
+/// The number of sentinels.
+const COUNT: usize = 22;
 
-/// All sentinels: (address, address in C).
-fn all() -> Vec<(usize, usize)> {
-    let block = (&raw const mpi_fortran_cells_) as usize;
-    let mut all = of_modules();
-    all.extend(
-        IN_BLOCK
-            .iter()
-            .map(|(offset, value)| (block + offset, *value)),
-    );
-    all
+/// The first address of a sentinel, and the distance to the last one.
+///
+/// Not atomic, so that a comparison reads them from memory by itself: every choice buffer is compared.
+struct Range(UnsafeCell<(usize, usize)>);
+
+// SAFETY: written once, when the library is loaded, before any other function of it runs.
+unsafe impl Sync for Range {}
+
+impl Range {
+    #[inline(always)]
+    fn first(&self) -> usize {
+        // SAFETY: there is no write any more: see above.
+        unsafe { (*self.0.get()).0 }
+    }
+
+    #[inline(always)]
+    fn span(&self) -> usize {
+        // SAFETY: there is no write any more: see above.
+        unsafe { (*self.0.get()).1 }
+    }
 }
 
-/// Notes the range of addresses that have to be compared. Called when the library is loaded.
-pub fn note() {
-    let all = all();
+static RANGE: Range = Range(UnsafeCell::new((0, 0)));
+
+/// The addresses of all sentinels, and their addresses in C.
+static ADDRESSES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
+static VALUES: [AtomicUsize; COUNT] = [const { AtomicUsize::new(0) }; COUNT];
+
+/// Notes the addresses. Called when the library is loaded.
+fn note() {
+    let block = (&raw const mpi_fortran_cells_) as usize;
+    let in_block = IN_BLOCK
+        .iter()
+        .map(|(offset, value)| (block + offset, *value));
+    let all: Vec<(usize, usize)> = of_modules().into_iter().chain(in_block).collect();
+    for (n, (address, value)) in all.iter().enumerate().take(COUNT) {
+        ADDRESSES[n].store(*address, Ordering::Relaxed);
+        VALUES[n].store(*value, Ordering::Relaxed);
+    }
     let first = all.iter().map(|(a, _)| *a).min().unwrap_or(0);
     let last = all.iter().map(|(a, _)| *a).max().unwrap_or(0);
-    FIRST.store(first, Ordering::Relaxed);
-    SPAN.store(last - first, Ordering::Relaxed);
+    // SAFETY: this runs once, before any other function of the library.
+    unsafe { *RANGE.0.get() = (first, last - first) };
+}
+
+/// Returns true if the argument is certainly no sentinel: it is outside the range of their addresses.
+#[inline(always)]
+pub fn is_outside<T>(argument: *const T) -> bool {
+    let from_first = (argument as usize).wrapping_sub(RANGE.first());
+    from_first > RANGE.span()
 }
 
 /// The address that C gets for an argument which may be a sentinel.
 #[inline(always)]
 fn translated(argument: Ptr) -> Ptr {
-    let from_first = (argument as usize).wrapping_sub(FIRST.load(Ordering::Relaxed));
-    if from_first > SPAN.load(Ordering::Relaxed) {
+    if is_outside(argument) {
         return argument;
     }
     compared(argument)
@@ -114,11 +144,11 @@ fn translated(argument: Ptr) -> Ptr {
 #[cold]
 #[inline(never)]
 fn compared(argument: Ptr) -> Ptr {
-    let all = all();
-    let found = all
-        .iter()
-        .find(|(address, _)| *address == argument as usize);
-    found.map_or(argument, |(_, value)| without_provenance_mut(*value))
+    let is = |address: &AtomicUsize| address.load(Ordering::Relaxed) == argument as usize;
+    match ADDRESSES.iter().position(is) {
+        Some(n) => without_provenance_mut(VALUES[n].load(Ordering::Relaxed)),
+        None => argument,
+    }
 }
 
 /// A choice buffer.

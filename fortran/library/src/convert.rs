@@ -103,3 +103,13 @@ pub unsafe fn report(ierror: *mut i32, outcome: i32) {
         unsafe { *ierror = outcome }
     }
 }
+
+/// Returns the error code to a procedure that must be passed a variable for it.
+///
+/// # Safety
+/// `ierror` points to an INTEGER.
+#[inline(always)]
+pub unsafe fn always_report(ierror: *mut i32, outcome: i32) {
+    // SAFETY: the caller states it.
+    unsafe { *ierror = outcome }
+}

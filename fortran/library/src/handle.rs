@@ -79,6 +79,26 @@ pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
     }
 }
 
+/// Returns true for a predefined handle, which is the same number in both languages.
+///
+/// # Safety
+/// `argument` points to an INTEGER.
+#[inline(always)]
+pub unsafe fn is_predefined(argument: *const i32) -> bool {
+    // SAFETY: the caller states that the argument is readable.
+    (unsafe { *argument } as u32 as usize) < PREDEFINED
+}
+
+/// A handle of which `is_predefined` returned true.
+///
+/// # Safety
+/// `argument` points to an INTEGER.
+#[inline(always)]
+pub unsafe fn predefined(argument: *const i32) -> Ptr {
+    // SAFETY: the caller states that the argument is readable.
+    without_provenance_mut(unsafe { *argument } as u32 as usize)
+}
+
 /// The number of a handle of C.
 ///
 /// # Safety

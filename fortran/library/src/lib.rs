@@ -23,7 +23,7 @@ mod text;
     unused_unsafe
 )]
 pub mod bodies {
-    use crate::convert::{self, length, report};
+    use crate::convert::{self, always_report, length, report};
     use crate::handle::{self, input, output};
     use crate::{cells, hand, section, text};
     use fortran_sections::Descriptor;

@@ -21,6 +21,16 @@ pub struct Refused {
     reason: String,
 }
 
+/// Returns true for an array that is certainly passed on by its address. Arrays of more dimensions are examined by the general way.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
+#[inline(always)]
+pub unsafe fn is_simple(buffer: *const Descriptor) -> bool {
+    // SAFETY: the caller states that this is a compiler's descriptor.
+    unsafe { cells::is_outside((*buffer).base()) && Descriptor::is_plain(buffer) }
+}
+
 /// The buffer, the count and the datatype of a message.
 pub struct Message<C: Calls> {
     pub address: Ptr,

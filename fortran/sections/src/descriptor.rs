@@ -67,8 +67,21 @@ impl Descriptor {
     pub unsafe fn dimensions<'d>(this: *const Descriptor) -> &'d [Dimension] {
         // SAFETY: the caller states that `rank` dimensions follow the head, whose size is a multiple of their alignment.
         unsafe {
-            let rank = ((*this).rank.max(0) as usize).min(MAX_RANK);
+            let rank = (*this).rank as u8 as usize;
             std::slice::from_raw_parts(this.add(1).cast(), rank)
+        }
+    }
+
+    /// Returns true for a scalar and for a contiguous array of rank 1: the usual arguments, found without a loop.
+    ///
+    /// # Safety
+    /// As for [`Descriptor::dimensions`].
+    #[inline(always)]
+    pub unsafe fn is_plain(this: *const Descriptor) -> bool {
+        // SAFETY: the caller states that this is a compiler's descriptor, so one of rank 1 has a dimension.
+        unsafe {
+            let stride = &raw const (*this.add(1).cast::<Dimension>()).stride;
+            (*this).rank == 0 || ((*this).rank == 1 && *stride == (*this).element_size as isize)
         }
     }
 

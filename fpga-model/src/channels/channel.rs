@@ -59,7 +59,7 @@ impl Channel {
     ///
     /// The first stage is not used, because it may be metastable: a line that changes at the same edge as the mask
     /// counts as changing after it.
-    pub const fn restless(&self, nodes: u64) -> u64 {
+    pub const fn not_idle(&self, nodes: u64) -> u64 {
         (self.stage2 ^ self.level_on_all_lines()) & nodes
     }
 

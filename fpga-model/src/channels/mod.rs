@@ -272,16 +272,16 @@ impl ChannelMachine {
                 Ok(limit) => Ok((argument, Some(Change::Limit(limit)))),
             },
             Operation::SetMask => {
-                let strangers = argument & !self.wires;
+                let not_nodes = argument & !self.wires;
                 // A node can take a channel only as a future member, and free it only as a present member.
                 let concerned = if argument == 0 { mask } else { argument };
-                let restless = channel.restless(mask | argument);
+                let not_idle = channel.not_idle(mask | argument);
                 match () {
-                    () if strangers != 0 => Err((Status::BadValue, strangers)),
+                    () if not_nodes != 0 => Err((Status::BadValue, not_nodes)),
                     () if concerned != 0 && concerned & me == 0 => Err((Status::NotMember, mask)),
                     () if argument == mask => Ok((mask, None)),
                     () if argument != 0 && mask != 0 => Err((Status::Taken, mask)),
-                    () if restless != 0 => Err((Status::NotIdle, restless)),
+                    () if not_idle != 0 => Err((Status::NotIdle, not_idle)),
                     () => Ok((argument, Some(Change::Mask(argument)))),
                 }
             }

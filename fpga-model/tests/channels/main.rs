@@ -24,7 +24,7 @@ fn a_board_has_1_to_64_nodes_and_1_to_5_channels() {
 }
 
 #[test]
-fn the_board_says_who_it_is_to_every_node() {
+fn the_board_answers_its_identity_to_every_node() {
     for (nodes, channels) in [(1, 1), (7, 3), (60, 5), (64, 5)] {
         let mut board = Board::new(nodes, channels);
         for node in [0, nodes / 2, nodes - 1] {
@@ -42,19 +42,19 @@ fn the_board_says_who_it_is_to_every_node() {
 }
 
 #[test]
-fn a_channel_serves_its_members_and_nobody_else() {
+fn a_channel_serves_only_its_members() {
     let mut board = Board::new(7, 5);
     assert_eq!(
         board.ask(2, Operation::SetMask, 3, 0b0010110),
         (Status::Done, 0b0010110)
     );
     board.arrive(3, 0b1101001);
-    assert_eq!(board.count(3), 0, "lines of others release nobody");
+    assert_eq!(board.count(3), 0, "lines of other nodes release no node");
     board.arrive(3, 0b0000110);
     assert_eq!(
         board.ask(6, Operation::ReadArrived, 3, 0),
         (Status::Done, 0b0000110),
-        "anybody may ask who has arrived"
+        "any node may ask which nodes have arrived"
     );
     board.arrive(3, 0b0010110);
     assert_eq!(board.count(3), 1);
@@ -65,7 +65,7 @@ fn a_channel_serves_its_members_and_nobody_else() {
 }
 
 #[test]
-fn every_refusal_says_which_nodes_and_changes_nothing() {
+fn every_refusal_names_the_nodes_and_changes_nothing() {
     use Operation::{Identify, ReadMask, SetLimit, SetMask};
     let mut board = Board::new(7, 4);
     board.pins.arrive[2] = 0b0001000;
@@ -159,7 +159,7 @@ fn a_frame_with_any_wrong_bit_changes_nothing_and_is_answered() {
 }
 
 #[test]
-fn a_torn_frame_changes_nothing_and_the_next_one_is_heard() {
+fn a_torn_frame_changes_nothing_and_the_next_one_is_received() {
     let request = Body {
         code: Operation::SetMask as u8,
         channel: 1,
@@ -304,7 +304,7 @@ fn a_release_by_a_pulse_is_early_and_one_that_every_node_waited_for_is_not() {
 }
 
 #[test]
-fn who_is_missing_when_the_time_is_up_is_latched_once() {
+fn the_missing_nodes_at_the_time_limit_are_latched_once() {
     let mut board = Board::new(4, 2);
     assert_eq!(board.ask(0, Operation::SetMask, 1, 0b1111).0, Status::Done);
     assert_eq!(
@@ -321,7 +321,7 @@ fn who_is_missing_when_the_time_is_up_is_latched_once() {
     assert_eq!(
         late(&board),
         0b1110,
-        "who has not come through in time is late"
+        "a node that has not entered in time is late"
     );
     board.machine.fast_forward(&board.pins, 1000);
     assert_eq!(

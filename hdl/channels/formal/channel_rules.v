@@ -20,11 +20,11 @@ module channel_rules #(
     input wire [C*N-1:0] mask_i,
     input wire [C*N-1:0] arrived_i,
     input wire [C*N-1:0] late_i,
-    input wire [C*N-1:0] restless_i,
+    input wire [C*N-1:0] not_idle_i,
     input wire [C-1:0]   overdue_i,
     input wire [C*16-1:0] counts_i,
     input wire [C*N-1:0] other_mask_i,
-    input wire [C*N-1:0] other_restless_i
+    input wire [C*N-1:0] other_not_idle_i
 );
     localparam [C*N-1:0] KEPT = {{C*N-N{1'b0}}, {N{1'b1}}} << (WATCHED * N);
 
@@ -39,7 +39,7 @@ module channel_rules #(
         .mask_i      (mask_i),
         .arrived_i   (arrived_i),
         .late_i      (late_i),
-        .restless_i  (restless_i),
+        .not_idle_i  (not_idle_i),
         .overdue_i   (overdue_i),
         .counts_i    (counts_i),
         .reply_o     (reply),
@@ -56,7 +56,7 @@ module channel_rules #(
         .mask_i      ((mask_i & KEPT) | (other_mask_i & ~KEPT)),
         .arrived_i   (arrived_i),
         .late_i      (late_i),
-        .restless_i  ((restless_i & KEPT) | (other_restless_i & ~KEPT)),
+        .not_idle_i  ((not_idle_i & KEPT) | (other_not_idle_i & ~KEPT)),
         .overdue_i   (overdue_i),
         .counts_i    (counts_i),
         .reply_o     (other_reply),
@@ -75,7 +75,7 @@ module channel_rules #(
     generate
         for (c = 0; c < C; c = c + 1) begin : channel
             wire [N-1:0] mask = mask_i[c*N +: N];
-            assign rests[c]             = ~|(restless_i[c*N +: N] & (mask | asked));
+            assign rests[c]             = ~|(not_idle_i[c*N +: N] & (mask | asked));
             assign taken_or_returned[c] = (|mask) != (|asked);
             assign by_member[c]         = |((mask | asked) & node_i);
             assign limited_by_member[c] = |(mask & node_i);

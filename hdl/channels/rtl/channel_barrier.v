@@ -33,7 +33,7 @@ module channel_barrier #(
         end
     endgenerate
 
-    wire [C*N-1:0] mask, arrived, late, restless;
+    wire [C*N-1:0] mask, arrived, late, not_idle;
     wire [C*16-1:0] counts;
     wire [C-1:0]   level, set_mask, set_limit, drop, overdue;
     wire [71:0]    request, reply;
@@ -70,7 +70,7 @@ module channel_barrier #(
                 .early_o     (counts[c*16+8 +: 8])
             );
 
-            assign restless[c*N +: N] = line ^ {N{level[c]}};
+            assign not_idle[c*N +: N] = line ^ {N{level[c]}};
         end
     endgenerate
 
@@ -144,7 +144,7 @@ module channel_barrier #(
         .mask_i      (mask),
         .arrived_i   (arrived),
         .late_i      (late),
-        .restless_i  (restless),
+        .not_idle_i  (not_idle),
         .overdue_i   (overdue),
         .counts_i    (counts),
         .reply_o     (reply),

@@ -110,7 +110,7 @@ architecture rtl of channel_barrier is
       mask_i      : in  std_logic_vector(C * N - 1 downto 0);
       arrived_i   : in  std_logic_vector(C * N - 1 downto 0);
       late_i      : in  std_logic_vector(C * N - 1 downto 0);
-      restless_i  : in  std_logic_vector(C * N - 1 downto 0);
+      not_idle_i  : in  std_logic_vector(C * N - 1 downto 0);
       overdue_i   : in  std_logic_vector(C - 1 downto 0);
       counts_i    : in  std_logic_vector(C * 16 - 1 downto 0);
       reply_o     : out std_logic_vector(71 downto 0);
@@ -134,7 +134,7 @@ architecture rtl of channel_barrier is
     return '0';
   end function;
 
-  signal mask, arrived, late, restless : std_logic_vector(C * N - 1 downto 0);
+  signal mask, arrived, late, not_idle : std_logic_vector(C * N - 1 downto 0);
   signal counts                        : std_logic_vector(C * 16 - 1 downto 0);
   signal level, set_mask, set_limit    : std_logic_vector(C - 1 downto 0);
   signal drop, overdue                 : std_logic_vector(C - 1 downto 0);
@@ -189,7 +189,7 @@ begin
       );
 
     levels <= (others => level(k));
-    restless(k * N + N - 1 downto k * N) <= line xor levels;
+    not_idle(k * N + N - 1 downto k * N) <= line xor levels;
   end generate;
 
   flush      <= not any_high(grant);
@@ -246,7 +246,7 @@ begin
       mask_i      => mask,
       arrived_i   => arrived,
       late_i      => late,
-      restless_i  => restless,
+      not_idle_i  => not_idle,
       overdue_i   => overdue,
       counts_i    => counts,
       reply_o     => reply,

@@ -14,7 +14,7 @@ module channel_command #(
     input  wire [C*N-1:0] mask_i,       // of all channels, channel 0 lowest
     input  wire [C*N-1:0] arrived_i,
     input  wire [C*N-1:0] late_i,
-    input  wire [C*N-1:0] restless_i,   // lines that are not at their channel's level
+    input  wire [C*N-1:0] not_idle_i,   // lines that are not at their channel's level
     input  wire [C-1:0]   overdue_i,    // barriers that have reached their limit
     input  wire [C*16-1:0] counts_i,    // early releases and expired limits, 8 bits each
     output wire [71:0]    reply_o,      // status, channel, value
@@ -64,7 +64,7 @@ module channel_command #(
     wire        exists    = {4'd0, channel} < CHANNELS;
 
     // 64 bits wide whatever N is, like the argument.
-    reg  [63:0] mask, arrived, late, restless;
+    reg  [63:0] mask, arrived, late, not_idle;
     reg  [15:0] counts;
     reg         overdue;
     integer     c;
@@ -72,7 +72,7 @@ module channel_command #(
         mask     = 64'd0;
         arrived  = 64'd0;
         late     = 64'd0;
-        restless = 64'd0;
+        not_idle = 64'd0;
         counts   = 16'd0;
         overdue  = 1'b0;
         for (c = 0; c < C; c = c + 1)
@@ -80,7 +80,7 @@ module channel_command #(
                 mask[N-1:0]     = mask_i[c*N +: N];
                 arrived[N-1:0]  = arrived_i[c*N +: N];
                 late[N-1:0]     = late_i[c*N +: N];
-                restless[N-1:0] = restless_i[c*N +: N];
+                not_idle[N-1:0] = not_idle_i[c*N +: N];
                 counts          = counts_i[c*16 +: 16];
                 overdue         = overdue_i[c];
             end
@@ -93,8 +93,8 @@ module channel_command #(
         me[N-1:0] = node_i;
     end
 
-    wire [63:0] strangers = argument & ~nodes;
-    wire [63:0] unquiet   = restless & (mask | argument);
+    wire [63:0] not_nodes = argument & ~nodes;
+    wire [63:0] unquiet   = not_idle & (mask | argument);
     // A node that takes a channel has to be among the new members, one that returns it among the current ones.
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
@@ -166,9 +166,9 @@ module channel_command #(
                     set_limit = 1'b1;
                 end
             SET_MASK:
-                if (|strangers) begin
+                if (|not_nodes) begin
                     status = BAD_VALUE;
-                    value  = strangers;
+                    value  = not_nodes;
                 end else if ((|concerned) && !(|(concerned & me))) begin
                     status = NOT_MEMBER;
                     value  = mask;

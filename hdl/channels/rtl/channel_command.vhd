@@ -17,7 +17,7 @@ entity channel_command is
     mask_i      : in  std_logic_vector(C * N - 1 downto 0);
     arrived_i   : in  std_logic_vector(C * N - 1 downto 0);
     late_i      : in  std_logic_vector(C * N - 1 downto 0);
-    restless_i  : in  std_logic_vector(C * N - 1 downto 0);
+    not_idle_i  : in  std_logic_vector(C * N - 1 downto 0);
     overdue_i   : in  std_logic_vector(C - 1 downto 0);
     counts_i    : in  std_logic_vector(C * 16 - 1 downto 0);
     reply_o     : out std_logic_vector(71 downto 0);
@@ -88,8 +88,8 @@ begin
   channel   <= unsigned(request_i(67 downto 64));
   argument  <= request_i(63 downto 0);
 
-  process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, restless_i, overdue_i, counts_i)
-    variable mask, strangers, unquiet, concerned, me, value : word;
+  process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, not_idle_i, overdue_i, counts_i)
+    variable mask, not_nodes, unquiet, concerned, me, value : word;
     variable arrived : word;
     variable status : code;
     variable overdue : std_logic;
@@ -97,9 +97,9 @@ begin
     mask := of_channel(mask_i, channel);
     me   := (others => '0');
     me(N - 1 downto 0) := node_i;
-    strangers := argument;
-    strangers(N - 1 downto 0) := (others => '0');
-    unquiet   := of_channel(restless_i, channel) and (mask or argument);
+    not_nodes := argument;
+    not_nodes(N - 1 downto 0) := (others => '0');
+    unquiet   := of_channel(not_idle_i, channel) and (mask or argument);
     if any_high(argument) = '1' then
       concerned := argument;
     else
@@ -166,9 +166,9 @@ begin
         set_limit_now <= '1';
       end if;
     else
-      if any_high(strangers) = '1' then
+      if any_high(not_nodes) = '1' then
         status := BAD_VALUE;
-        value  := strangers;
+        value  := not_nodes;
       elsif any_high(concerned) = '1' and any_high(concerned and me) = '0' then
         status := NOT_MEMBER;
         value  := mask;

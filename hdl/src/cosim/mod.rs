@@ -7,7 +7,7 @@
 //!   so a run is repeatable if the order of accesses is.
 //! * An [`Rtl`] is the next-state function of a board whose flip-flops are stored elsewhere, such as the simulator's in shared memory:
 //!   it loads them, evaluates one edge, and stores them again.
-//!   So many processes share one RTL machine, no process hosts it, and nothing is lost when one dies.
+//!   Therefore any number of processes share one RTL machine, no process hosts it, and nothing is lost when one dies.
 //!   That is sound as long as the design has no other flip-flops, which a trial at the start checks.
 //!
 //! | module | what it is |

@@ -6,6 +6,7 @@
 //! * [`functions`], [`extensions`] and [`constants`] return the tables; [`values`] returns the constants as numbers.
 //! * [`Function`] and [`Param`] describe a prototype in C and name its parameters and their types in Rust.
 //! * [`header`] writes `mpi.h` and `mpi-ext.h`.
+//! * [`MEANINGS`] has the sentences of the manual pages.
 //! * [`lines`] and [`number`] are for further tables in the same form.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -18,6 +19,9 @@ pub use parse::{Chapter, Functions, Item, Kind, Section, lines, number};
 pub use prototype::{Function, Param, parse_prototype};
 
 use std::collections::BTreeMap;
+
+/// One sentence of meaning for each function, in lines `NAME | SENTENCE`: `meanings.txt`.
+pub const MEANINGS: &str = include_str!("../meanings.txt");
 
 /// Returns every function of MPI 5.0, `functions.txt`.
 pub fn functions() -> Result<Functions, String> {

@@ -129,7 +129,8 @@ pub unsafe fn name(from: *const c_char, argument: &str) -> Result<String, Failur
     Ok(text::from_bytes(&all[..end]))
 }
 
-/// Stores a string and its length, truncated to a buffer of `max` bytes including the terminating NUL.
+/// Stores a string and its length, truncated to a buffer of `max` bytes including the terminating NUL;
+/// a buffer without a byte stays as it is.
 ///
 /// # Safety
 /// Pointers that are not null are valid for writing, `to` for `max` bytes.
@@ -144,11 +145,15 @@ pub unsafe fn write_string(
         return Err(null(name));
     }
     let bytes = text::to_bytes(text);
-    let kept = bytes.len().min((max.max(1) - 1) as usize);
-    // SAFETY: `to` is valid for `max` > `kept` bytes by the `# Safety` contract of this function; the source is another object.
+    let room = usize::try_from(max).unwrap_or(0);
+    let kept = bytes.len().min(room.saturating_sub(1));
+    // SAFETY: `to` is valid for `room` bytes by the `# Safety` contract of this function, of which `kept` and a NUL are written,
+    // none if `room` is 0; the source is another object, and `len` is valid for writing.
     unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), to, kept);
-        to.add(kept).write(0);
+        if room > 0 {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), to, kept);
+            to.add(kept).write(0);
+        }
         out(len, kept as c_int, "resultlen")
     }
 }
@@ -334,4 +339,27 @@ pub unsafe fn recv_buf(
     let datatype = data(buf, count, datatype)?;
     // SAFETY: `buf` is large enough and unused until completion by the `# Safety` contract of this function, as `RecvBuf::new` requires.
     Ok(unsafe { RecvBuf::new(buf.cast(), count, datatype) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_fills_no_more_than_its_buffer() {
+        for (max, expected, expected_len) in [
+            (-1, *b"????", 0),
+            (0, *b"????", 0),
+            (1, *b"\0???", 0),
+            (3, *b"ab\0?", 2),
+            (4, *b"abc\0", 3),
+        ] {
+            let mut to = *b"????";
+            let mut len = -1;
+            // SAFETY: the buffer has at least `max` bytes.
+            let done = unsafe { write_string(to.as_mut_ptr().cast(), &mut len, "abc", max, "to") };
+            assert!(done.is_ok());
+            assert_eq!((to, len), (expected, expected_len), "{max}");
+        }
+    }
 }

@@ -270,7 +270,7 @@ pub unsafe fn MPI_Comm_split_type(
     let parent = state::comm(comm)?;
     let (engine, comm) = (state::engine()?, &parent.comm);
     let given = info::hints(info)?;
-    let nobody = SplitKey { color: None, key };
+    let no_color = SplitKey { color: None, key };
     let unguided = split_type == MPI_COMM_TYPE_HW_UNGUIDED;
     let goes_down = match comm.is_inter() {
         true => unguided,
@@ -294,7 +294,7 @@ pub unsafe fn MPI_Comm_split_type(
                     engine.block_on(comm.split(SplitKey { color: inside, key }))?
                 }
                 // An unknown resource type is shared by no process.
-                _ => engine.block_on(comm.split(nobody))?,
+                _ => engine.block_on(comm.split(no_color))?,
             }
         }
         MPI_COMM_TYPE_HW_UNGUIDED => {
@@ -309,7 +309,7 @@ pub unsafe fn MPI_Comm_split_type(
             engine.block_on(comm.split_next_level(None))?;
             None
         }
-        MPI_UNDEFINED => engine.block_on(comm.split(nobody))?,
+        MPI_UNDEFINED => engine.block_on(comm.split(no_color))?,
         other => {
             return Err(Failure::new(
                 MPI_ERR_ARG,

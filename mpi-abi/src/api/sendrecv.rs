@@ -6,7 +6,7 @@ use super::p2p::{check_recv_tag, check_tag, incoming, outgoing};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
-use crate::object::request::{RequestObject, register};
+use crate::object::request::{RequestObject, of_both_halves, register};
 use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::Sent;
@@ -48,10 +48,11 @@ impl Exchange {
     fn wait(self) -> Result<Status, mpi_core::Error> {
         let engine = self.comm.comm.engine();
         let received = engine.wait(&self.receive);
-        if let Some(send) = &self.send {
+        let sent = self.send.as_ref().map_or(Ok(()), |send| {
             engine.wait(send)?;
-        }
-        received
+            Ok(())
+        });
+        of_both_halves(received, sent)
     }
 
     /// Returns a handle for both halves.

@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(
             registry.add(Some(class)).unwrap_err().code(),
             MPI_ERR_ARG,
-            "a code of a class that has gone"
+            "a code of a removed class"
         );
         assert!(registry.add(None).unwrap() > of_the_standard);
     }

@@ -95,9 +95,9 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
-    let (who, function) = (state::this_rank(), functions::name(id));
+    let (rank, function) = (state::this_rank(), functions::name(id));
     let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
     let message = failure.message();
-    printable::eprintln!("{who}: {function}{place}: {message} ({class})");
+    printable::eprintln!("{rank}: {function}{place}: {message} ({class})");
     abort(failure.code(), &format!("{function} failed"))
 }

@@ -20,7 +20,7 @@ pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
     "tell_unseen_errors",
     "false",
     Level::USER,
-    "Whether a rank says at MPI_Finalize that a call on a file returned an error whose class and text the program never asked for",
+    "Whether a rank warns at MPI_Finalize about errors of calls on files whose class and text the program never asked for",
 );
 
 /// The first ignored error, and the number of all.
@@ -75,8 +75,8 @@ pub fn warn(wanted: bool) {
         1 => String::new(),
         count => format!(" (and {} more of files)", count - 1),
     };
-    let who = state::this_rank();
+    let rank = state::this_rank();
     printable::eprintln!(
-        "{who}: an error was returned{more} whose class and text the program never asked for: {first}"
+        "{rank}: an error was returned{more} whose class and text the program never asked for: {first}"
     );
 }

@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_wrong_handle_is_told_what_it_is() {
+    fn every_wrong_handle_is_named_with_its_kind() {
         let said = |kind, handle| wrong(kind, handle).message().to_string();
         assert_eq!(
             said(Kind::Comm, MPI_COMM_NULL.0),

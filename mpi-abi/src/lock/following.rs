@@ -21,7 +21,7 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
     pauses: Duration::from_micros(20),
     yields: 0,
     nap: OWN_POLL,
-    ..WaitPolicy::ROOMY
+    ..WaitPolicy::DEDICATED
 };
 
 /// Number of polls with news after which the leader notifies although more is arriving.

@@ -156,7 +156,7 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
     lock.release();
     assert!(lock.is_reserved());
     lock.release();
-    assert!(lock.is_reserved(), "nobody has come");
+    assert!(lock.is_reserved(), "no second thread has called");
     let other = {
         let lock = lock.clone();
         std::thread::spawn(move || {
@@ -177,7 +177,7 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
 }
 
 #[test]
-fn whoever_has_it_reserved_and_is_inside_makes_way_with_all_its_takings() {
+fn the_holder_of_the_reservation_hands_over_at_any_nesting_depth() {
     let lock = Arc::new(GlobalLock::new());
     lock.acquire();
     lock.reserve();

@@ -1,7 +1,7 @@
 //! Request objects: state, waiting, starting.
 //!
 //! A handle refers to an operation of the engine, a persistent operation, or a generalized request of the program;
-//! [`handles`] resolves it.
+//! `handles` resolves it.
 //! A send that was complete when the call returned needs none of these: it gets the handle [`DONE`], which is always complete.
 //!
 //! Protocol: the table is never borrowed while the engine makes progress or a function of the program runs.
@@ -18,7 +18,8 @@ pub use general::General;
 pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
 pub use object::{FreedGeneral, Orphan, PersistentObject, RequestObject};
 pub use outcome::{
-    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, peek,
+    Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, of_both_halves,
+    peek,
 };
 
 use handles::{direct, object as object_of, with_table};

@@ -87,7 +87,7 @@ fn an_announced_sender_is_found() {
     });
 }
 
-/// A sender that found no space is rung when there is some, whether the sender or the receiver polls first.
+/// The doorbell of a sender that found no space is rung when there is space, whether the sender or the receiver polls first.
 #[test]
 fn a_starving_sender_is_rung_or_sees_the_room() {
     check(|| {

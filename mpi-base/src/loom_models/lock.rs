@@ -1,4 +1,4 @@
-//! Models of a window's lock: an exclusive holder is alone, and no rank that is let in stays asleep.
+//! Models of a window's lock: an exclusive holder is alone, and no rank that is admitted stays asleep.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -8,7 +8,7 @@ use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::doorbell::{Doorbell, NAP};
 use crate::window::{Announced, Line, Lock, Mode};
 
-/// Takes a window's lock as a member does, without a doorbell: it polls until it is let in.
+/// Takes a window's lock as a member does, without a doorbell: it polls until it is admitted.
 fn enter(lock: &Lock, mode: Mode) {
     let ticket = lock.draw(mode);
     while !lock.admits(ticket) {

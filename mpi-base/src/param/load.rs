@@ -205,6 +205,11 @@ impl Params {
                 return;
             }
         };
+        self.read_lines(&file, &text, source);
+    }
+
+    /// Sets what the lines of a file say; the others become complaints.
+    pub(crate) fn read_lines(&mut self, file: &str, text: &str, source: fn(String) -> Source) {
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -212,10 +217,10 @@ impl Params {
             }
             match line.split_once('=') {
                 Some((name, value)) if !name.trim().is_empty() => {
-                    self.set(name.trim(), value.trim(), source(file.clone()));
+                    self.set(name.trim(), value.trim(), source(file.to_owned()));
                 }
                 _ => self.complaints.push(ParamError::BadLine {
-                    file: file.clone(),
+                    file: file.to_owned(),
                     line: number + 1,
                     text: line.to_string(),
                 }),

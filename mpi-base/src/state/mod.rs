@@ -13,7 +13,7 @@
 //! A rank with several threads stores the latest call of any of them, and of concurrent collective operations the first.
 
 //!
-//! Each subject has a cache line and a file of its own: [`process`], [`call`], [`collective`], [`progress`], [`file`](self::file), [`window`].
+//! Each subject has a cache line and a file of its own: `process`, `call`, `collective`, `progress`, `file`, `window`.
 
 mod call;
 mod collective;

@@ -172,7 +172,7 @@ fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
 fn an_exposure_of_two_ends_when_both_have_completed() {
     check(|| {
         let [mut target, first, second] = members::<3>();
-        // No member waits for the posts: another model checks that a waiting one is let in, and three waiting members are too many for loom.
+        // No member waits for the posts: another model checks that a waiting one is admitted, and three waiting members are too many for loom.
         let accessing = |mut member: Member<3>| {
             thread::spawn(move || {
                 member.start_nocheck(&[0]);

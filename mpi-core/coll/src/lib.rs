@@ -12,6 +12,8 @@
 pub(crate) mod algo;
 mod basic;
 mod check;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod han;
 pub mod inter;
 mod invocation;

@@ -18,7 +18,7 @@
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
 
 mod demand;
-mod offer;
+pub(crate) mod offer;
 #[cfg(test)]
 mod tests;
 mod vote_round;

@@ -19,6 +19,8 @@ pub mod comm;
 pub mod dynamic;
 pub mod engine;
 pub mod fault;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod node_members;
 mod observer;
 pub mod partitioned;

@@ -100,7 +100,7 @@ pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoEr
     }
 }
 
-/// Deletes the file of a name, which is text as for [`open`].
+/// Deletes the file of a name, which is text as for `open`.
 pub fn delete(path: &str) -> Result<(), IoError> {
     rustix::fs::unlinkat(CWD, text::to_path(path), AtFlags::empty())
         .map_err(|errno| IoError::system(&format!("the file {path} cannot be deleted"), errno))

@@ -1,6 +1,6 @@
 //! A file that the members of a communicator have opened collectively (MPI 5.0, sections 14.2 and 14.4).
 //!
-//! Protocol of collective calls: each member performs its part, then all share the class of their outcome by an allgather ([`File::agree`]);
+//! Protocol of collective calls: each member performs its part, then all share the class of their outcome by an allgather (`File::agree`);
 //! the call ends with the class of the first member that failed. Where one member must be first (it creates the file, or changes
 //! its size), that is rank 0, and the others continue after its outcome. `close` is the end of a file.
 

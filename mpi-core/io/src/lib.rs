@@ -39,6 +39,8 @@ pub mod disk;
 mod ending;
 pub mod error;
 pub mod file;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod hints;
 pub mod position;
 pub mod report;

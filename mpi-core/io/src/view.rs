@@ -172,21 +172,31 @@ impl View {
         found
     }
 
-    /// Returns the number of stream bytes before a file offset.
+    /// Returns the number of stream bytes before a file offset; none in a view whose filetype has no bytes.
+    ///
+    /// Copies of a filetype without an extent are all in one place, so only the first is counted.
     pub fn stream_bytes(&self, file_bytes: i64) -> i64 {
         let behind = file_bytes - self.disp;
         if behind <= 0 {
             return 0;
         }
-        let (tile, extent) = (self.tile.size(), self.tile.extent());
-        if self.dense || tile <= 0 || extent <= 0 {
+        if self.dense {
             return behind;
+        }
+        let (tile, extent) = (self.tile.size(), self.tile.extent());
+        if tile <= 0 {
+            return 0;
         }
         // `whole` tiles end before the offset; the others that begin before it may end after it.
         let reach = self.tile.true_lb() + self.tile.true_extent();
-        let whole = ((behind - reach).div_euclid(extent) + 1).max(0);
+        let (whole, tiles) = match extent {
+            1.. => {
+                let whole = ((behind - reach).div_euclid(extent) + 1).max(0);
+                (whole, behind / extent + 1)
+            }
+            _ => (0, 1),
+        };
         let mut bytes = whole * tile;
-        let tiles = behind / extent + 1;
         for number in whole..tiles {
             for run in self.tile.runs(1, 0..tile) {
                 let at = number * extent + run.offset;
@@ -252,6 +262,22 @@ mod tests {
                 expected += (end - at).clamp(0, len);
             }
             assert_eq!(view.stream_bytes(end), expected, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_view_has_no_more_bytes_before_an_offset_than_its_filetype_has() {
+        let int: Datatype = Named::INT.into();
+        let empty = Datatype::contiguous(0, &int).expect("a type");
+        let once = Datatype::resized(0, 0, &strided()).expect("a type");
+        for (filetype, bytes) in [(empty, 0), (once, 8)] {
+            filetype.commit().expect("committed");
+            let view = View::new(4, &int, &filetype, Representation::Native, false);
+            let view = view.expect("a view");
+            for end in [0, 4, 5] {
+                assert_eq!(view.stream_bytes(end), 0, "{filetype:?}");
+            }
+            assert_eq!(view.stream_bytes(1000), bytes, "{filetype:?}");
         }
     }
 

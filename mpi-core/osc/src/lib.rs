@@ -5,7 +5,7 @@
 //!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory ([`direct::mapped`]);
 //!   otherwise the kernel copies (`process_vm_writev`).
 //!   The origin never waits for the target to make progress.
-//! * **am**: active messages over any transport that reaches the target ([`am`]). The target serves them inside any MPI call.
+//! * **am**: active messages over any transport that reaches the target (`am`). The target serves them inside any MPI call.
 //!
 //! Guarantee: accumulates of one basic type to one element are atomic on every route ([`direct::apply`]).
 //!
@@ -33,6 +33,8 @@ mod am;
 mod check;
 mod direct;
 mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 mod make;
 mod recorded;
 mod runs;

@@ -9,6 +9,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod observer;
 pub mod pml;
 pub mod request;

@@ -1,7 +1,7 @@
 //! The choice between two protocols follows their costs: after one of them has become the more expensive one, soon hardly any data use it;
 //! later the other one becomes more expensive, and the choice changes.
 //!
-//! The test sets the costs for the whole process, so it is the only one of its binary.
+//! The tests set the costs for the whole process, so they run one after the other, and no others are in this program.
 
 use mpi_core::Engine;
 use mpi_core::coll::Call;
@@ -10,6 +10,7 @@ use mpi_core::datatype::Scratch;
 use mpi_core::pml::Mode;
 use mpi_core::testing::Job;
 use mpi_transport::trial::{Either, Way, costs};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// One size on either side of the eager pipeline's limit (128 KiB), and of the limit from which two ranks copy together.
@@ -60,35 +61,57 @@ fn slow_down(slow: Way) {
     }
 }
 
+/// Every call with every size, and whether the first of the two protocols is the slow one at its start.
+fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
+    let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
+    let sized = calls
+        .into_iter()
+        .flat_map(|(name, call)| SIZES.map(|bytes| (name, call, bytes)));
+    sized.flat_map(|(name, call, bytes)| Way::BOTH.map(|first| (name, call, bytes, first)))
+}
+
+/// In one setting, the slower protocol is avoided at the start and after it has become the other one.
+fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
+    Job::of(2).run(|engine| {
+        let (world, room) = (world(engine), Scratch::bytes(bytes).expect("memory"));
+        let meet = || world.collective(Call::Barrier).expect("a barrier");
+        for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
+            meet();
+            slow_down(slow);
+            meet();
+            (0..learning).for_each(|_| call(&world, &room));
+            meet();
+            let before = Way::BOTH.map(costs::taken);
+            meet();
+            (0..JUDGED).for_each(|_| call(&world, &room));
+            meet();
+            let seen = |way: Way| costs::taken(way) - before[way.index()];
+            let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));
+            assert!(seen(slow) <= SLOW_ONES, "{}", told());
+            // Messages of the eager pipeline are not counted; all collectives are.
+            let counted = name == "row";
+            assert!(!counted || seen(slow.other()) >= u64::from(JUDGED), "{}", told());
+        }
+    });
+}
+
+/// The costs are those of the whole process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Each call with each size: at 64 KiB the first protocol is the slow one at the start, at 256 KiB the second.
 #[test]
 fn hardly_any_data_go_the_way_that_costs_more_also_after_a_change() {
-    let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
-    for ((name, call), bytes) in calls
-        .into_iter()
-        .flat_map(|call| SIZES.map(|bytes| (call, bytes)))
-    {
-        for first in Way::BOTH {
-            Job::of(2).run(|engine| {
-                let (world, room) = (world(engine), Scratch::bytes(bytes).expect("memory"));
-                let meet = || world.collective(Call::Barrier).expect("a barrier");
-                for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
-                    meet();
-                    slow_down(slow);
-                    meet();
-                    (0..learning).for_each(|_| call(&world, &room));
-                    meet();
-                    let before = Way::BOTH.map(costs::taken);
-                    meet();
-                    (0..JUDGED).for_each(|_| call(&world, &room));
-                    meet();
-                    let seen = |way: Way| costs::taken(way) - before[way.index()];
-                    let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));
-                    assert!(seen(slow) <= SLOW_ONES, "{}", told());
-                    // Messages of the eager pipeline are not counted; all collectives are.
-                    let counted = name == "row";
-                    assert!(!counted || seen(slow.other()) >= u64::from(JUDGED), "{}", told());
-                }
-            });
-        }
-    }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let half = |(.., bytes, first): &(&str, One, i64, Way)| {
+        let slow_at_the_start = Way::BOTH[usize::from(*bytes != SIZES[0])];
+        *first == slow_at_the_start
+    };
+    settings().filter(half).for_each(is_followed);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn whichever_costs_more_at_first_hardly_any_data_go_that_way() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    settings().for_each(is_followed);
 }

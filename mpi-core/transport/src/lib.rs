@@ -8,6 +8,8 @@
 
 pub mod bml;
 pub mod btl;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod rte;
 pub mod trial;
 pub mod universe;

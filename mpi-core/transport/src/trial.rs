@@ -52,7 +52,7 @@ const SLOWLY: f32 = 1.0 / 8.0;
 /// The price of [`Known::next`] where a sample costs only the sampled operation itself.
 pub const FREE: f32 = 0.0;
 
-/// Number of size classes, by powers of two from 2^[`SMALLEST`] bytes; the last class has no upper bound.
+/// Number of size classes, by powers of two from 2^`SMALLEST` bytes; the last class has no upper bound.
 pub const ORDERS: usize = 9;
 const SMALLEST: u32 = 14;
 

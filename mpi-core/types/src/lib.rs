@@ -6,6 +6,8 @@
 
 pub mod datatype;
 pub mod error;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
 pub mod group;
 pub mod op;
 pub mod status;

@@ -19,15 +19,15 @@ pub enum Benchmark {
     Multilat,
     /// Message rate of two ranks with several threads each; the sizes are threads
     Threads,
-    /// Latency with receives posted that do not match; the sizes are how many
+    /// Latency with posted receives that do not match; the sizes are their number
     Posted,
-    /// Latency with messages waiting that no receive has asked for; the sizes are how many
+    /// Latency with unexpected messages in the queue; the sizes are their number
     Unexpected,
     /// Latency of a matrix column
     Column,
     /// Latency of the face of a cube
     Face,
-    /// Latency of doubles at places that follow no rule
+    /// Latency of doubles at irregular displacements
     Indexed,
     /// Latency of the same range of four arrays
     Arrays,

@@ -20,7 +20,8 @@ use crate::sizes::{Sizes, parse_sizes};
     version,
     after_help = "mpi-bench tune [OPTIONS] measures every algorithm of every collective, on 2 ranks, 4 and so on up to -n, \
                   and writes a decision table for --mca coll_tuned_rules.\n\
-                  mpi-bench endings [OPTIONS] ends jobs in every way and measures how soon they are gone, and what they leave."
+                  mpi-bench endings [OPTIONS] ends jobs in every way and measures how soon they are gone, and what they leave.\n\
+                  Help: -h prints the common options, --help all of them."
 )]
 pub struct Options {
     /// What to measure
@@ -40,27 +41,27 @@ pub struct Options {
     pub iterations: Option<u64>,
 
     /// Iterations before the clock starts
-    #[arg(short = 'x', long, value_name = "N")]
+    #[arg(short = 'x', long, value_name = "N", hide_short_help = true)]
     pub warmup: Option<u64>,
 
     /// A row makes fewer iterations when they would take longer than this
-    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds)]
+    #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = parse_seconds, hide_short_help = true)]
     pub max_seconds: Duration,
 
-    /// All ranks are kept busy for so long before the first row, because cores that were idle are slow at first; 0 for not at all
-    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length)]
+    /// Time for which all ranks are kept busy before the first row, because idle cores are slow at first; 0: none
+    #[arg(long, value_name = "SECONDS", default_value = "0.3", value_parser = parse_length, hide_short_help = true)]
     pub settle: Duration,
 
     /// Whether all messages of a window of bw, bibw and rate use the same memory
-    #[arg(long, value_enum, default_value = "single")]
+    #[arg(long, value_enum, default_value = "single", hide_short_help = true)]
     pub buffers: Buffers,
 
     /// How windows are made, for put and its relatives
-    #[arg(long, value_enum, default_value = "allocate")]
+    #[arg(long, value_enum, default_value = "allocate", hide_short_help = true)]
     pub window: WindowKind,
 
     /// What completes each access of put, get and acc
-    #[arg(long, value_enum, default_value = "flush")]
+    #[arg(long, value_enum, default_value = "flush", hide_short_help = true)]
     pub sync: Sync,
 
     #[command(flatten)]
@@ -75,31 +76,36 @@ pub struct Options {
     pub vs: Vec<PathBuf>,
 
     /// Start the library's own launcher and compare with no other; so does -n without --vs
-    #[arg(long, conflicts_with = "vs")]
+    #[arg(long, conflicts_with = "vs", hide_short_help = true)]
     pub alone: bool,
 
     /// Ranks, where launchers are started [default: 2]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ranks: Option<u32>,
 
-    /// How often the libraries take turns, with --vs
-    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of turns of each library, with --vs
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..), hide_short_help = true)]
     pub rounds: u32,
 
-    /// How the peers are run, with --vs
-    #[arg(long, value_enum, default_value = "best")]
+    /// Settings of the peers, with --vs
+    #[arg(long, value_enum, default_value = "best", hide_short_help = true)]
     pub settings: Settings,
 
     /// Passed to our own mpirun, with --vs (may be repeated)
-    #[arg(long, value_name = "ARG", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "ARG",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
     pub our_arg: Vec<String>,
 
     /// Write the table of tune to this file instead of printing it
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", hide_short_help = true)]
     pub output: Option<PathBuf>,
 
-    /// A run that takes longer is stopped and counts as not measured, with --vs
-    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds)]
+    /// Time limit of a run, with --vs; a run that exceeds it counts as not measured
+    #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = parse_seconds, hide_short_help = true)]
     pub timeout: Duration,
 }
 
@@ -139,5 +145,23 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Options::command().debug_assert();
+    }
+
+    #[test]
+    fn the_short_help_has_the_common_options_and_the_long_one_all() {
+        use clap::CommandFactory;
+        let short = Options::command().render_help().to_string();
+        let long = Options::command().render_long_help().to_string();
+        for option in Options::command().get_arguments() {
+            let name = option
+                .get_long()
+                .map_or_else(String::new, |name| format!("--{name}"));
+            assert!(long.contains(&name), "{name}");
+            assert_eq!(
+                short.contains(&name),
+                !option.is_hide_short_help_set(),
+                "{name}"
+            );
+        }
     }
 }

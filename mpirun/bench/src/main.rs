@@ -50,6 +50,11 @@ fn main() -> ExitCode {
         Task::Tune(options) => starts("tune", || tune::run(&options)),
         Task::Endings(options) => starts("endings", || endings::run(&options)),
         Task::Leave(task) => endings::leave(&task).map_err(sentence),
+        Task::Manual => {
+            // A closed pipe, as with `| head`, is no error.
+            let _ = printable::to_stdout(&task::manual());
+            Ok(())
+        }
         Task::Measure(options) if options.is_of_ranks() => measure_here(&options),
         Task::Measure(options) if options.vs.is_empty() => {
             starts("mpi-bench with -n", || versus::run(&options))

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use clap::Parser;
+use clap::{CommandFactory as _, Parser};
 
 use crate::benchmark::Benchmark;
 use crate::cli::Options;
@@ -18,6 +18,16 @@ pub enum Task {
     Endings(Options),
     /// A rank of `mpi-bench endings`.
     Leave(Leave),
+    /// `mpi-bench --generate man`: print the manual page.
+    Manual,
+}
+
+/// Returns the manual page.
+pub fn manual() -> String {
+    let mut bytes = Vec::new();
+    // Writing into a `Vec` cannot fail.
+    let _ = clap_mangen::Man::new(Options::command()).render(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Task {
@@ -33,6 +43,7 @@ impl Task {
                 arguments.remove(1);
                 return Task::Leave(Leave::parse_from(arguments));
             }
+            Some("--generate") => return Task::Manual,
             _ => return Task::Measure(Options::parse()),
         };
         // The parser needs a benchmark, but this task ignores it.

@@ -37,7 +37,7 @@ pub fn read(path: &Path) -> Result<Vec<Vec<OsString>>, ConfigError> {
     parse(&file.text, &file.path)
 }
 
-fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
+pub(crate) fn parse(text: &str, path: &str) -> Result<Vec<Vec<OsString>>, ConfigError> {
     let mut parts = Vec::new();
     let mut pending = String::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_quote_is_told_by_its_line() {
+    fn an_open_quote_is_reported_with_its_line() {
         let error = parse("a\n'b\n", "f").unwrap_err().to_string();
         assert_eq!(error, "line 2 of f has a quote that does not end");
         assert!(parse("# nothing\n", "f").is_err());

@@ -14,7 +14,7 @@ use strsim::normalized_damerau_levenshtein;
 
 /// The position of a part on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OptionPosition {
     /// Before the first program, together with options of the whole job.
     First,
     /// After a colon, or in a configuration file.
@@ -22,7 +22,7 @@ pub enum Place {
 }
 
 /// Returns the options of one part with long names in clap's form.
-pub fn normalised(part: &[OsString], place: Place) -> Result<Vec<OsString>, CliError> {
+pub fn normalised(part: &[OsString], place: OptionPosition) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
@@ -133,10 +133,10 @@ fn translate(
     text: &str,
     attached: Option<&str>,
     rest: &mut std::slice::Iter<'_, OsString>,
-    place: Place,
+    place: OptionPosition,
 ) -> Result<Vec<OsString>, CliError> {
     let is_of_job = |word: &&str| !word.starts_with("--hostfile");
-    if place == Place::Later && spelling.words.iter().any(is_of_job) {
+    if place == OptionPosition::Later && spelling.words.iter().any(is_of_job) {
         return Err(CliError::WholeJob {
             option: option_of(text).into(),
         });
@@ -158,10 +158,12 @@ fn translate(
 }
 
 /// Checks that options of the whole job precede the first program.
-fn check_place(option: &Arg, text: &str, place: Place) -> Result<(), CliError> {
+fn check_place(option: &Arg, text: &str, place: OptionPosition) -> Result<(), CliError> {
     let of_program = Section::command();
     let mut of_program = of_program.get_arguments();
-    match place == Place::First || of_program.any(|known| known.get_id() == option.get_id()) {
+    match place == OptionPosition::First
+        || of_program.any(|known| known.get_id() == option.get_id())
+    {
         true => Ok(()),
         false => Err(CliError::WholeJob {
             option: option_of(text).into(),

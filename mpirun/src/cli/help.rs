@@ -28,8 +28,8 @@ pub fn about(name: &str) -> Option<String> {
     topic(other.map_or(&lower, |(_, topic)| topic)).or_else(|| option(name.trim_start_matches('-')))
 }
 
-/// Open MPI's names of topics, with this launcher's.
-const OTHER_NAMES: [(&str, &str); 7] = [
+/// Names of topics in Open MPI and in earlier versions, with the present ones.
+const OTHER_NAMES: [(&str, &str); 8] = [
     ("general", "all"),
     ("launch", "ranks"),
     ("mapping", "hosts"),
@@ -37,6 +37,7 @@ const OTHER_NAMES: [(&str, &str); 7] = [
     ("input", "output"),
     ("debug", "ending"),
     ("compatibility", "all"),
+    ("telling", "diagnostics"),
 ];
 
 /// Returns the help of one option, by any of its names.
@@ -114,9 +115,15 @@ pub fn generate(what: &str, name: &str, command: Command) -> Option<Vec<u8>> {
     if what != "man" {
         return completion::script(what, name, &command);
     }
+    Some(manual(command).into_bytes())
+}
+
+/// Returns the manual page of a program.
+pub fn manual(command: Command) -> String {
     let mut bytes = Vec::new();
-    clap_mangen::Man::new(command).render(&mut bytes).ok()?;
-    Some(bytes)
+    // Writing into a `Vec` cannot fail.
+    let _ = clap_mangen::Man::new(command).render(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The definition with the texts of all topics, for the manual page and the completions.

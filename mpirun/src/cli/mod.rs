@@ -13,11 +13,11 @@
 
 mod assemble;
 mod completion;
-mod configfile;
+pub(crate) mod configfile;
 mod dashes;
 mod environment;
 mod error;
-mod help;
+pub(crate) mod help;
 mod not_yet;
 mod numbers;
 mod observation;
@@ -37,7 +37,7 @@ pub use settings::{check_values, unknown_params};
 use crate::launch::program::Plan;
 use assemble::assemble;
 use clap::Parser;
-use dashes::Place;
+use dashes::OptionPosition;
 use options::{Options, Section};
 use std::ffi::OsString;
 use std::path::Path;
@@ -65,7 +65,10 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     let args: Vec<OsString> = args.collect();
     let mut parts: Vec<Vec<OsString>> = args.split(|arg| arg == ":").map(<[_]>::to_vec).collect();
     let first = parts.remove(0);
-    let (mut options, mut sections) = (parse::<Options>(&me, &first, Place::First)?, Vec::new());
+    let (mut options, mut sections) = (
+        parse::<Options>(&me, &first, OptionPosition::First)?,
+        Vec::new(),
+    );
     if let Some(text) = answered(&me, &options)? {
         return Err(CliError::Answer(text));
     }
@@ -81,14 +84,14 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
         // Only options of the whole job precede a file; its lines are the programs.
         let job = options.section.app.clone();
         for part in parts {
-            let mut section = parse::<Section>(&me, &part, Place::Later)?;
+            let mut section = parse::<Section>(&me, &part, OptionPosition::Later)?;
             section.app.inherit(&job);
             sections.push(section);
         }
     } else {
         sections.push(options.section.clone());
         for part in parts {
-            sections.push(parse::<Section>(&me, &part, Place::Later)?);
+            sections.push(parse::<Section>(&me, &part, OptionPosition::Later)?);
         }
     }
     let plan = Box::new(assemble(&options, sections)?);
@@ -98,7 +101,11 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     })
 }
 
-fn parse<T: Parser>(me: &OsString, part: &[OsString], place: Place) -> Result<T, CliError> {
+fn parse<T: Parser>(
+    me: &OsString,
+    part: &[OsString],
+    place: OptionPosition,
+) -> Result<T, CliError> {
     let line = std::iter::once(me.clone()).chain(dashes::normalised(part, place)?);
     T::try_parse_from(line).map_err(CliError::Usage)
 }

@@ -21,7 +21,7 @@ pub const HOSTS: &str = "Hosts";
 pub const BINDING: &str = "Binding";
 pub const OUTPUT: &str = "Input and output";
 pub const ENDING: &str = "Ending and hangs";
-pub const TELLING: &str = "Telling";
+pub const DIAGNOSTICS: &str = "Diagnostics";
 
 /// Start MPI programs, here or on other hosts.
 #[derive(Clone, Debug, Default, Parser)]
@@ -36,7 +36,7 @@ pub struct Options {
     #[command(flatten)]
     pub section: Section,
 
-    /// Fill hosts ("slot"), deal out ("node", "package", "numa") or N on each: "ppr:N:node"
+    /// "slot" fills hosts; "node", "package", "numa" deal out; "ppr:N:node"
     #[arg(long, value_name = "HOW", help_heading = HOSTS)]
     pub map_by: Option<String>,
 
@@ -56,8 +56,8 @@ pub struct Options {
     #[arg(long, alias = "rf", value_name = "FILE", help_heading = HOSTS, hide_short_help = true)]
     pub rankfile: Option<PathBuf>,
 
-    /// Allow more ranks than slots, as on one host always
-    #[arg(long, help_heading = HOSTS)]
+    /// Allow more ranks than slots (on one host they always are)
+    #[arg(long, help_heading = HOSTS, hide_short_help = true)]
     pub oversubscribe: bool,
 
     /// Refuse more ranks than slots, also on one host
@@ -68,7 +68,7 @@ pub struct Options {
     #[arg(long, value_name = "DIR", help_heading = HOSTS, hide_short_help = true)]
     pub prefix: Option<PathBuf>,
 
-    /// What reaches other hosts, in place of ssh; as --mca plm_rsh_agent
+    /// The command that reaches other hosts [default: ssh]; as --mca plm_rsh_agent
     #[arg(long, aliases = ["launcher-exec", "rsh-agent"], value_name = "COMMAND", help_heading = HOSTS, hide_short_help = true)]
     pub launch_agent: Option<OsString>,
 
@@ -80,11 +80,11 @@ pub struct Options {
     #[arg(long, help_heading = HOSTS, hide_short_help = true)]
     pub display_allocation: bool,
 
-    /// Show several: "map", "bind" and "allocation", with commas between them
+    /// Show "map", "bind", "allocation", or several, separated by commas
     #[arg(long, value_name = "WHAT,...", help_heading = HOSTS, hide_short_help = true)]
     pub display: Option<String>,
 
-    /// Keep each rank on a "core", "hwthread", "l3cache", "numa" node or "package"
+    /// Bind each rank to a "core", "hwthread", "l3cache", "numa" node or "package"
     #[arg(long, value_name = "UNIT", help_heading = BINDING)]
     pub bind_to: Option<String>,
 
@@ -97,18 +97,18 @@ pub struct Options {
     pub tag_output: bool,
 
     /// Put the time before each line
-    #[arg(long, help_heading = OUTPUT)]
+    #[arg(long, help_heading = OUTPUT, hide_short_help = true)]
     pub timestamp_output: bool,
 
     /// Put "[rank] " before each line
     #[arg(long, aliases = ["prepend-rank", "l"], help_heading = OUTPUT, hide_short_help = true)]
     pub label: bool,
 
-    /// Give out standard error on standard output
+    /// Print standard error on standard output
     #[arg(long, alias = "merge-stderr", help_heading = OUTPUT, hide_short_help = true)]
     pub merge_stderr_to_stdout: bool,
 
-    /// Write output to DIR/JOB/rank.N/stdout, too; "DIR:nocopy": only there
+    /// Also write output to DIR/JOB/rank.N/stdout; "DIR:nocopy": only there
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<OsString>,
 
@@ -128,15 +128,15 @@ pub struct Options {
     #[arg(long, value_name = "WORD", help_heading = RANKS, hide_short_help = true, value_parser = ["yes", "no"])]
     pub compat: Option<String>,
 
-    /// Which rank reads standard input; or "all" or "none" [default: 0]
+    /// The rank that reads standard input, or "all" or "none" [default: 0]
     #[arg(long, value_name = "RANK", help_heading = OUTPUT)]
     pub stdin: Option<String>,
 
-    /// End the job after this time (90s, 5min) and print which rank waits for which
+    /// After this time (90s, 5min) print which rank waits for which, and end
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub timeout: Option<String>,
 
-    /// Print which rank waits for which when nothing has moved for this time
+    /// Print which rank waits for which after this time without progress
     #[arg(long, value_name = "TIME", help_heading = ENDING)]
     pub hang_after: Option<String>,
 
@@ -144,7 +144,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
     pub hang_report: Option<PathBuf>,
 
-    /// "ulfm": the job goes on when ranks die, and the others are told; "no": it ends [default: no]
+    /// "ulfm": the job goes on when ranks die, and the other ranks get errors; "no": it ends [default: no]
     #[arg(long, value_name = "HOW", help_heading = ENDING, hide_short_help = true, value_parser = ["ulfm", "mpi", "no"])]
     pub with_ft: Option<String>,
 
@@ -156,44 +156,44 @@ pub struct Options {
     #[arg(long, alias = "disable-auto-cleanup", help_heading = ENDING, hide_short_help = true, conflicts_with = "with_ft")]
     pub enable_recovery: bool,
 
-    /// Write what all ranks did, for ui.perfetto.dev, or as a waveform if FILE ends in .vcd
-    #[arg(long, value_name = "FILE", help_heading = TELLING)]
+    /// Write a trace for ui.perfetto.dev, or a waveform if FILE ends in .vcd
+    #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS)]
     pub trace: Option<PathBuf>,
 
-    /// Say what all ranks did to files: a table, or JSON if FILE ends in .json [default FILE: standard error]
-    #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = TELLING)]
+    /// Report the file I/O of all ranks: a table, or JSON if FILE ends in .json [default FILE: standard error]
+    #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = DIAGNOSTICS)]
     pub io_report: Option<PathBuf>,
 
-    /// Record what depends on which rank was faster, into a folder
-    #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true, conflicts_with = "replay")]
+    /// Record nondeterministic decisions (matching, order of completion) for --replay, into a folder
+    #[arg(long, value_name = "DIR", help_heading = DIAGNOSTICS, hide_short_help = true, conflicts_with = "replay")]
     pub record: Option<PathBuf>,
 
     /// Repeat a recorded run
-    #[arg(long, value_name = "DIR", help_heading = TELLING, hide_short_help = true)]
+    #[arg(long, value_name = "DIR", help_heading = DIAGNOSTICS, hide_short_help = true)]
     pub replay: Option<PathBuf>,
 
-    /// Print what was selected and why the rest was not
-    #[arg(long, help_heading = TELLING)]
+    /// Print which components serve, and why the others do not
+    #[arg(long, help_heading = DIAGNOSTICS)]
     pub explain: bool,
 
-    /// Say nothing about failures; the exit status tells
-    #[arg(short, long, alias = "silent-abort", help_heading = TELLING)]
+    /// Print nothing about failures; the exit status reports them
+    #[arg(short, long, alias = "silent-abort", help_heading = DIAGNOSTICS, hide_short_help = true)]
     pub quiet: bool,
 
-    /// Say what is started
-    #[arg(short, long, help_heading = TELLING)]
+    /// Print the processes that are started
+    #[arg(short, long, help_heading = DIAGNOSTICS)]
     pub verbose: bool,
 
-    /// This screen, or more about a topic
-    #[arg(short, long, value_name = "TOPIC", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = TELLING)]
+    /// This screen, or a topic: --help all prints every option
+    #[arg(short, long, value_name = "TOPIC", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = DIAGNOSTICS)]
     pub help: Option<String>,
 
     /// The version
-    #[arg(short = 'V', long, help_heading = TELLING)]
+    #[arg(short = 'V', long, help_heading = DIAGNOSTICS)]
     pub version: bool,
 
     /// Accepted: root is always allowed
-    #[arg(long, help_heading = TELLING, hide_short_help = true)]
+    #[arg(long, help_heading = DIAGNOSTICS, hide_short_help = true)]
     pub allow_run_as_root: bool,
 
     /// The manual page or a shell's completions, for packagers
@@ -245,7 +245,7 @@ pub struct AppOptions {
     )]
     pub procs: Option<u32>,
 
-    /// Fewer ranks will do, where all do not fit: numbers such as 4, 2:8 or 2:8:2
+    /// Acceptable numbers of ranks if not all fit: 4, 2:8 or 2:8:2
     #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
     pub soft: Option<String>,
 
@@ -258,10 +258,10 @@ pub struct AppOptions {
     pub hostfile: Vec<PathBuf>,
 
     /// Working directory of the ranks [default: this one]
-    #[arg(long, alias = "wd", value_name = "DIR", help_heading = RANKS)]
+    #[arg(long, alias = "wd", value_name = "DIR", help_heading = RANKS, hide_short_help = true)]
     pub wdir: Option<PathBuf>,
 
-    /// Where to look for the program, before PATH
+    /// Folders searched for the program before PATH
     #[arg(long, value_name = "DIR:...", help_heading = RANKS, hide_short_help = true)]
     pub path: Option<OsString>,
 

@@ -52,13 +52,13 @@ pub const TOPICS: &[Topic] = &[
                Exit status: that of the first rank that failed, 128 + signal if it was killed, the code of MPI_Abort, \
                124 after a time-out, 127 if there is no such program, 2 for a mistake on the command line.\n\n\
                With --with-ft ulfm the job goes on without ranks that die, by a signal, with another status than 0, or without MPI_Finalize; \
-               mpirun says so at once and lists them at the end. MPI_Abort still ends all. \
+               mpirun reports it at once and lists the lost ranks at the end. MPI_Abort still ends all. \
                Exit status: that of the ranks that are left; if none is, that of the first that died.",
     },
     Topic {
-        name: "telling",
-        heading: Some(options::TELLING),
-        text: "mpi-info lists frameworks, components and parameters; --explain says what a job selected.",
+        name: "diagnostics",
+        heading: Some(options::DIAGNOSTICS),
+        text: "mpi-info lists frameworks, components and parameters; --explain prints which component serves what in a job, and why the others do not.",
     },
     Topic {
         name: "all",
@@ -72,7 +72,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOPICS.iter().map(|topic| topic.name)
 }
 
-/// Returns the names as a list, for a user who asks for an unknown topic.
+/// Returns the names as a list, for the message about an unknown topic.
 pub fn topics() -> String {
     names().collect::<Vec<_>>().join(", ")
 }

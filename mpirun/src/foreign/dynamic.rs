@@ -65,7 +65,7 @@ fn expand(folder: &Path, origin: &Path) -> PathBuf {
 }
 
 /// Reads the dynamic section of a 64-bit ELF file; `None` if it is none, has none, or cannot be read.
-fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
+pub(crate) fn read<'data>(data: impl ReadRef<'data>) -> Option<Dynamic> {
     let header = FileHeader64::<Endianness>::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let segments = header.program_headers(endian, data).ok()?;

@@ -12,7 +12,7 @@
 //!
 //! In the other direction, `--on` runs a program of the standard ABI on another library ([`on`]).
 
-mod dynamic;
+pub(crate) mod dynamic;
 mod folders;
 pub mod loaded;
 mod offer;
@@ -154,7 +154,7 @@ pub fn serve(program: &Path, ranks: usize, libraries: &Libraries, env: &mut Env)
                 put(env, PRELOAD, &file, First);
             }
             return Served::StandIn(format!(
-                "{} asks for {}'s {library}: {} stands in for it (--compat no leaves the program alone)",
+                "{} asks for {}'s {library}: {} replaces it (--compat no leaves the program unchanged)",
                 printable::name(program),
                 family.name,
                 printable::name(&file)

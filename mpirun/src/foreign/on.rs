@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_told_with_all_places() {
+    fn a_missing_library_is_reported_with_all_searched_places() {
         let error = find("/no/such/libmpi.so.40", &[]).unwrap_err().to_string();
         assert!(error.contains("there is no such file"), "{error}");
     }

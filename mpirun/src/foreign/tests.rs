@@ -62,7 +62,7 @@ fn env(pairs: &[(&str, &str)]) -> Env {
 }
 
 #[test]
-fn a_program_of_open_mpi_without_a_stand_in_is_told_with_its_library_and_no_other() {
+fn a_program_of_open_mpi_without_a_stand_in_is_reported_with_its_library() {
     let folder = tempfile::tempdir().unwrap();
     let program = linked_to(folder.path(), "libmpi.so.40", NEW);
     let Served::Warning(said) = serve(&program, 4, &Libraries::default(), &mut Env::new()) else {

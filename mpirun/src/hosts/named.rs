@@ -32,7 +32,7 @@ pub fn file(path: &Path) -> Result<Vec<Host>, HostError> {
     Ok(hosts)
 }
 
-fn parse(file: &TextFile) -> Result<Vec<Host>, TextError> {
+pub(crate) fn parse(file: &TextFile) -> Result<Vec<Host>, TextError> {
     let mut hosts = Vec::new();
     for host in file.lines(SLOTS, line_of) {
         merge(&mut hosts, [host?]);
@@ -86,7 +86,6 @@ fn word_with_count(word: &str) -> Option<Host> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     fn parsed(text: &str) -> Result<Vec<Host>, TextError> {
         parse(&TextFile {
@@ -152,12 +151,5 @@ mod tests {
         );
         let said = list("a\x1b[2J").unwrap_err().to_string();
         assert!(said.contains(r"a\u{1b}[2J"), "{said}");
-    }
-
-    proptest! {
-        #[test]
-        fn no_text_makes_the_reader_panic(text: String) {
-            let _ = (parsed(&text), list(&text));
-        }
     }
 }

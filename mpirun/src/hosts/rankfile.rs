@@ -117,7 +117,7 @@ impl Rankfile {
         Rankfile::parse(TextFile::read("rankfile", path)?)
     }
 
-    fn parse(file: TextFile) -> Result<Rankfile, RankfileError> {
+    pub(crate) fn parse(file: TextFile) -> Result<Rankfile, RankfileError> {
         let mut lines = BTreeMap::new();
         for line in file.lines(LINE, line_of) {
             let (rank, host, cores) = line?;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_in_a_sentence() {
+    fn mistakes_are_reported_in_a_sentence() {
         for (text, said) in [
             ("rank 0=aa\nrank 0=bb", "two lines for rank 0"),
             ("rank 1=aa", "no line for rank 0 of 2"),

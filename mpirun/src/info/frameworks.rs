@@ -6,13 +6,20 @@ use crate::params;
 use mpi_abi::frameworks;
 pub use mpi_abi::frameworks::{Component, Framework};
 use mpi_base::param::Params;
+use mpi_core::plugin::Rejected;
 
 /// Returns all frameworks, by name.
 pub fn all(values: &Params) -> Vec<Framework> {
-    let mut all = frameworks::with(&components::catalogue(values));
+    all_and_rejected(values).0
+}
+
+/// Returns all frameworks, by name, and the plugin files that are not used.
+pub fn all_and_rejected(values: &Params) -> (Vec<Framework>, Vec<Rejected>) {
+    let catalogue = components::catalogue(values);
+    let mut all = frameworks::with(&catalogue);
     all.extend(of_launcher());
     all.sort_by_key(|framework| framework.name);
-    all
+    (all, catalogue.rejected)
 }
 
 /// Returns the frameworks of the launcher.

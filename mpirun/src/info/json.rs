@@ -24,7 +24,8 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
     let component = |component: &Component| {
         json!({
             "name": component.name,
-            "version": VERSION,
+            "version": component.version,
+            "file": component.file.as_ref().map(|file| file.display().to_string()),
             "parameters": of(&component.params),
         })
     };
@@ -36,7 +37,13 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
             "components": framework.components.iter().map(component).collect::<Vec<_>>(),
         })
     };
-    let all = frameworks::all(params);
+    let (all, rejected) = frameworks::all_and_rejected(params);
+    let rejected = rejected.iter().map(|rejected| {
+        json!({
+            "file": rejected.file.display().to_string(),
+            "reason": rejected.reason.to_string(),
+        })
+    });
     let whole = json!({
         "package": "Portcullis",
         "version": VERSION,
@@ -45,6 +52,7 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
         "cores": mpi_base::cpu::Cores::of_this_process().usable,
         "warnings": params.complaints().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "frameworks": all.iter().map(framework).collect::<Vec<_>>(),
+        "not_used": rejected.collect::<Vec<_>>(),
         "functions": functions,
     });
     printable::json(&format!("{whole:#}\n")).into_owned()

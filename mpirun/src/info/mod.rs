@@ -4,18 +4,19 @@ mod explain;
 pub(crate) mod frameworks;
 mod json;
 
-use clap::Parser;
+use crate::cli;
+use clap::{CommandFactory as _, Parser};
 use frameworks::{Component, Framework};
 use mpi_base::param::{About, Level, Params, Style, list};
 use std::fmt::Write;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Say what this installation has: frameworks, components, parameters with value and source, functions.
+/// List the frameworks, components, parameters and functions of this installation
 #[derive(Debug, Default, Parser)]
 #[command(name = "mpi-info", version)]
 pub struct Options {
-    /// One fact to a line, fields separated by colons
+    /// One fact on a line, fields separated by colons
     #[arg(long, visible_alias = "parseable")]
     pub parsable: bool,
 
@@ -27,7 +28,7 @@ pub struct Options {
     #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "COMPONENT"])]
     pub param: Vec<String>,
 
-    /// Tell how a framework does something: "coll barrier", or "btl tcp" for a component
+    /// List the components of an operation with their algorithms: "coll barrier", or "btl tcp" for a component
     #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "WHAT"])]
     pub explain: Vec<String>,
 
@@ -38,6 +39,10 @@ pub struct Options {
     /// List all parameters
     #[arg(short, long)]
     pub all: bool,
+
+    /// The manual page, for packagers
+    #[arg(long, value_name = "WHAT", hide = true, value_parser = ["man"])]
+    pub generate: Option<String>,
 
     /// Parameters up to this level, 1 (user) to 9 (developer) [default: 9]
     #[arg(long, value_parser = level, allow_hyphen_values = true)]
@@ -134,6 +139,9 @@ impl std::error::Error for InfoError {}
 
 /// Returns the complete output.
 pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
+    if options.generate.is_some() {
+        return Ok(cli::help::manual(Options::command()));
+    }
     if options.functions {
         return Ok(functions(options.style()));
     }
@@ -184,14 +192,19 @@ fn overview(style: Style, params: &Params) -> String {
             functions.len()
         );
         let _ = writeln!(out, "cores:usable:{}", cores.usable);
-        for framework in frameworks::all(params) {
+        let (all, rejected) = frameworks::all_and_rejected(params);
+        for framework in all {
             for component in &framework.components {
-                let _ = writeln!(
-                    out,
-                    "mca:{}:{}:version:component:{VERSION}",
-                    framework.name, component.name
-                );
+                let version = printable::name(&component.version);
+                let name = format!("mca:{}:{}", framework.name, component.name);
+                let _ = writeln!(out, "{name}:version:component:{version}");
+                if let Some(file) = &component.file {
+                    let _ = writeln!(out, "{name}:file:{}", printable::name(file));
+                }
             }
+        }
+        for rejected in rejected {
+            let _ = writeln!(out, "not-used:{}", printable::name(&rejected.to_string()));
         }
         return out;
     }
@@ -209,20 +222,29 @@ fn overview(style: Style, params: &Params) -> String {
         false => "",
     };
     line(&mut out, "Cores", &format!("{}{limit}", cores.usable));
-    for framework in frameworks::all(params) {
+    let (all, rejected) = frameworks::all_and_rejected(params);
+    for framework in all {
         for component in &framework.components {
             let label = format!("MCA {}", framework.name);
-            line(
-                &mut out,
-                &label,
-                &format!(
-                    "{} (Component v{VERSION}; {})",
-                    component.name, framework.what
-                ),
-            );
+            line(&mut out, &label, &described(component, framework.what));
         }
     }
+    for rejected in rejected {
+        let text = rejected.to_string();
+        line(&mut out, "Not used", &printable::name(&text).to_string());
+    }
     out
+}
+
+/// Returns the name of a component with its version, the file of a plugin, and the purpose of its framework.
+fn described(component: &Component, what: &str) -> String {
+    let version = printable::name(&component.version);
+    let file = component.file.as_ref();
+    let origin = file.map_or_else(String::new, |file| {
+        format!(" from {}", printable::name(file))
+    });
+    let name = &component.name;
+    format!("{name} (Component v{version}{origin}; {what})")
 }
 
 fn parameters(options: &Options, params: &Params) -> Result<String, InfoError> {
@@ -373,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_said_with_what_does() {
+    fn an_unknown_name_is_reported_with_the_known_ones() {
         let error = asked(&["--param", "btk"], &Params::default())
             .unwrap_err()
             .to_string();

@@ -1,6 +1,6 @@
 //! `mpirun --io-report [FILE]`: file I/O of all ranks.
 //!
-//! Each rank counts its own accesses and writes the counters to its event tape ([`mpi_core::io::report`]); this module sums them per file.
+//! Each rank counts its own accesses and writes the counters to its event ring ([`mpi_core::io::report`]); this module sums them per file.
 //! A rank writes the counters of a file when it closes the file and again when it finalizes; the last ones count.
 //! For a rank that was killed only the files that it had closed are known.
 
@@ -120,7 +120,7 @@ impl FileReport {
 }
 
 impl IoReport {
-    /// Builds the report from the ranks' tapes.
+    /// Builds the report from the ranks' event rings.
     pub fn of(lanes: &[Lane]) -> IoReport {
         let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
         for lane in lanes {

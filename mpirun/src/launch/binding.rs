@@ -80,7 +80,7 @@ impl Unit {
 
 /// The processors of one unit, with the enclosing package and unit of `over`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Part {
+struct UnitCpus {
     package: u32,
     over: u32,
     cpus: Vec<usize>,
@@ -171,8 +171,8 @@ impl Machine {
         let mut bound = Vec::with_capacity(ranks);
         for unit in self.parts(over, None) {
             // The parts inside the unit, or the larger part that contains the unit.
-            let meets = |part: &&Part| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
-            let here: Vec<&Part> = parts.iter().filter(meets).collect();
+            let meets = |part: &&UnitCpus| part.cpus.iter().any(|cpu| unit.cpus.contains(cpu));
+            let here: Vec<&UnitCpus> = parts.iter().filter(meets).collect();
             let bundles: Vec<Vec<usize>> = here
                 .chunks_exact(each.min(here.len().max(1)))
                 .map(|bundle| bundle.iter().flat_map(|part| part.cpus.clone()).collect())
@@ -200,8 +200,8 @@ impl Machine {
                 Some(package) => Some(*packages.get(*package)?),
                 None => None,
             };
-            let here = |part: &&Part| package.is_none_or(|package| part.package == package);
-            let there: Vec<&Part> = parts.iter().filter(here).collect();
+            let here = |part: &&UnitCpus| package.is_none_or(|package| part.package == package);
+            let there: Vec<&UnitCpus> = parts.iter().filter(here).collect();
             let all = || (0..there.len()).collect();
             for core in cores.clone().unwrap_or_else(all) {
                 cpus.extend(&there.get(core)?.cpus);
@@ -210,22 +210,22 @@ impl Machine {
         Some(cpus)
     }
 
-    fn parts(&self, unit: Unit, over: Option<Unit>) -> Vec<Part> {
-        let mut parts: BTreeMap<u32, Part> = BTreeMap::new();
+    fn parts(&self, unit: Unit, over: Option<Unit>) -> Vec<UnitCpus> {
+        let mut parts: BTreeMap<u32, UnitCpus> = BTreeMap::new();
         for (cpu, place) in &self.cpus {
-            let part = parts.entry(place[&unit]).or_insert_with(|| Part {
+            let part = parts.entry(place[&unit]).or_insert_with(|| UnitCpus {
                 package: place[&Unit::Package],
                 over: over.map_or(0, |over| place[&over]),
                 cpus: Vec::new(),
             });
             part.cpus.push(*cpu);
         }
-        let mut parts: Vec<Part> = parts.into_values().collect();
+        let mut parts: Vec<UnitCpus> = parts.into_values().collect();
         parts.sort_by_key(|part| (part.package, part.cpus.first().copied()));
         if over.is_some() {
             // The first part of each unit of `over`, then the second part of each.
             let mut seen: BTreeMap<u32, usize> = BTreeMap::new();
-            let mut dealt: Vec<(usize, u32, Part)> = parts
+            let mut dealt: Vec<(usize, u32, UnitCpus)> = parts
                 .into_iter()
                 .map(|part| {
                     let round = seen.entry(part.over).or_insert(0);
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_are_told_by_package_and_core() {
+    fn processors_are_named_by_package_and_core() {
         assert_eq!(
             machine().describe(&[0, 1, 4, 6]),
             "package[0][core:0-1] (cpu 0-1,4) package[1][core:0] (cpu 6)"

@@ -204,8 +204,8 @@ mod tests {
     }
 
     #[test]
-    fn a_death_is_told_with_rank_host_pid_and_signal() {
-        let who = NamedRank {
+    fn a_death_is_reported_with_rank_host_pid_and_signal() {
+        let rank = NamedRank {
             rank: 2,
             size: 4,
             job: 0,
@@ -213,7 +213,7 @@ mod tests {
             program: "./prog".into(),
             host: "vm".into(),
         };
-        let text = format!("{who} {}", Cause::Died(Ended::Killed(libc::SIGSEGV)));
+        let text = format!("{rank} {}", Cause::Died(Ended::Killed(libc::SIGSEGV)));
         assert_eq!(
             text,
             "rank 2 (of 4; ./prog, pid 4711) on vm was killed by signal 11 (SIGSEGV)"
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_rank_whose_host_was_not_reached_has_no_process() {
-        let who = NamedRank {
+        let rank = NamedRank {
             rank: 1,
             size: 2,
             job: 0,
@@ -230,11 +230,14 @@ mod tests {
             program: "./prog".into(),
             host: "far".into(),
         };
-        assert_eq!(who.to_string(), "rank 1 (of 2; ./prog, not started) on far");
+        assert_eq!(
+            rank.to_string(),
+            "rank 1 (of 2; ./prog, not started) on far"
+        );
     }
 
     #[test]
-    fn the_last_call_is_told_with_peer_tag_and_waiting_time() {
+    fn the_last_call_is_reported_with_peer_tag_and_waiting_time() {
         let page = StatePage::default();
         assert_eq!(last_call_on(&page, 0), None);
         page.start(1, 2);
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_collective_is_told_with_its_number() {
+    fn a_collective_is_reported_with_its_number() {
         let page = StatePage::default();
         page.start(1, 2);
         page.run();

@@ -4,7 +4,7 @@
 //! MPICH and its derivatives speak PMI-1, which this launcher serves, so it starts their ranks itself.
 //! Options that only this launcher supports are refused with a message.
 //!
-//! `--trace`, `--hang-after` and `--hang-report` work inside the ranks: Open MPI's library has no state pages and no tapes that a launcher
+//! `--trace`, `--hang-after` and `--hang-report` work inside the ranks: Open MPI's library has no state pages and no event rings that a launcher
 //! could read, so this project's library is preloaded beside it, with the options in environment variables.
 
 use super::program::{App, Plan, StdinTo, set_env};

@@ -119,7 +119,7 @@ fn guard(
             // Drops the descriptors that only the child's work needs, such as rank 0's input.
             drop((to_guard, work));
             let code = attend(child, &to_child, &signals, feed);
-            // This process has no descendants if the child exited by itself; if it was killed, its orphans have come here.
+            // This process has no descendants if the child exited by itself; if it was killed, its orphans are children of this process now.
             descendants::end_all();
             Ok(code)
         }

@@ -238,7 +238,7 @@ impl Link {
             })
         } else {
             let silent = passed(self.last_received, limits.silence);
-            silent.then(|| format!("it has said nothing for {} s", limits.silence.as_secs_f64()))
+            silent.then(|| format!("it has sent nothing for {} s", limits.silence.as_secs_f64()))
         }
     }
 }

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_disk_refuses_goes_to_the_output_and_is_told() {
+    fn lines_that_a_full_disk_refuses_go_to_the_output_with_a_message() {
         let (out, to_out) = pipe();
         let mut sink = Sink::new(to_out);
         let full = || File::options().write(true).open("/dev/full").unwrap();
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_reader_fills_the_queue_and_blocks_nobody() {
+    fn a_slow_reader_fills_the_queue_and_blocks_no_other() {
         let (out, to_out) = pipe();
         let mut sink = Sink::new(to_out);
         sink.push(&vec![b'x'; QUEUE_MAX]);

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_that_never_reads_is_told_apart_from_one_that_has_gone() {
+    fn a_rank_that_never_reads_is_distinguished_from_one_that_has_left() {
         let (mut socket, rank_end) = pair();
         let line = [b'x'; 64 * 1024];
         let said = std::iter::repeat_with(|| socket.say(&line)).take(1000);

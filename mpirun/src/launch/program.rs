@@ -88,7 +88,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Returns true if the ranks' event tapes are read when the ranks have ended.
+    /// Returns true if the ranks' event rings are read when the ranks have ended.
     pub fn needs_event_rings(&self) -> bool {
         self.trace.is_some() || self.io_report.is_some()
     }
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_outer_launcher_said_does_not_leak() {
+    fn variables_of_an_outer_launcher_do_not_leak() {
         for name in [
             "PMI_RANK",
             "PMIX_RANK",

@@ -374,7 +374,7 @@ struct RankCores<'a> {
     shares: bool,
 }
 
-/// What the ranks of one job on one host have in common.
+/// The properties that all ranks of one job on one host share.
 struct JobOnHost<'a> {
     order: &'a Order,
     local_size: usize,

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_has_set_stays() {
+    fn a_value_set_by_the_user_stays() {
         for set in [
             "glibc.pthread.rseq=1",
             "glibc.malloc.arena_max=2:glibc.pthread.rseq=1:glibc.cpu.x86_ibt=on",

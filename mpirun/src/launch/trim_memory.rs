@@ -84,7 +84,7 @@ unsafe fn drop_pages(pages: Range<usize>) {
     }
 }
 
-/// More than the following system calls need, and than the ABI lets a function use below its frame.
+/// More stack than the following system calls need, and more than the red zone of the ABI.
 const FRAMES: usize = 8 << 10;
 
 /// No function has used more stack than this.

@@ -241,7 +241,7 @@ impl Server {
         self.jobs[job.0].spawned
     }
 
-    /// Returns true if the parent has left the name of a port, at which it waits; programs without MPI may be spawned, too.
+    /// Returns true if the parent has published a port name and waits there; a spawned program without MPI has no such parent.
     pub fn is_awaited(&self, job: Job) -> bool {
         self.jobs[job.0].awaited
     }

@@ -1,6 +1,6 @@
-//! The wrappers' own help: a line for every query and every option.
+//! The wrappers' own help and manual pages: a line for every query and every option.
 
-use super::{HELP, QUESTIONS, Question, Wrapper};
+use super::{HELP, Language, QUESTIONS, Question, Wrapper};
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 
@@ -18,24 +18,31 @@ impl Question {
             | Question::LibDirs
             | Question::Libs
             | Question::Version
+            | Question::Manual
             | Question::Help => false,
         }
+    }
+
+    /// Returns true if the answer depends on the compiler that is used.
+    pub(super) fn needs_compiler(self) -> bool {
+        self.shows_flags() || self == Question::Compiler
     }
 
     /// Describes the output of the query.
     fn what(self) -> &'static str {
         match self {
-            Question::Command => "the whole command, as these arguments make it",
+            Question::Command => "the command that these arguments make",
             Question::Compiler => "the compiler",
-            Question::Compile => "what the compiler is told in order to compile",
-            Question::Link => "what the compiler is told in order to link",
-            Question::CompileInfo => "the compiler, and what it is told in order to compile",
-            Question::LinkInfo => "the compiler, and what it is told in order to compile and link",
+            Question::Compile => "the compiler's options for compiling",
+            Question::Link => "the compiler's options for linking",
+            Question::CompileInfo => "the compiler with its options for compiling",
+            Question::LinkInfo => "the compiler with its options for compiling and linking",
             Question::IncDirs => "the folder of mpi.h",
             Question::LibDirs => "the folder of the library",
             Question::Libs => "the name of the library",
             Question::Version => "the version of Portcullis",
             Question::Help => "this text",
+            Question::Manual => "the manual page, for packagers",
         }
     }
 }
@@ -51,12 +58,11 @@ pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
         language.name(),
         wrapper.prefix.display(),
     );
-    for (names, question) in QUESTIONS {
-        let mut names: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
-        if *question == Question::Help {
-            names.push(HELP.into());
-        }
-        line(&mut text, &names.join(", "), question.what());
+    let shown = QUESTIONS
+        .iter()
+        .filter(|(_, question)| *question != Question::Manual);
+    for (names, question) in shown {
+        line(&mut text, &options(names, *question), question.what());
     }
     let (variable, choice) = language.choices();
     text += "\nThe compiler for this call:\n";
@@ -73,6 +79,54 @@ pub(super) fn text(wrapper: &Wrapper, compiler: &OsStr) -> String {
     line(&mut text, variable, &usual);
     let _ = write!(text, "\nEverything else goes to the compiler, --help too.");
     text
+}
+
+/// Returns the options of a query, separated by commas.
+fn options(names: &[&str], question: Question) -> String {
+    let mut names: Vec<String> = names.iter().map(|name| format!("--{name}")).collect();
+    if question == Question::Help {
+        names.push(HELP.into());
+    }
+    names.join(", ")
+}
+
+/// Returns the manual page, for an installation in any folder.
+pub(super) fn manual(language: Language) -> String {
+    let (name, compiler) = (language.wrapper(), language.names_usual_compiler());
+    let (variable, choice) = language.choices();
+    let mut page = format!(
+        ".TH {name} 1 \"\" \"Portcullis {}\"\n\
+         .SH NAME\n{name} \\- compile and link {} programs with MPI\n\
+         .SH SYNOPSIS\n.B {name}\n[OPTION]... [ARGUMENT]...\n\
+         .SH DESCRIPTION\n\
+         {name} runs the compiler with the header and the library of the installation that contains it.\n\
+         Its arguments go to the compiler, except the options below, which are taken with one dash or two.\n\
+         .SH OPTIONS\n",
+        env!("CARGO_PKG_VERSION"),
+        language.name(),
+    );
+    let mut item = |options: &str, what: &str| {
+        let options = options.replace('-', "\\-");
+        let what = what.replace('-', "\\-");
+        let _ = writeln!(page, ".TP\n.B {options}\n{what}");
+    };
+    for (names, question) in QUESTIONS {
+        let what = match question {
+            Question::Help => "print a summary",
+            other => other.what(),
+        };
+        item(&options(names, *question), what);
+    }
+    item(
+        &format!("{choice}NAME"),
+        &format!("use this compiler for this call [default: {compiler}]"),
+    );
+    let _ = write!(
+        page,
+        ".SH ENVIRONMENT\n.TP\n.B {variable}\nthe compiler, also with arguments of its own [default: {compiler}]\n\
+         .SH SEE ALSO\n.BR mpirun (1),\n.BR mpi\\-info (1)"
+    );
+    page
 }
 
 /// Writing into a String cannot fail.

@@ -11,12 +11,12 @@ use std::io;
 
 /// An FST under construction.
 pub(crate) struct FstDump<W: io::Write + io::Seek> {
-    part: Part<W>,
+    part: WriterState<W>,
     signals: Vec<(FstSignalId, Kind)>,
 }
 
 /// The part of the file that is being written.
-enum Part<W: io::Write + io::Seek> {
+enum WriterState<W: io::Write + io::Seek> {
     Header(FstHeaderWriter<W>),
     Body(FstBodyWriter<W>),
     Finished,
@@ -41,21 +41,21 @@ impl<W: io::Write + io::Seek> FstDump<W> {
         };
         let header = FstHeaderWriter::new(sink, &info).map_err(error)?;
         Ok(Self {
-            part: Part::Header(header),
+            part: WriterState::Header(header),
             signals: Vec::new(),
         })
     }
 
     fn header(&mut self) -> io::Result<&mut FstHeaderWriter<W>> {
         match &mut self.part {
-            Part::Header(header) => Ok(header),
+            WriterState::Header(header) => Ok(header),
             _ => Err(out_of_order()),
         }
     }
 
     fn body(&mut self) -> io::Result<&mut FstBodyWriter<W>> {
         match &mut self.part {
-            Part::Body(body) => Ok(body),
+            WriterState::Body(body) => Ok(body),
             _ => Err(out_of_order()),
         }
     }
@@ -97,9 +97,9 @@ impl<W: io::Write + io::Seek> Dump for FstDump<W> {
     }
 
     fn declared(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.part, Part::Finished) {
-            Part::Header(header) => {
-                self.part = Part::Body(header.finish().map_err(error)?);
+        match std::mem::replace(&mut self.part, WriterState::Finished) {
+            WriterState::Header(header) => {
+                self.part = WriterState::Body(header.finish().map_err(error)?);
                 Ok(())
             }
             _ => Err(out_of_order()),
@@ -129,8 +129,8 @@ impl<W: io::Write + io::Seek> Dump for FstDump<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        match std::mem::replace(&mut self.part, Part::Finished) {
-            Part::Body(body) => body.finish().map_err(error)?.flush(),
+        match std::mem::replace(&mut self.part, WriterState::Finished) {
+            WriterState::Body(body) => body.finish().map_err(error)?.flush(),
             _ => Err(out_of_order()),
         }
     }

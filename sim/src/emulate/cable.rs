@@ -26,7 +26,7 @@ impl Cable {
 }
 
 /// A board's end of a node's wires, type-erased, so registers are independent of the board.
-pub trait Far: Send {
+pub trait CableEnd: Send {
     /// Sets the level of the wire to the barrier.
     fn drive(&mut self, high: bool);
 
@@ -35,7 +35,7 @@ pub trait Far: Send {
 }
 
 /// The two pins of a board. A failing pin, which no simulated one is, leaves the wire's level unchanged or reads high.
-impl<O: OutputPin + Send, I: InputPin + Send> Far for (O, I) {
+impl<O: OutputPin + Send, I: InputPin + Send> CableEnd for (O, I) {
     fn drive(&mut self, high: bool) {
         let _ = self.0.set_state(PinState::from(high));
     }

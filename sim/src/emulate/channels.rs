@@ -4,7 +4,7 @@
 //! The lines are those of `hdl/channels/README.md`: D0 to D4 are arrivals, D5 to D7 clock, data and select,
 //! and the five status lines, in the order of [`INPUTS`], are the releases, of which the last is also the reply.
 
-use super::cable::Far;
+use super::cable::CableEnd;
 use super::parallel::{Connector, ParallelPort};
 use barrier_driver::ports::parallel::{INPUTS, Line};
 use fpga_model::CLOCK_HZ;
@@ -52,7 +52,7 @@ impl ChannelBoard {
     }
 
     /// Returns one outward line of a node, with the inward line of the same number if there is one, for a GPIO chip's lines.
-    pub fn line(&self, node: usize, line: usize) -> impl Far + use<> {
+    pub fn line(&self, node: usize, line: usize) -> impl CableEnd + use<> {
         let board = self.clone();
         OneLine { board, node, line }
     }
@@ -83,7 +83,7 @@ struct OneLine {
     line: usize,
 }
 
-impl Far for OneLine {
+impl CableEnd for OneLine {
     fn drive(&mut self, high: bool) {
         self.board.now().drive(self.node, self.line, high);
     }

@@ -6,7 +6,7 @@
 //! Unconnected lines float high, as they do at most ports.
 //! The lines and their bits are the driver's own table, [`barrier_driver::ports::parallel`], which cites the standard.
 
-use super::cable::{Cable, Far};
+use super::cable::{Cable, CableEnd};
 use barrier_driver::ports::parallel::{INPUTS, Line};
 use std::fmt;
 
@@ -73,7 +73,7 @@ struct Pair<F> {
     far: F,
 }
 
-impl<F: Far> Connector for Pair<F> {
+impl<F: CableEnd> Connector for Pair<F> {
     fn drive(&mut self, levels: u8) {
         let level = levels & self.plug.out.mask() != 0;
         self.far.drive(self.plug.out_cable.carry(level));
@@ -93,7 +93,7 @@ pub struct ParallelPort {
 
 impl ParallelPort {
     /// Creates a port as after power-on with `data` in its latch, a leftover of firmware and earlier drivers.
-    pub fn new(plug: Plug, data: u8, far: impl Far + 'static) -> Self {
+    pub fn new(plug: Plug, data: u8, far: impl CableEnd + 'static) -> Self {
         Self::with(data, Pair { plug, far })
     }
 

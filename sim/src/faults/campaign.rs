@@ -397,7 +397,7 @@ fn classify(judge: &Judge, end: &End, outcomes: &[Option<ProgramOutcome>]) -> (C
         }
         None if !end.stuck.is_empty() => {
             let node = end.stuck[0];
-            format!("node {node} waits for something that never comes, without a limit")
+            format!("node {node} waits without a limit for an event that does not occur")
         }
         None => return said.unwrap_or((Class::Safe, String::new())),
     };

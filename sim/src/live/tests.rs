@@ -192,7 +192,7 @@ fn a_release_rings_every_other_node_exactly_once() {
     assert_eq!(
         counts(&rung),
         [1, 0, 1],
-        "reading a released barrier rings nobody"
+        "reading a released barrier rings no node"
     );
 }
 
@@ -240,7 +240,7 @@ fn sleeping_nodes_are_woken_by_their_ring() {
 }
 
 #[test]
-fn the_record_tells_every_change_in_order() {
+fn the_record_has_every_change_in_order() {
     let board = Live::new(2, 100).0;
     let mut a = board.wires(0, silent).expect("free");
     let mut b = board.wires(1, silent).expect("free");

@@ -63,8 +63,8 @@ mod tests {
     #[test]
     fn a_chart_needs_nothing_but_itself() {
         let plot = "<svg viewBox=\"0 0 960 120\" role=\"img\" aria-label=\"x\"><path class=\"wire\" d=\"\"/></svg>";
-        let chart = Chart::of("Until everybody, has left", plot).expect("a chart");
-        assert_eq!(chart.name, "until-everybody-has-left");
+        let chart = Chart::of("Until all nodes, had left", plot).expect("a chart");
+        assert_eq!(chart.name, "until-all-nodes-had-left");
         assert!(!chart.svg.contains("var("), "{}", chart.svg);
         assert!(
             chart.svg.contains(".wire { fill: none; stroke: #16202c;"),

@@ -101,7 +101,7 @@ impl Page {
         self.facts(&[
             (
                 svg::time(summary.complete.median()),
-                "median until everybody has left",
+                "median until all nodes had left",
             ),
             (
                 svg::time(summary.complete.percentile(99.0)),
@@ -127,17 +127,17 @@ impl Page {
             )),
         );
         self.section(
-            "Until everybody has left",
+            "Until all nodes had left",
             "From the last entry of a barrier until the last return, one sample for each barrier.",
-            &plots::histogram(&summary.complete, "the latency until everybody has left"),
+            &plots::histogram(&summary.complete, "the latency until all nodes had left"),
             Some(distributions([
-                ("everybody has left after", &summary.complete),
+                ("all nodes had left after", &summary.complete),
                 ("a node has left after", &summary.every_node),
                 ("the last node itself after", &summary.last_arriver),
             ])),
         );
         self.section(
-            "Who is late",
+            "Late nodes",
             &format!(
                 "How long after the first node each node enters, 10th to 90th percentile with the median; arrivals {}. \
                  No barrier can take this time back.",
@@ -170,7 +170,7 @@ impl Page {
                 format!("Beside software, {name}")
             }),
             &format!(
-                "Until everybody has left, on the same arrivals: full dots LogP, hollow dots LogGP, medians on a scale of factors. \
+                "Until all nodes had left, on the same arrivals: full dots LogP, hollow dots LogGP, medians on a scale of factors. \
                  {network}."
             ),
             &plots::comparison(study),
@@ -265,7 +265,7 @@ impl Page {
         table.push_str("</tr></table>");
         self.section(
             &format!("Sweep over {}", sweep.axis.name()),
-            "Median time until everybody has left, hardware and software under LogP, on a scale of factors.",
+            "Median time until all nodes had left, hardware and software under LogP, on a scale of factors.",
             &plots::sweep(sweep, studies),
             Some(table),
         );

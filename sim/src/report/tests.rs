@@ -135,8 +135,8 @@ fn every_plot_is_there_with_its_words() {
     for title in [
         "Waveform",
         "Where the time goes",
-        "Until everybody has left",
-        "Who is late",
+        "Until all nodes had left",
+        "Late nodes",
         "Beside software, loggopsim",
         "Sweep over nodes",
         "Faults",
@@ -167,8 +167,8 @@ fn a_page_of_many_nodes_shows_some_of_them_and_says_which() {
         [
             "waveform",
             "where-the-time-goes",
-            "until-everybody-has-left",
-            "who-is-late",
+            "until-all-nodes-had-left",
+            "late-nodes",
             "beside-software-loggopsim"
         ]
     );

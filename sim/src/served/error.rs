@@ -112,7 +112,7 @@ impl fmt::Display for ConnectError {
             }
             Self::TimedOut { server, limit } => write!(
                 f,
-                "the program that listens at {server} has said nothing for {limit:?}, which no server of a board does"
+                "the program that listens at {server} has sent nothing for {limit:?}, so it is no server of a board"
             ),
             Self::Foreign { server } => {
                 write!(f, "the program that listens at {server} serves no board")
@@ -182,7 +182,7 @@ impl fmt::Display for LineError {
                 server,
                 client,
                 why,
-            } => write!(f, "{client} has been turned away by {server}: {why}"),
+            } => write!(f, "{client} was rejected by {server}: {why}"),
         }
     }
 }

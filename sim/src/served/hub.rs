@@ -1,6 +1,6 @@
 //! The server without its sockets: the connected clients, the machine, and the pending output of each client.
 //!
-//! Input arrives by [`Hub::hear`], output is taken by [`Hub::outgoing`], and time is an argument. So a test can simulate any network.
+//! Input arrives by [`Hub::receive`], output is taken by [`Hub::outgoing`], and time is an argument. So a test can simulate any network.
 //!
 //! # Bounds
 //!
@@ -37,7 +37,7 @@ const UNREAD_MAX: usize = 4096;
 
 /// Maximum time that a node may be silent during programming while others wait for the receiver.
 ///
-/// It is less than the time that those wait (10 s), and long for a process that is not scheduled on a busy machine.
+/// It is shorter than the 10 s for which the other nodes wait, and longer than a process of a busy machine is usually not scheduled.
 const PROGRAMMING_SILENCE: Duration = Duration::from_secs(6);
 
 /// A client's number; never reused.
@@ -74,7 +74,7 @@ struct Client {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ClientState {
     /// It has not sent its role.
-    Stranger,
+    NoRole,
     Node(usize),
     BoardObserver,
     /// Its last reply is queued; further input is ignored.
@@ -165,7 +165,7 @@ impl Hub {
         };
         let client = Client {
             peer,
-            state: ClientState::Stranger,
+            state: ClientState::NoRole,
             partial_frame: Vec::with_capacity(REQUEST),
             unread: greeting.encode().to_vec(),
             has_news: false,
@@ -206,10 +206,10 @@ impl Hub {
     }
 
     /// Processes received bytes of the client; any number of any bytes.
-    pub fn hear(&mut self, id: ClientId, mut bytes: &[u8], now: Duration) {
+    pub fn receive(&mut self, id: ClientId, mut bytes: &[u8], now: Duration) {
         while let Some(client) = self.clients.get_mut(&id) {
             let need = match client.state {
-                ClientState::Stranger => GREETING,
+                ClientState::NoRole => GREETING,
                 ClientState::Node(_) | ClientState::BoardObserver => REQUEST,
                 ClientState::Leaving => return,
             };
@@ -221,7 +221,7 @@ impl Hub {
             }
             let frame = std::mem::take(&mut client.partial_frame);
             match client.state {
-                ClientState::Stranger => self.hello(id, &frame, now),
+                ClientState::NoRole => self.hello(id, &frame, now),
                 state => self.serve(id, state, &frame, now),
             }
         }
@@ -457,7 +457,7 @@ impl ClientState {
     fn node(self) -> Option<usize> {
         match self {
             ClientState::Node(node) => Some(node),
-            ClientState::Stranger | ClientState::BoardObserver | ClientState::Leaving => None,
+            ClientState::NoRole | ClientState::BoardObserver | ClientState::Leaving => None,
         }
     }
 }
@@ -470,12 +470,12 @@ impl Client {
 
     /// Returns true if it has no role yet, or none any more.
     fn has_no_role(&self) -> bool {
-        matches!(self.state, ClientState::Stranger | ClientState::Leaving)
+        matches!(self.state, ClientState::NoRole | ClientState::Leaving)
     }
 
     fn deadline(&self) -> Option<Duration> {
         match self.state {
-            ClientState::Stranger | ClientState::Leaving => Some(self.since + HELLO),
+            ClientState::NoRole | ClientState::Leaving => Some(self.since + HELLO),
             ClientState::BoardObserver => Some(self.since + SILENCE),
             ClientState::Node(_) => None,
         }

@@ -1,7 +1,7 @@
 //! A client's connection: one request at a time, answered within [`LIMIT`], with unsolicited replies in between.
 //!
 //! A stopped server keeps its connections, and a node that waits in a barrier only receives.
-//! So a client may set a shorter limit ([`Line::notice_within`]): it then sends a request after a quarter of that limit
+//! So a client may set a shorter limit ([`Line::detect_loss_within`]): it then sends a request after a quarter of that limit
 //! without data from the server, and a request that is not answered within half of the limit ends the connection.
 
 use super::address::Address;
@@ -157,7 +157,7 @@ impl Line {
     }
 
     /// Sets the limit within which a server that no longer answers is detected.
-    pub fn notice_within(&mut self, limit: Duration) {
+    pub fn detect_loss_within(&mut self, limit: Duration) {
         self.limit = LIMIT.min(limit / 2);
         self.silence = Some(limit / 4);
     }
@@ -414,7 +414,7 @@ impl BoardObserver {
     }
 
     /// Requests the present eureka line, if there is one.
-    pub fn hear(&mut self) -> Result<Option<LineLook>, LineError> {
+    pub fn eureka_line(&mut self) -> Result<Option<LineLook>, LineError> {
         if self.has_channels() {
             return Ok(None);
         }

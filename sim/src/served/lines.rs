@@ -38,8 +38,8 @@ impl ChannelLines {
     }
 
     /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a channel.
-    pub fn notice_within(&self, limit: Duration) {
-        self.hand().line.notice_within(limit);
+    pub fn detect_loss_within(&self, limit: Duration) {
+        self.hand().line.detect_loss_within(limit);
     }
 
     /// Checks that the board answers.

@@ -9,7 +9,7 @@
 //! # The protocol, version 1
 //!
 //! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version, and one more byte,
-//! the number of nodes from the server, the requested role from the client (see [`frame`]).
+//! the number of nodes from the server, the requested role from the client (see `frame`).
 //! Then the client sends requests of 16 bytes, one at a time, and the server answers each with a reply of 48 bytes.
 //! Every reply contains the whole board, so there is one kind of answer.
 //! The server also sends one unsolicited reply to each other node when it releases the barrier.
@@ -60,7 +60,7 @@
 //!   so a dead node neither arrives nor, by a reboot, arrives early; its wire to the eureka line falls, while the line
 //!   stays high until the release if the node had raised it; the server's log names the node.
 //!   The kernel notices a dead host after about ten seconds.
-//! * A stopped server keeps its connections and answers nothing. A client with a limit (`notice_within`) sends a
+//! * A stopped server keeps its connections and answers nothing. A client with a limit (`detect_loss_within`) sends a
 //!   `Look` after a quarter of it without data, and reports the server as lost when half of it has passed without an answer.
 //! * A client whose connection is lost fails at every later access and does not reconnect by itself:
 //!   between two connections the barrier would have lost its arrival, and only the program knows what that means.
@@ -82,11 +82,13 @@
 //! | `line` | a client's connection |
 //! | `wires` | a node's wires as pins |
 //! | `lines` | a node's lines of version 2 |
+//! | `notice` | notices for the log |
+//! | `error` | errors of a client |
 
 mod address;
 mod board;
 mod error;
-mod frame;
+pub(crate) mod frame;
 mod hub;
 mod line;
 mod lines;

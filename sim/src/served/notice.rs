@@ -101,20 +101,20 @@ impl fmt::Display for Notice {
                     None => write!(f, "its lines rest"),
                 }
             }
-            Self::Refused { peer, why } => write!(f, "{peer} was turned away: {why}"),
+            Self::Refused { peer, why } => write!(f, "{peer} was rejected: {why}"),
             Self::Foreign {
                 peer,
                 version: Some(version),
                 ours,
             } => write!(
                 f,
-                "{peer} was turned away: it speaks version {version} and this server version {ours}"
+                "{peer} was rejected: it speaks version {version} and this server version {ours}"
             ),
             Self::Foreign {
                 peer,
                 version: None,
                 ..
-            } => write!(f, "{peer} was turned away: it speaks another protocol"),
+            } => write!(f, "{peer} was rejected: it speaks another protocol"),
         }
     }
 }

@@ -182,7 +182,7 @@ impl Server {
         let now = self.start.elapsed();
         match stream.read(&mut bytes) {
             Ok(0) => self.hub.end(id, Ended::Closed, now),
-            Ok(count) => self.hub.hear(id, &bytes[..count], now),
+            Ok(count) => self.hub.receive(id, &bytes[..count], now),
             Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             Err(e) => self.hub.end(id, Ended::Broken(e.to_string()), now),
         }

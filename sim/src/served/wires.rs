@@ -134,8 +134,8 @@ impl Hand {
 
 impl<R: Fn()> BoardReader<R> {
     /// Sets the limit within which a server that no longer answers is detected, also while the node waits in a barrier.
-    pub fn notice_within(&self, limit: Duration) {
-        self.0.line().notice_within(limit);
+    pub fn detect_loss_within(&self, limit: Duration) {
+        self.0.line().detect_loss_within(limit);
     }
 
     /// Requests the present board.

@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rank_alone_waits_for_nobody() {
+    fn a_single_rank_does_not_wait() {
         for rule in BARRIERS.iter().chain(COLLECTIVES) {
             assert_eq!(rule.time(Network::LOGGOPSIM, 1, 8), Time::ZERO);
             assert!(rule.time(Network::LOGGOPSIM, 2, 8) > Time::ZERO);

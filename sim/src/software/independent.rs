@@ -80,7 +80,7 @@ fn simulate(net: &Network, acts: &[Vec<Act>]) -> u64 {
         }
     }
     for (rank, acts) in acts.iter().enumerate() {
-        assert_eq!(next[rank], acts.len(), "rank {rank} waits for ever");
+        assert_eq!(next[rank], acts.len(), "rank {rank} waits indefinitely");
     }
     cpu.into_iter().max().unwrap_or(0)
 }

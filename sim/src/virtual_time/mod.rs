@@ -226,10 +226,10 @@ impl fmt::Display for RunError {
             Self::Board(bad) => bad.fmt(f),
             Self::Channels(bad) => bad.fmt(f),
             Self::ChannelsOnBoards => f.write_str(
-                "boards of boards are of version 1: give --channels or --boards, not both",
+                "cascaded boards are of version 1: give --channels or --boards, not both",
             ),
             Self::InstantRead => f.write_str(
-                "a port read must take some time, or a node would poll for ever in one instant",
+                "a port read must take some time, or a node would poll without end in one instant",
             ),
             Self::NoClock => f.write_str("the machine needs a clock of at least 1 Hz"),
             Self::Stack(kind) => write!(f, "there is no memory for the nodes' programs: {kind}"),

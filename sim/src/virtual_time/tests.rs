@@ -102,7 +102,7 @@ fn a_run_that_cannot_be_says_why() {
             ..base()
         })
         .as_deref(),
-        Some("a port read must take some time, or a node would poll for ever in one instant")
+        Some("a port read must take some time, or a node would poll without end in one instant")
     );
     assert_eq!(
         refused(Parameters {

@@ -177,11 +177,11 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
                 let wires = channels[usize::from(seat.channel)].take();
                 let wires = wires.expect("one channel, one seat");
                 scope.spawn(move || {
-                    let nobody = None::<
+                    let no_programmer = None::<
                         &mut barrier_driver::channels::Programmer<BoxedOut, BoxedIn, ports::Pause>,
                     >;
                     let mut barrier =
-                        ChannelBarrier::open(wires.out, wires.input, seat, nobody, met)
+                        ChannelBarrier::open(wires.out, wires.input, seat, no_programmer, met)
                             .expect("a channel at rest");
                     for _ in 0..barriers {
                         barrier.enter().expect("out of the barrier");

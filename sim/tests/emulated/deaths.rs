@@ -30,7 +30,7 @@ fn dying_program() {
     let mut barrier = open.expect("all wires are idle");
     barrier.enter().expect("out of the barrier");
     let arrived = barrier.wait(std::thread::yield_now, Duration::from_millis(5));
-    assert!(arrived.is_err(), "nobody else comes");
+    assert!(arrived.is_err(), "no other node arrives");
     // Nothing is dropped after this.
     match end.as_str() {
         "exit" => std::process::exit(0),

@@ -181,7 +181,7 @@ impl Job {
 /// Checks that all nodes refuse, and that at least one message contains these words.
 fn refused(said: &[Result<(), String>], words: &str) {
     let all: Vec<_> = said.iter().filter_map(|said| said.as_ref().err()).collect();
-    assert_eq!(all.len(), NODES, "somebody went on: {said:?}");
+    assert_eq!(all.len(), NODES, "a node went on: {said:?}");
     assert!(all.iter().any(|said| said.contains(words)), "{said:#?}");
 }
 
@@ -245,7 +245,7 @@ fn an_inverted_input_is_refused_by_the_name_of_its_node() {
 }
 
 #[test]
-fn an_inverted_output_is_refused_whoever_is_late_and_named_when_its_node_is() {
+fn an_inverted_output_is_refused_and_named_if_its_node_is_late() {
     for late in 0..NODES {
         let machine = Machine::with_fault(|plug| plug.out_cable = Cable::Inverted);
         let words = if late == BAD {
@@ -296,7 +296,7 @@ fn reboot<B>(machine: &mut Machine, node: usize, program: B) {
 
 fn times_out<E: std::fmt::Display>(said: Result<(), E>) {
     let said = said.map_err(|e| e.to_string());
-    let said = said.expect_err("nobody leaves without the node that has rebooted");
+    let said = said.expect_err("no node leaves without the node that has rebooted");
     assert!(said.contains("not all nodes have entered"), "{said}");
 }
 
@@ -318,7 +318,7 @@ fn a_reboot_in_the_barrier_on_the_way_up_holds_everyone() {
 
 /// A reboot would release the plain toggle barrier when the wires fall: `barrier-driver/tests/reboot.rs` shows that.
 #[test]
-fn a_reboot_on_the_way_down_releases_nobody_from_a_returning_barrier() {
+fn a_reboot_on_the_way_down_releases_no_node_from_a_returning_barrier() {
     let mut machine = Machine::good();
     let returning = |node| {
         let over = ReturningBarrier::over(machine.open(node), PinState::Low, || (), LONG);

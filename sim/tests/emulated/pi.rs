@@ -146,9 +146,9 @@ fn channels_work<W: Way>() {
     for (barriers, seat) in barriers.iter_mut().zip(seats) {
         for node in (0..NODES).filter(|node| seat.members >> node & 1 == 1) {
             let wires = nodes[node].channels[usize::from(seat.channel)].clone();
-            let nobody = None::<&mut Programmer<BoxedOut, BoxedIn, Pause>>;
+            let no_programmer = None::<&mut Programmer<BoxedOut, BoxedIn, Pause>>;
             let met = || Ok::<(), Infallible>(());
-            let opened = ChannelBarrier::open(wires.out, wires.input, seat, nobody, met);
+            let opened = ChannelBarrier::open(wires.out, wires.input, seat, no_programmer, met);
             barriers.push(opened.expect("a channel at rest"));
         }
     }

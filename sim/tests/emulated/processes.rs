@@ -81,7 +81,9 @@ pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
 fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");
-    let Wires { out, input, .. } = board.wires(node, |_| ()).expect("nobody else is this node");
+    let Wires { out, input, .. } = board
+        .wires(node, |_| ())
+        .expect("no other process has this node");
     let Some(place) = text.strip_prefix("parport:0x") else {
         assert!(crate::pi::on_a_pi(), "the parent could");
         let chip = GpioChip::default().plug(OUT, IN, (out, input));

@@ -20,7 +20,7 @@ fn parport(base: u16) -> String {
 }
 
 #[test]
-fn a_process_without_the_right_is_told_which_right_it_needs() {
+fn a_process_without_the_right_gets_the_name_of_the_right_it_needs() {
     trap::install(Rights::Refused(Errno::PERM)).expect("seccomp filters are allowed");
     let base = free_base();
     let said = said(&parport(base));

@@ -33,7 +33,7 @@ fn sixty_processes_pass_barriers_over_tcp_and_every_one_is_a_release() {
 }
 
 #[test]
-fn what_one_client_finds_all_the_others_hear_over_tcp() {
+fn all_clients_read_over_tcp_what_one_has_found() {
     let arguments = ["--nodes", "5", "--listen", "127.0.0.1:0", "--once"];
     let mut server = Server::start(hwbarr(), &arguments);
     let first = server.says("a board of 5 nodes is served at sim:tcp://127.0.0.1:");
@@ -44,7 +44,7 @@ fn what_one_client_finds_all_the_others_hear_over_tcp() {
         .expect("hwbarr starts");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.ends_with("and all 5 heard so\n"),
+        output.status.success() && said.ends_with("and all 5 read the line high\n"),
         "{said}{}",
         String::from_utf8_lossy(&output.stderr)
     );
@@ -83,7 +83,7 @@ fn the_log_names_a_node_that_is_killed_and_the_others_are_not_released() {
 }
 
 #[test]
-fn a_log_that_nobody_reads_does_not_hold_up_the_board() {
+fn a_log_without_a_reader_does_not_block_the_board() {
     let mut server = Server::start(hwbarr(), &["--nodes", "1", "--listen", "127.0.0.1:0"]);
     let first = server.says("served at");
     let board = address(&first).parse().expect("an address");
@@ -102,7 +102,7 @@ fn a_log_that_nobody_reads_does_not_hold_up_the_board() {
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        server.says("lines are missing here, as nobody read them");
+        server.says("lines are missing here, because the output was not read");
         done.store(true, reads);
     });
 }

@@ -38,7 +38,7 @@ fn works(bin: &Path) {
 
 /// Each kind of package has the licence texts in its usual place, and its dependencies with versions.
 #[test]
-fn packages_bring_their_terms_and_say_which_c_library_they_need() {
+fn packages_bring_their_terms_and_manual_pages_and_say_which_c_library_they_need() {
     let packages = &made().packages;
     let mut list = Command::new("tar");
     let archive = output(list.arg("-tzf").arg(&packages.tarball)).stdout;
@@ -55,6 +55,9 @@ fn packages_bring_their_terms_and_say_which_c_library_they_need() {
             "{wheel}"
         );
     }
+    for page in ["man1/mpirun.1", "man1/hwbarr.1", "man3/MPI_Send.3"] {
+        assert!(archive.contains(&format!("share/man/{page}")), "{archive}");
+    }
     let name = packages.wheel.file_name().unwrap().to_str().unwrap();
     let tag = name.split("-none-manylinux_2_").nth(1);
     let minor = tag.and_then(|tag| tag.split('_').next()?.parse::<u32>().ok());
@@ -62,9 +65,17 @@ fn packages_bring_their_terms_and_say_which_c_library_they_need() {
     if !needs(Path::new("/usr/bin/dpkg-deb").exists(), "dpkg-deb") {
         return;
     }
-    for (package, of) in [
-        (&packages.debian.library, "portcullis"),
-        (&packages.debian.development, "libportcullis-dev"),
+    for (package, of, page) in [
+        (
+            &packages.debian.library,
+            "portcullis",
+            "mpirun.portcullis.1",
+        ),
+        (
+            &packages.debian.development,
+            "libportcullis-dev",
+            "mpicc.portcullis.1",
+        ),
     ] {
         let depends = output(
             Command::new("dpkg-deb")
@@ -77,6 +88,8 @@ fn packages_bring_their_terms_and_say_which_c_library_they_need() {
         let contents = output(Command::new("dpkg-deb").arg("-c").arg(package)).stdout;
         let file = format!("./usr/share/doc/{of}/copyright");
         assert!(contents.contains(&file), "{contents}");
+        let page = format!("./usr/share/man/man1/{page}");
+        assert!(contents.contains(&page), "{contents}");
     }
 }
 

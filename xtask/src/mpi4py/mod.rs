@@ -17,7 +17,7 @@ use clap::Args;
 use self::known::{BadLine, Difference, Known, Results};
 use self::module::{Ended, Setting};
 use self::record::Verdict;
-use crate::install::{self, InstallError};
+use crate::install::InstallError;
 use crate::library;
 use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
@@ -156,11 +156,8 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps
         .step("looking for compilers and tools", packages::ensure)
         .map_err(Mpi4pyError::Packages)?;
-    let prefix = test_installation::installation();
     steps
-        .step("installing Portcullis", || {
-            install::install(&prefix, &test_installation::CONTENTS)
-        })
+        .step("installing Portcullis", test_installation::ensure)
         .map_err(Mpi4pyError::Install)?;
     steps
         .step("building mpi4py from source with our mpicc", || {

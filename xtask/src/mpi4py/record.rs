@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_between_tests_blame_none_and_half_a_line_says_nothing() {
+    fn ranks_between_tests_blame_none_and_half_a_line_is_ignored() {
         let report = report(&["begin m.A.a\npass m.A.a\nbeg", ""]);
         assert_eq!(report.stuck.as_deref(), Some("m.A.a"));
         let report = self::report(&["begin m.A.a\npass m.A.a\npas", "begin m.A.a\npass m.A.a\n"]);

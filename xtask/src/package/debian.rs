@@ -13,6 +13,7 @@ use super::files::{self, copy};
 use super::{Compression, PackageError, VERSION, about};
 use crate::install::DOCUMENTS;
 use crate::licences;
+use crate::manual;
 use crate::process;
 
 /// The path of the installation.
@@ -71,9 +72,15 @@ fn is_development(inside: &Path) -> bool {
         || inside == Path::new("lib/libmpi_abi.so")
         || inside == Path::new("lib/libmpifort_abi.so")
         || inside == Path::new("lib/libmpi.so")
+        || inside.starts_with(manual::FOLDER)
         || PROGRAMS
             .iter()
-            .any(|name| inside == Path::new("bin").join(name))
+            .any(|name| inside == Path::new("bin").join(name) || inside == manual_of(name))
+}
+
+/// The manual page of a program in an installation.
+fn manual_of(program: &str) -> PathBuf {
+    format!("share/man/man1/{program}.1").into()
 }
 
 /// The packages.
@@ -116,8 +123,13 @@ fn lay_out(
     for (_, _, program) in package.alternatives.iter().copied().flatten() {
         let link = root.join(program.trim_start_matches('/'));
         let name = link.file_stem().unwrap_or_default().to_owned();
-        let target = Path::new("../lib/portcullis/bin").join(name);
+        let target = Path::new("../lib/portcullis/bin").join(&name);
         symlink(&target, &link).map_err(about(&link))?;
+        let page = manual_of(&name.to_string_lossy());
+        let link = root.join("usr/share/man/man1");
+        fs::create_dir_all(&link).map_err(about(&link))?;
+        let link = link.join(format!("{}.portcullis.1", name.display()));
+        symlink(Path::new("../../../lib/portcullis").join(page), &link).map_err(about(&link))?;
     }
     let control = root.join("DEBIAN");
     fs::create_dir_all(&control).map_err(about(&control))?;

@@ -22,7 +22,7 @@ use crate::workspace;
 /// The version of all packages.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What is to be made.
+/// The packages to make.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Where the packages go [default: target/packages]

@@ -1,7 +1,9 @@
-//! `cargo xtask test`: installs what the tests need, then runs all tests.
+//! `cargo xtask test`: installs what the tests need, then checks the sources and runs all tests.
 
+mod checks;
 mod failures;
 mod suites;
+mod usage;
 
 use std::fmt;
 use std::process::Command;
@@ -27,7 +29,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory
+    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory; try the oldest compiler and Miri
     #[arg(long)]
     long: bool,
 
@@ -47,6 +49,8 @@ pub enum TestError {
     Build(BuildError),
     /// cargo-deny could not be installed, or `deny.toml` does not allow a dependency; the objection is in the output above.
     Dependencies(DenyError),
+    /// rustfmt or clippy could not be added to the compiler; `--offline` does not try.
+    Compilers(ProcessError),
     /// A test could not be built, or a memory model failed; the names are in cargo's output above.
     Failed(ProcessError),
     /// cargo has built everything and reported no test program.
@@ -62,9 +66,12 @@ impl fmt::Display for TestError {
             Self::Venv(error) => error.fmt(f),
             Self::Build(error) => error.fmt(f),
             Self::Dependencies(error) => error.fmt(f),
+            Self::Compilers(error) => {
+                write!(f, "rustup cannot add what the checks of the sources need: {error}")
+            }
             Self::Failed(error) => error.fmt(f),
             Self::NoSuites => f.write_str(
-                "cargo test --workspace --no-run has told of no test program, so nothing was tested",
+                "cargo test --workspace --no-run has reported no test program, so nothing was tested",
             ),
             Self::Suites(sentences) => write!(
                 f,
@@ -80,15 +87,42 @@ impl std::error::Error for TestError {}
 
 /// Runs everything, cheap failures first.
 pub fn run(options: &Options) -> Result<(), TestError> {
-    let mut steps = Steps::new(if options.offline { 4 } else { 6 });
+    let mut steps = Steps::new(if options.offline { 5 } else { 6 });
     if !options.offline {
         steps
             .step("looking for compilers and tools", packages::ensure)
             .map_err(TestError::Packages)?;
-        steps
-            .step("checking dependencies against deny.toml", deny::check)
-            .map_err(TestError::Dependencies)?;
     }
+    let failed = thread::scope(|scope| {
+        // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
+        let checked = scope.spawn(|| check(options));
+        let mut failed = build_and_run(options, &mut steps)?;
+        failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
+        Ok::<_, TestError>(failed)
+    })?;
+    if !failed.is_empty() {
+        return Err(TestError::Suites(failed));
+    }
+    println!("All tests passed in {:.0} s.", steps.seconds());
+    Ok(())
+}
+
+/// Checks the dependencies against `deny.toml`, installs the compilers that are missing and runs the checks of the sources.
+/// Returns one sentence for each failure.
+fn check(options: &Options) -> Result<Vec<String>, TestError> {
+    if !options.offline {
+        deny::check().map_err(TestError::Dependencies)?;
+    }
+    let checks = checks::suites(options.long, options.offline).map_err(TestError::Compilers)?;
+    let how = Running {
+        environment: &[],
+        long: options.long,
+    };
+    Ok(suites::checks(&checks, how))
+}
+
+/// Builds everything and runs the test programs. Returns one sentence for each failure.
+fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, TestError> {
     thread::scope(|scope| {
         // This waits for the network, not for the processor.
         let fetched = scope.spawn(|| match options.offline {
@@ -122,15 +156,29 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         suites.add_to_background(cocotb());
         suites.add_to_background(mpi4py(options.long));
     }
+    run_suites(&suites, options, steps)
+}
+
+/// Runs the test programs, lane beside lane. Returns one sentence for each failure.
+fn run_suites(
+    suites: &Suites,
+    options: &Options,
+    steps: &mut Steps,
+) -> Result<Vec<String>, TestError> {
     let path = venv::NEXTPNR.search_path();
+    let prefix = test_installation::installation();
     let how = Running {
-        environment: &[("PATH", path.as_os_str())],
+        environment: &[
+            ("PATH", path.as_os_str()),
+            // Made above from these sources, so that no test program makes it again.
+            (test_installation::MADE, prefix.as_os_str()),
+        ],
         long: options.long,
     };
-    let failed = thread::scope(|scope| {
+    thread::scope(|scope| {
         let others = [
             scope.spawn(|| suites.background(how)),
-            scope.spawn(|| suites.waiting(how)),
+            scope.spawn(|| suites.beside(how)),
         ];
         let mut failed = steps.step("running the tests", || {
             Ok::<_, TestError>(suites.foreground(how))
@@ -140,13 +188,8 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             || Ok::<_, TestError>(others.map(joined).concat()),
         )?;
         failed.extend(waited);
-        Ok::<_, TestError>(failed)
-    })?;
-    if !failed.is_empty() {
-        return Err(TestError::Suites(failed));
-    }
-    println!("All tests passed in {:.0} s.", steps.seconds());
-    Ok(())
+        Ok(failed)
+    })
 }
 
 /// Returns the result of a thread, or resumes its panic.
@@ -179,10 +222,12 @@ fn cocotb() -> Suite {
 
 /// mpi4py's own tests, without the modules that take long.
 fn mpi4py(long: bool) -> Suite {
-    let ranks = if long { "1,2,3" } else { "1,3" };
-    let task = ["run", "--quiet", "--package", "xtask", "--", "mpi4py"];
-    let mut command = cargo(&task);
-    command.args(["--quick", "--np", ranks]);
+    // Three processes on two cores took two minutes, of the ten that all tests take.
+    let ranks = if long { "1,2,3" } else { "1,2" };
+    // This program; through cargo it would wait for other builds.
+    let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
+    let mut command = Command::new(own);
+    command.args(["mpi4py", "--quick", "--np", ranks]);
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 

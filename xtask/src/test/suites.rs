@@ -8,7 +8,8 @@
 //! leave empty.
 //!
 //! There are three concurrent lanes. The programs of [`BACKGROUND`] run at a low priority and use the capacity that the others leave, so that
-//! the time limits of the others, which assume an idle machine, are not exceeded more often. The programs of [`WAITING`] use almost no capacity.
+//! the time limits of the others, which assume an idle machine, are not exceeded more often. The programs of [`BESIDE`] use what the foreground leaves
+//! while it waits; one after another they took a sixth of its time.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -21,9 +22,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde::Deserialize;
 
 use super::failures;
+use super::usage;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -41,13 +44,24 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// Test programs that sleep for nearly all of their time, until Slurm's daemons have answered.
-///
-/// `hang` sleeps as much, but asserts that ranks have waited equally long, which is only true on an idle machine.
-const WAITING: &[(&str, &str)] = &[("tests", "slurm")];
+/// Test programs that run beside the others at the same priority: they wait for daemons and for deaths, or compute without a clock.
+const BESIDE: &[(&str, &str)] = &[
+    ("tests", "slurm"),
+    ("tests", "faults"),
+    ("mpi-core/p2p", "choice"),
+    ("mpi-core/p2p", "ob1"),
+    ("mpi-core/coll", "mpi_coll"),
+    ("mpi-core/types", "mpi_types"),
+    ("barrier-driver", "channel_pins"),
+];
+
+/// The last program of the foreground: it asserts that ranks have waited equally long, which a loaded machine makes less likely.
+const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
 /// The niceness of [`BACKGROUND`], as for nice(1).
 const NICENESS: &str = "10";
+/// The niceness of checks of the sources, which use what is left by all tests.
+const NICENESS_OF_CHECKS: &str = "19";
 
 /// Time limit of a test program; the longest takes four minutes on two idle cores.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
@@ -65,12 +79,23 @@ pub struct Suite {
     has_marks: bool,
 }
 
+/// What a run of a test program left.
+#[derive(Debug, Default)]
+struct Ran {
+    /// Standard output and standard error.
+    said: Vec<u8>,
+    /// The exit status, or `None` if it timed out and was killed.
+    status: Option<ExitStatus>,
+    /// The processor time of the program and its descendants.
+    processor_seconds: f64,
+}
+
 /// All test programs, built.
 #[derive(Debug)]
 pub struct Suites {
     foreground: Vec<Suite>,
     background: Vec<Suite>,
-    waiting: Vec<Suite>,
+    beside: Vec<Suite>,
 }
 
 /// Environment variables that are set for test programs.
@@ -151,21 +176,24 @@ impl Suites {
         let (mut background, rest): (Vec<_>, Vec<_>) = suites
             .into_iter()
             .partition(|suite| suite.place(BACKGROUND).is_some());
-        let (waiting, mut foreground): (Vec<_>, Vec<_>) = rest
+        let (beside, mut foreground): (Vec<_>, Vec<_>) = rest
             .into_iter()
-            .partition(|suite| suite.place(WAITING).is_some());
+            .partition(|suite| suite.place(BESIDE).is_some());
         background.sort_by_key(|suite| suite.place(BACKGROUND));
-        foreground.sort_by(|a, b| (&a.folder, &a.name).cmp(&(&b.folder, &b.name)));
+        foreground.sort_by_cached_key(|suite| {
+            let is_last = suite.place(LAST).is_some();
+            (is_last, suite.folder.clone(), suite.name.clone())
+        });
         Self {
             foreground,
             background,
-            waiting,
+            beside,
         }
     }
 
     /// Returns true if cargo has reported none, which means that the messages were misread: there are many.
     pub fn is_empty(&self) -> bool {
-        [&self.foreground, &self.background, &self.waiting]
+        [&self.foreground, &self.background, &self.beside]
             .iter()
             .all(|lane| lane.is_empty())
     }
@@ -177,16 +205,16 @@ impl Suites {
         self.background.insert(place, suite);
     }
 
-    /// Runs the programs that need the machine. Returns one sentence for each failure.
+    /// Runs the programs that are in no other lane. Returns one sentence for each failure.
     pub fn foreground(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
         self.foreground.iter().filter_map(failed).collect()
     }
 
-    /// Runs the programs that sleep. Returns one sentence for each failure.
-    pub fn waiting(&self, how: Running<'_>) -> Vec<String> {
+    /// Runs the programs of [`BESIDE`]. Returns one sentence for each failure.
+    pub fn beside(&self, how: Running<'_>) -> Vec<String> {
         let failed = |suite: &Suite| suite.run(&[], how);
-        self.waiting.iter().filter_map(failed).collect()
+        self.beside.iter().filter_map(failed).collect()
     }
 
     /// Runs the programs at low priority. Returns one sentence for each failure.
@@ -194,6 +222,12 @@ impl Suites {
         let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS], how);
         self.background.iter().filter_map(failed).collect()
     }
+}
+
+/// Runs checks of the sources at the lowest priority. Returns one sentence for each failure.
+pub fn checks(suites: &[Suite], how: Running<'_>) -> Vec<String> {
+    let failed = |suite: &Suite| suite.run(&["nice", "-n", NICENESS_OF_CHECKS], how);
+    suites.iter().filter_map(failed).collect()
 }
 
 /// Returns the test program in a line of cargo's messages.
@@ -241,14 +275,19 @@ impl Suite {
     /// Returns a sentence with the reason if it failed, followed by the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
-        let (said, ended) = match self.tried(below, how) {
-            Ok((said, ended)) => (said, ended),
-            Err(reason) => (Vec::new(), Err(format!("cannot be run: {reason}"))),
+        let (ran, ended) = match self.tried(below, how) {
+            Ok((ran, ended)) => (ran, ended),
+            Err(reason) => (Ran::default(), Err(format!("cannot be run: {reason}"))),
         };
         let took = begin.elapsed().as_secs_f64();
+        let used = ran.processor_seconds;
+        let said = ran.said;
         let mut out = io::stdout().lock();
         // An error means that standard output is closed, so no process reads it.
-        let _ = writeln!(out, "     Ran {self}, which took {took:.1} s");
+        let _ = writeln!(
+            out,
+            "     Ran {self}, which took {took:.1} s and {used:.1} s of processor time"
+        );
         let _ = out.write_all(&said);
         let why = ended.err()?;
         let failures = failures::summary(&said).into_iter();
@@ -257,7 +296,7 @@ impl Suite {
     }
 
     /// Returns its output, and the error in its exit status or in the files that it left.
-    fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Result<(), String>)> {
+    fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Ran, Result<(), String>)> {
         // A short name, since the path of a socket is limited to about a hundred characters.
         let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
         let mut environment = how.environment.to_vec();
@@ -266,17 +305,17 @@ impl Suite {
             environment: &environment,
             ..how
         };
-        let (said, status) = self.ended(below, how)?;
-        let ended = verdict(status).and_then(|()| is_empty(scratch.path()));
+        let ran = self.ended(below, how)?;
+        let ended = verdict(ran.status).and_then(|()| is_empty(scratch.path()));
         // Files that cannot be removed have been reported as left.
         drop(scratch);
-        Ok((said, ended))
+        Ok((ran, ended))
     }
 
-    /// Returns its output and its exit status, or `None` if it timed out and was killed.
+    /// Runs it to its end, or kills it after the time limit.
     ///
     /// It stays in this process group, so that an interrupt from the terminal ends it as well.
-    fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<(Vec<u8>, Option<ExitStatus>)> {
+    fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<Ran> {
         // A file, since a process that outlives the tests could keep a pipe open.
         let said = File::from(rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
@@ -298,21 +337,29 @@ impl Suite {
             .stderr(said.try_clone()?)
             .spawn()?;
         let begin = Instant::now();
-        let status = loop {
-            match child.try_wait()? {
-                Some(status) => break Some(status),
+        let pid = Pid::from_child(&child);
+        // Without reaping it, since its processor time is read from its entry in /proc.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let is_in_time = loop {
+            match waitid(WaitId::Pid(pid), ended)? {
+                Some(_) => break true,
                 None if begin.elapsed() >= LIMIT => {
                     child.kill()?;
-                    child.wait()?;
-                    break None;
+                    break false;
                 }
                 None => thread::sleep(Duration::from_millis(20)),
             }
         };
+        let processor_seconds = usage::processor_seconds(pid).unwrap_or_default();
+        let status = Some(child.wait()?).filter(|_| is_in_time);
         let length = usize::try_from(said.metadata()?.len()).unwrap_or(usize::MAX);
         let mut text = vec![0; length];
         said.read_exact_at(&mut text, 0)?;
-        Ok((text, status))
+        Ok(Ran {
+            said: text,
+            status,
+            processor_seconds,
+        })
     }
 }
 
@@ -375,20 +422,25 @@ mod tests {
     }
 
     #[test]
-    fn test_programs_are_told_from_other_programs_and_put_into_their_lanes() {
+    fn test_programs_are_distinguished_from_other_programs_and_put_into_their_lanes() {
         let messages = [
             line("tests", "plugin", true),
             line("hdl", "proofs", true),
             line("tests", "slurm", true),
             line("mpirun", "mpirun", false),
-            line("mpi-core/coll", "mpi_coll", true),
+            line("tests", "hang", true),
+            line("tests", "hosts", true),
+            line("mpi-core/osc", "mpi_osc", true),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ];
         let suites = Suites::of(&messages.join("\n"));
         assert!(!suites.is_empty() && Suites::of(messages[3].as_str()).is_empty());
         let names = |suites: &[Suite]| suites.iter().map(Suite::to_string).collect::<Vec<_>>();
-        assert_eq!(names(&suites.foreground), ["mpi_coll of mpi-core/coll"]);
-        assert_eq!(names(&suites.waiting), ["slurm of tests"]);
+        assert_eq!(
+            names(&suites.foreground),
+            ["mpi_osc of mpi-core/osc", "hosts of tests", "hang of tests"]
+        );
+        assert_eq!(names(&suites.beside), ["slurm of tests"]);
         assert_eq!(
             names(&suites.background),
             ["proofs of hdl", "plugin of tests"],
@@ -398,10 +450,18 @@ mod tests {
 
     #[test]
     fn each_program_of_a_lane_is_there() {
-        for (package, name) in BACKGROUND.iter().chain(WAITING) {
-            let folder = workspace::root().join(package).join("tests");
+        for (package, name) in BACKGROUND.iter().chain(BESIDE).chain(LAST) {
+            let package = workspace::root().join(package);
+            let folder = package.join("tests");
             let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
-            assert!(there, "{package} has no tests/{name}.rs");
+            // The tests inside a library are a program with the library's name, which is the package's.
+            let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
+            let library = format!("name = \"{}\"", name.replace('_', "-"));
+            assert!(
+                there || manifest.contains(&library),
+                "{} has no tests/{name}.rs and is not this library",
+                package.display()
+            );
         }
     }
 
@@ -411,20 +471,33 @@ mod tests {
     };
 
     #[test]
-    fn what_a_program_says_is_kept_and_its_failure_told() {
+    fn the_output_of_a_program_is_kept_and_its_failure_reported() {
         let suite = |program: &str| Suite::of(program, &Command::new(program));
         let how = Running {
             environment: &[("LANE", OsStr::new("two"))],
             ..PLAIN
         };
-        let (said, status) = suite("env").ended(&[], how).unwrap();
-        assert!(String::from_utf8_lossy(&said).contains("LANE=two\n"));
-        assert_eq!(verdict(status), Ok(()));
-        let (said, _) = suite("pwd").ended(&["nice"], PLAIN).unwrap();
-        let said = String::from_utf8_lossy(&said);
+        let ran = suite("env").ended(&[], how).unwrap();
+        assert!(String::from_utf8_lossy(&ran.said).contains("LANE=two\n"));
+        assert_eq!(verdict(ran.status), Ok(()));
+        let ran = suite("pwd").ended(&["nice"], PLAIN).unwrap();
+        let said = String::from_utf8_lossy(&ran.said);
         assert_eq!(Path::new(said.trim_end()), workspace::root());
-        let (_, status) = suite("false").ended(&[], PLAIN).unwrap();
-        assert_eq!(verdict(status), Err("failed (exit status: 1)".to_owned()));
+        let ran = suite("false").ended(&[], PLAIN).unwrap();
+        assert_eq!(
+            verdict(ran.status),
+            Err("failed (exit status: 1)".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_processor_time_of_a_program_and_its_children_is_known() {
+        let mut command = Command::new("sh");
+        // A loop of fixed length, a part of it in a child that the shell waits for.
+        let count = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
+        command.args(["-c", &format!("{count}; sh -c '{count}'; true")]);
+        let ran = Suite::of("count", &command).ended(&[], PLAIN).unwrap();
+        assert!(ran.processor_seconds > 0.0, "{ran:?}");
     }
 
     #[test]
@@ -456,8 +529,8 @@ mod tests {
                 has_marks,
                 ..Suite::of("echo", &Command::new("echo"))
             };
-            let (said, _) = suite.ended(&[], Running { long, ..PLAIN }).unwrap();
-            String::from_utf8(said).unwrap()
+            let ran = suite.ended(&[], Running { long, ..PLAIN }).unwrap();
+            String::from_utf8(ran.said).unwrap()
         };
         assert_eq!(told(true, false), "\n");
         assert!(told(true, true).starts_with("--include-ignored --skip a_browser"));

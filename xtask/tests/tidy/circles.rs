@@ -238,7 +238,8 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
+/// Returns true if attributes compile an item for tests only.
+pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = attribute.meta.to_token_stream().to_string();
         text.starts_with("cfg (") && text.contains("test") && !text.contains("not (test")

@@ -110,7 +110,7 @@ impl Chip for Microbit<'_> {
         nrf51::send(RING | byte);
     }
 
-    fn hear(&mut self) -> Option<u8> {
+    fn receive(&mut self) -> Option<u8> {
         self.0.borrow_mut().heard()
     }
 }

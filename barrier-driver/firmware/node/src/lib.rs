@@ -27,7 +27,7 @@ pub trait Chip {
     /// Sends a byte to the next node of the ring; it may be lost if the buffer is full.
     fn say(&mut self, byte: u8);
     /// Returns the oldest unread byte from the previous node, if there is one.
-    fn hear(&mut self) -> Option<u8>;
+    fn receive(&mut self) -> Option<u8>;
 }
 
 /// The parameters of a node, the same for all but for `me`.
@@ -101,7 +101,7 @@ pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
 fn meet(ring: &mut RingFence, chip: &mut impl Chip, limit: Duration) -> Result<(), Late> {
     let start = chip.now();
     let mut say_at = start;
-    while !ring.is_through() {
+    while !ring.is_complete() {
         let now = chip.now();
         if now.saturating_sub(start) > limit {
             return Err(Late);
@@ -110,8 +110,8 @@ fn meet(ring: &mut RingFence, chip: &mut impl Chip, limit: Duration) -> Result<(
             chip.say(ring.byte());
             say_at = now + SAY_AGAIN;
         }
-        while let Some(byte) = chip.hear() {
-            ring.hear(byte);
+        while let Some(byte) = chip.receive() {
+            ring.receive(byte);
         }
     }
     chip.say(ring.byte());

@@ -59,7 +59,7 @@ impl Chip for Pico {
         let _ = self.ring.write_raw(&[byte]);
     }
 
-    fn hear(&mut self) -> Option<u8> {
+    fn receive(&mut self) -> Option<u8> {
         let mut byte = [0];
         // A byte with a framing error came from a node that was being switched on; the next one is complete.
         matches!(self.ring.read_raw(&mut byte), Ok(1)).then_some(byte[0])

@@ -128,11 +128,7 @@ setters! {
 }
 
 /// The deprecated form, whose value is an INTEGER.
-pub unsafe fn attr_put<C: Calls>(
-    comm: *mut i32,
-    keyval: *mut i32,
-    attribute_val: *mut i32,
-) -> i32 {
+pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val: *mut i32) -> i32 {
     unsafe {
         let mut value = i64::from(*attribute_val);
         comm_set_attr::<C>(comm, keyval, &raw mut value)

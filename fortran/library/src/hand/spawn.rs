@@ -37,7 +37,7 @@ unsafe fn arguments(first: *const u8, size: usize, distance: usize) -> Strings {
         if characters.is_empty() {
             return Strings::new(texts);
         }
-        // Blanks in front of an argument are not part of it.
+        // Blanks in front of an argument are not part of it, as in MPICH's mpif.h.
         let start = characters.iter().position(|c| *c != b' ').unwrap_or(0);
         texts.push(text::to_c(&characters[start..]));
     }
@@ -70,7 +70,7 @@ pub unsafe fn comm_spawn<C: Calls>(
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let at_root = is_root::<C>(comm, *root);
-        let command = at_root.then(|| text::input(command, command_len));
+        let command = at_root.then(|| text::input_both_sides(command, command_len));
         let has_arguments = at_root && !cells::is_ignored(argv);
         let argv = has_arguments.then(|| arguments(argv, argv_len, argv_len));
         let mut made: Ptr = null_mut();
@@ -115,7 +115,7 @@ pub unsafe fn comm_spawn_multiple<C: Calls>(
         let outcome = if is_root::<C>(comm, *root) {
             let commands = length(i64::from(*count));
             let names = (0..commands).map(|n| {
-                text::input(
+                text::input_both_sides(
                     array_of_commands.add(n * array_of_commands_len),
                     array_of_commands_len,
                 )

@@ -100,7 +100,7 @@ async def it_says_what_it_is(dut):
 
 @cocotb.test()
 async def a_taken_channel_is_a_barrier_of_its_members(dut):
-    """Node 1 takes channel 3 for nodes 1 and 2; the other nodes' lines do not matter, and nobody else gets it."""
+    """Node 1 takes channel 3 for nodes 1 and 2; the other nodes' lines do not matter, and no other node gets it."""
     lines = await power_on(dut)
     assert await lines.request(1, SET_MASK, 3, 0b110) == (DONE, 3, 0b110)
     assert (await lines.request(0, SET_MASK, 3, 0b001))[0] == TAKEN
@@ -112,7 +112,7 @@ async def a_taken_channel_is_a_barrier_of_its_members(dut):
         assert released() != goal, "one of two members"
         lines.arrive[3] ^= 0b001
         await lines.edges(10)
-        assert released() != goal, "a stranger is no member"
+        assert released() != goal, "a node outside is no member"
         lines.arrive[3] = lines.arrive[3] & ~0b100 | (0b100 if goal else 0)
         await lines.edges(2)
         assert released() != goal, "two edges are too few"
@@ -123,7 +123,7 @@ async def a_taken_channel_is_a_barrier_of_its_members(dut):
 
 @cocotb.test()
 async def after_power_on_all_nodes_have_channel_0(dut):
-    """A version 1 driver works on a board that nobody has programmed."""
+    """A version 1 driver works on a board that has not been programmed."""
     lines = await power_on(dut)
     for goal in ((1 << N) - 1, 0):
         lines.arrive[0] = goal ^ 1

@@ -3,7 +3,7 @@
 //! A collective operation is a value of the engine, so `MPI_Bcast`, `MPI_Ibcast`, `MPI_Bcast_init` and
 //! their large-count twins differ only in how that value is executed.
 //! A function `plan_Bcast` checks the arguments and builds the value; the build script exports all six functions over it, with
-//! [`perform`], [`begin`] and [`prepare`].
+//! `perform`, `begin` and `prepare`.
 //!
 //! If a function `fast_Bcast` exists, the blocking forms try it first (see [`fast_call`]).
 //!

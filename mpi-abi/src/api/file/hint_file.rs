@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_nothing_is_told_with_its_line() {
+    fn ineffective_lines_are_reported_with_their_number() {
         let mut tuning = Tuning::default();
         let text = "cb_bufer_size 77\nodd\nind_rd_buffer_size lots\nzzz 1\ncb_nodes 2";
         let told = [
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_of_other_libraries_are_not_told_of() {
+    fn hints_of_other_libraries_are_not_reported() {
         let text = "striping_unit 1048576\nromio_lustre_co_ratio 2\nromio_no_indep_rw true\n";
         let mut tuning = Tuning::default();
         assert_eq!(take(&mut tuning, text), Vec::<String>::new());

@@ -88,7 +88,7 @@ pub unsafe fn MPI_T_source_get_timestamp(
 }
 
 /// The failure for a handle, since none was issued.
-fn stranger(handle: usize, what: &str) -> Outcome {
+fn no_such_handle(handle: usize, what: &str) -> Outcome {
     known()?;
     let sentence = format!("{handle:#x} is no {what}, of which there are none");
     Err(Failure::new(MPI_T_ERR_INVALID_HANDLE, sentence))
@@ -108,21 +108,21 @@ pub unsafe fn MPI_T_event_handle_free(
     _user_data: *mut c_void,
     _free_cb_function: MPI_T_event_free_cb_function,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_handle_get_info(
     registration: MPI_T_event_registration,
     _info_used: *mut MPI_Info,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_handle_set_info(
     registration: MPI_T_event_registration,
     _info: MPI_Info,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_register_callback(
@@ -132,7 +132,7 @@ pub unsafe fn MPI_T_event_register_callback(
     _user_data: *mut c_void,
     _event_cb_function: MPI_T_event_cb_function,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_callback_get_info(
@@ -140,7 +140,7 @@ pub unsafe fn MPI_T_event_callback_get_info(
     _cb_safety: MPI_T_cb_safety,
     _info_used: *mut MPI_Info,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_callback_set_info(
@@ -148,14 +148,14 @@ pub unsafe fn MPI_T_event_callback_set_info(
     _cb_safety: MPI_T_cb_safety,
     _info: MPI_Info,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_set_dropped_handler(
     registration: MPI_T_event_registration,
     _dropped_cb_function: MPI_T_event_dropped_cb_function,
 ) -> Outcome {
-    stranger(registration.0, "registration of an event")
+    no_such_handle(registration.0, "registration of an event")
 }
 
 pub unsafe fn MPI_T_event_read(
@@ -163,25 +163,25 @@ pub unsafe fn MPI_T_event_read(
     _element_index: c_int,
     _buffer: *mut c_void,
 ) -> Outcome {
-    stranger(instance.0, "instance of an event")
+    no_such_handle(instance.0, "instance of an event")
 }
 
 pub unsafe fn MPI_T_event_copy(instance: MPI_T_event_instance, _buffer: *mut c_void) -> Outcome {
-    stranger(instance.0, "instance of an event")
+    no_such_handle(instance.0, "instance of an event")
 }
 
 pub unsafe fn MPI_T_event_get_timestamp(
     instance: MPI_T_event_instance,
     _event_timestamp: *mut MPI_Count,
 ) -> Outcome {
-    stranger(instance.0, "instance of an event")
+    no_such_handle(instance.0, "instance of an event")
 }
 
 pub unsafe fn MPI_T_event_get_source(
     instance: MPI_T_event_instance,
     _source_index: *mut c_int,
 ) -> Outcome {
-    stranger(instance.0, "instance of an event")
+    no_such_handle(instance.0, "instance of an event")
 }
 
 pub unsafe fn MPI_T_enum_get_info(
@@ -190,7 +190,7 @@ pub unsafe fn MPI_T_enum_get_info(
     _name: *mut c_char,
     _name_len: *mut c_int,
 ) -> Outcome {
-    stranger(enumtype.0, "enumeration")
+    no_such_handle(enumtype.0, "enumeration")
 }
 
 pub unsafe fn MPI_T_enum_get_item(
@@ -200,5 +200,5 @@ pub unsafe fn MPI_T_enum_get_item(
     _name: *mut c_char,
     _name_len: *mut c_int,
 ) -> Outcome {
-    stranger(enumtype.0, "enumeration")
+    no_such_handle(enumtype.0, "enumeration")
 }

@@ -65,7 +65,7 @@ pub unsafe fn MPI_Win_shared_query(
     let unit = c_int::try_from(unit).map_err(|_| {
         Failure::new(
             MPI_ERR_VALUE_TOO_LARGE,
-            format!("the displacement unit of rank {rank} is {unit}, more than an int holds; MPI_Win_shared_query_c tells it"),
+            format!("the displacement unit of rank {rank} is {unit}, more than an int holds; MPI_Win_shared_query_c returns it"),
         )
     })?;
     // SAFETY: `disp_unit` is null or writable: the C binding of MPI_Win_shared_query requires it of the caller.

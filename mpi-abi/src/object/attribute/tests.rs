@@ -113,7 +113,7 @@ fn a_freed_keyval_serves_its_attributes_to_their_end() {
 }
 
 #[test]
-fn who_kept_the_number_of_a_freed_keyval_reads_and_deletes_what_is_left_under_it() {
+fn a_freed_keyval_still_reads_and_deletes_its_attributes() {
     for carrier in [Carrier::Comm, Carrier::Type, Carrier::Win] {
         let keyvals = Keyvals::new();
         let keyval = keyvals

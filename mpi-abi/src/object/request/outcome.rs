@@ -83,6 +83,12 @@ impl RequestObject {
     }
 }
 
+/// Returns the outcome of a send-receive. If both halves have failed, the receive's error is returned, as in MPICH: the status is that
+/// of the receive, and its error also shows whether a message was received.
+pub fn of_both_halves<R, S, E>(received: Result<R, E>, sent: Result<S, E>) -> Result<R, E> {
+    received.and_then(|status| sent.map(|_| status))
+}
+
 /// Takes the outcome of a complete operation.
 pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if handle == MPI_REQUEST_NULL || handle == DONE {
@@ -109,12 +115,8 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
             };
             let sent = also.as_ref().map_or(Ok(Status::EMPTY), |r| table.finish(r));
             let file = comm.is_none().then(|| file_of(req)).flatten();
-            let received = table.finish(req);
-            status_and_failure(
-                received.and_then(|status| sent.map(|_| status)),
-                object.comm(),
-                file.as_ref(),
-            )
+            let both = of_both_halves(table.finish(req), sent);
+            status_and_failure(both, object.comm(), file.as_ref())
         }
         RequestObject::Persistent(p) => {
             let outcome = p.operation.borrow_mut().finish();
@@ -185,4 +187,18 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
         }
         RequestObject::General(g) => g.query(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_errors_of_a_send_receive_the_receives_is_returned() {
+        let both = |received, sent| of_both_halves::<i32, (), &str>(received, sent);
+        assert_eq!(both(Ok(1), Ok(())), Ok(1));
+        assert_eq!(both(Ok(1), Err("send")), Err("send"));
+        assert_eq!(both(Err("receive"), Ok(())), Err("receive"));
+        assert_eq!(both(Err("receive"), Err("send")), Err("receive"));
+    }
 }

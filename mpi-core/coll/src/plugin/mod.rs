@@ -156,7 +156,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// Creates the components for [`crate::engine::Parts::coll`].
+    /// Creates the components for `Parts::coll` of the engine.
     pub fn components(&self) -> Vec<Box<dyn Component>> {
         let component = |taken: &Taken| adapter::PluginComponent::new(taken.plugin.clone());
         self.taken

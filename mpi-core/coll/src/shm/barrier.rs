@@ -4,6 +4,7 @@ use super::counter::Counter;
 use super::flags::Flags;
 use super::members::{Members, Stage};
 use mpi_base::node::{Node, ShmOffset};
+use mpi_base::occupancy::Occupancy;
 
 /// The barrier's algorithm; the discriminants are the values in rank 0's config blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +15,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The faster barrier: the central counter costs oversubscribed ranks the fewest switches.
+    pub fn fitting(occupancy: Occupancy) -> Kind {
+        match occupancy {
+            Occupancy::Dedicated => Kind::Flags,
+            Occupancy::Oversubscribed => Kind::Counter,
+        }
+    }
+
     pub fn from_number(number: u64) -> Option<Kind> {
         [Kind::Counter, Kind::Flags]
             .into_iter()

@@ -10,16 +10,17 @@
 //! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
 //! a rank that finishes a long operation executes its own, since that interrupts no rank that is copying.
 
-use super::barrier::Kind;
 use super::members::{LINE, Members};
 use super::poll_delay::PollDelay;
 use super::wait::Wait;
+use crate::Error;
 use crate::engine::Engine;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::cells::{self, CellAddress, CellRing, Cells as Board, DEEPEST, Ring};
 use mpi_base::fence::{heavy, light};
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, ShmOffset};
+use mpi_base::occupancy::Occupancy;
 use std::cell::Cell;
 use std::ops::Deref;
 
@@ -49,7 +50,7 @@ pub const MIDDLING: usize = (1 << 10) + LINE;
 /// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank gets no further per time slice than its predecessor has.
 /// So deeper rings save switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
 /// The depth is reduced where the cells would exceed `MEMORY`, but not below `enough`.
-pub fn depth(cell: usize, members: u32, kind: Kind) -> u64 {
+pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     const MEMORY: usize = 4 << 20;
     let enough = match cell {
         SHORT => 64,
@@ -59,9 +60,9 @@ pub fn depth(cell: usize, members: u32, kind: Kind) -> u64 {
     let halves = std::iter::successors(Some(DEEPEST), |depth| Some(depth / 2));
     let mut deep = halves.take_while(|depth| *depth > enough);
     let affordable = deep.find(|depth| *depth as usize * row <= MEMORY);
-    match kind {
-        Kind::Counter => affordable.unwrap_or(enough),
-        Kind::Flags => enough,
+    match occupancy {
+        Occupancy::Oversubscribed => affordable.unwrap_or(enough),
+        Occupancy::Dedicated => enough,
     }
 }
 
@@ -82,19 +83,19 @@ fn longest_of_requests(members: u32) -> usize {
 ///
 /// When oversubscribed, data that fit one cell let a rank continue before another is scheduled in, and two copies are faster than a single copy
 /// by the kernel, whose page lookups cost as much as the copying. Unused cells are never touched.
-pub fn fitting_cell(members: u32, kind: Kind) -> usize {
-    match (members, kind) {
-        (_, Kind::Counter) => LONGEST,
-        (0..=4, Kind::Flags) => PIECE,
-        (5..=16, Kind::Flags) => (4 << 10) + LINE,
-        (_, Kind::Flags) => (1 << 10) + LINE,
+pub fn fitting_cell(members: u32, occupancy: Occupancy) -> usize {
+    match (members, occupancy) {
+        (_, Occupancy::Oversubscribed) => LONGEST,
+        (0..=4, Occupancy::Dedicated) => PIECE,
+        (5..=16, Occupancy::Dedicated) => (4 << 10) + LINE,
+        (_, Occupancy::Dedicated) => (1 << 10) + LINE,
     }
 }
 
 /// The largest cell size up to `longest` whose cells take at most 1 / `SHARE` of the memory left, but at least `SHORTEST` if `longest` is.
 /// So cells shrink as communicators are added, and many communicators get some before one gets none.
-pub fn affordable_cell(longest: usize, members: u32, kind: Kind, left: usize) -> usize {
-    let needs = |cell: usize| -> usize { lens(members, cell, kind).iter().sum() };
+pub fn affordable_cell(longest: usize, members: u32, occupancy: Occupancy, left: usize) -> usize {
+    let needs = |cell: usize| -> usize { lens(members, cell, occupancy).iter().sum() };
     let halves = std::iter::successors(Some(longest), |cell| Some((cell - LINE) / 2 + LINE));
     let mut worthwhile = halves.take_while(|cell| *cell >= SHORTEST);
     let affordable = worthwhile.find(|cell| needs(*cell) <= left / SHARE);
@@ -102,8 +103,8 @@ pub fn affordable_cell(longest: usize, members: u32, kind: Kind, left: usize) ->
 }
 
 /// The bytes that the cells of each lane need.
-pub fn lens(members: u32, cell: usize, kind: Kind) -> [usize; 2] {
-    [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane, kind))
+pub fn lens(members: u32, cell: usize, occupancy: Occupancy) -> [usize; 2] {
+    [Lane::Blocking, Lane::Nonblocking].map(|lane| Cells::len(members, cell, lane, occupancy))
 }
 
 /// The cell size of a lane, given that of blocking calls.
@@ -137,14 +138,14 @@ struct Layout {
 
 impl Layout {
     /// The layout of a lane, given the cell size of blocking calls.
-    fn of(lane: Lane, cell: usize, members: u32, kind: Kind) -> Layout {
+    fn of(lane: Lane, cell: usize, members: u32, occupancy: Occupancy) -> Layout {
         let longest = cell_of(lane, cell, members);
         // Requests may complete in any order, but the rank that works for all must know that no rank still reads an earlier result.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
         let choices = [Flow::CooperativeCopy, Flow::OneWay].map(|flow| {
             let deep = |cell| match flow {
-                Flow::OneWay if is_deep => depth(cell, members, kind),
+                Flow::OneWay if is_deep => depth(cell, members, occupancy),
                 _ => DEPTH,
             };
             let of = [
@@ -224,8 +225,8 @@ impl Deref for Cells {
 
 impl Cells {
     /// The bytes of a lane's cells for `members` members, given the cell size of blocking calls.
-    pub fn len(members: u32, cell: usize, lane: Lane, kind: Kind) -> usize {
-        cells::words(members, &Layout::of(lane, cell, members, kind).rings) * WORD
+    pub fn len(members: u32, cell: usize, lane: Lane, occupancy: Occupancy) -> usize {
+        cells::words(members, &Layout::of(lane, cell, members, occupancy).rings) * WORD
     }
 
     /// The cells at `place`, if all of them are inside the node's memory.
@@ -235,12 +236,12 @@ impl Cells {
         cell: usize,
         members: &Members,
         lane: Lane,
-        kind: Kind,
+        occupancy: Occupancy,
     ) -> Option<Cells> {
         if possible_cell(cell) != cell {
             return None;
         }
-        let Layout { rings, choices } = Layout::of(lane, cell, members.count(), kind);
+        let Layout { rings, choices } = Layout::of(lane, cell, members.count(), occupancy);
         let words = node.hold_all(place, cells::words(members.count(), &rings))?;
         let tracks = cells::cell_rings(members.count(), &rings);
         Some(Cells {
@@ -254,8 +255,8 @@ impl Cells {
                 })
             }),
             number: Cell::new(0),
-            poll_delay: PollDelay::new(lane == Lane::Blocking && kind == Kind::Flags),
-            shared: kind == Kind::Counter,
+            poll_delay: PollDelay::new(lane == Lane::Blocking && occupancy == Occupancy::Dedicated),
+            shared: occupancy == Occupancy::Oversubscribed,
         })
     }
 
@@ -330,12 +331,18 @@ impl Cells {
 
     /// Waits until no rank can still be reading the previous contents of an operation's cells.
     #[inline]
-    pub async fn make_room(&self, wait: impl Wait, engine: &Engine, address: CellAddress<'_>) {
-        if !self.has_room(address) {
-            let has_room = || self.has_room(address);
-            self.wait_for_members(wait, engine, self.shared, has_room)
-                .await;
+    pub async fn make_room(
+        &self,
+        wait: impl Wait,
+        engine: &Engine,
+        address: CellAddress<'_>,
+    ) -> Result<(), Error> {
+        if self.has_room(address) {
+            return Ok(());
         }
+        let has_room = || self.has_room(address);
+        self.wait_for_members(wait, engine, self.shared, has_room)
+            .await
     }
 
     /// Waits until the other ranks selected by `is_waited_for` have finished an operation, with [`Cells::end_long`], and all before it.
@@ -347,12 +354,12 @@ impl Cells {
         members: &Members,
         number: u64,
         is_waited_for: impl Fn(u32) -> bool,
-    ) {
+    ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
         // A request may be finished by a rank out of order, and without a fence.
         let fenced = self.shared || self.lane == Lane::Blocking;
-        self.wait_for_members(wait, engine, fenced, finished).await;
+        self.wait_for_members(wait, engine, fenced, finished).await
     }
 
     /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.
@@ -362,17 +369,18 @@ impl Cells {
         engine: &Engine,
         fenced: bool,
         mut done: impl FnMut() -> bool,
-    ) {
+    ) -> Result<(), Error> {
         if wait.briefly(engine, &mut done) {
-            return;
+            return Ok(());
         }
         self.waiters().fetch_add(1, Ordering::SeqCst);
         // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that it has finished.
         if !fenced {
             heavy();
         }
-        wait.until(engine, done).await;
+        wait.until(engine, done).await?;
         self.waiters().fetch_sub(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Finishes an operation in which this rank has seen every member arrive.
@@ -424,7 +432,7 @@ mod tests {
     #[test]
     fn cells_of_few_who_wait_for_each_other_lie_apart_and_all_others_are_as_long_as_their_data() {
         let shortest = |members, flow| {
-            let layout = Layout::of(Lane::Blocking, LONGEST, members, Kind::Counter);
+            let layout = Layout::of(Lane::Blocking, LONGEST, members, Occupancy::Oversubscribed);
             layout.rings[layout.choices[flow as usize][0]].cell
         };
         assert_eq!(shortest(FEW, Flow::CooperativeCopy), LONGEST);
@@ -436,15 +444,15 @@ mod tests {
 
     #[test]
     fn rings_are_as_deep_as_is_worth_their_memory() {
-        for (members, kind, short, middling) in [
-            (2, Kind::Flags, 64, 32),
-            (2, Kind::Counter, 512, 512),
-            (16, Kind::Counter, 512, 128),
-            (60, Kind::Counter, 512, 32),
-            (100, Kind::Counter, 256, 32),
-            (1000, Kind::Counter, 64, 32),
+        for (members, occupancy, short, middling) in [
+            (2, Occupancy::Dedicated, 64, 32),
+            (2, Occupancy::Oversubscribed, 512, 512),
+            (16, Occupancy::Oversubscribed, 512, 128),
+            (60, Occupancy::Oversubscribed, 512, 32),
+            (100, Occupancy::Oversubscribed, 256, 32),
+            (1000, Occupancy::Oversubscribed, 64, 32),
         ] {
-            let depths = [SHORT, MIDDLING].map(|cell| depth(cell, members, kind));
+            let depths = [SHORT, MIDDLING].map(|cell| depth(cell, members, occupancy));
             assert_eq!(depths, [short, middling], "{members} members");
         }
     }
@@ -455,9 +463,9 @@ mod tests {
         const ARENA: usize = 1 << 30;
         let (mut left, mut cells) = (ARENA, Vec::new());
         while let Some(rest) = {
-            let cell = affordable_cell(LONGEST, 60, Kind::Counter, left);
+            let cell = affordable_cell(LONGEST, 60, Occupancy::Oversubscribed, left);
             cells.push(cell);
-            left.checked_sub(lens(60, cell, Kind::Counter).iter().sum())
+            left.checked_sub(lens(60, cell, Occupancy::Oversubscribed).iter().sum())
         } {
             left = rest;
         }
@@ -467,7 +475,7 @@ mod tests {
         assert!(cells.len() > 200, "{}", cells.len());
         // A call that needs little gets all of it.
         assert_eq!(
-            affordable_cell(SHORTEST - LINE, 60, Kind::Counter, 0),
+            affordable_cell(SHORTEST - LINE, 60, Occupancy::Oversubscribed, 0),
             SHORTEST - LINE
         );
     }

@@ -47,7 +47,8 @@ use members::{Members, Stage};
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
 pub use params::{
-    BARRIER, BarrierChoice, CELL_SIZE, LONG_WAY, LongWay, PIECES_UP_TO, SINGLE_COPY_FROM,
+    BARRIER, BarrierChoice, CELL_SIZE, LONG_WAY, LongWay, OCCUPANCY, OccupancyChoice, PIECES_UP_TO,
+    SINGLE_COPY_FROM,
 };
 use route::Route;
 use segment::{Long, Segment};
@@ -80,6 +81,7 @@ impl Component for Shm {
         vec![
             &PRIORITY,
             BARRIER.about(),
+            OCCUPANCY.about(),
             SINGLE_COPY_FROM.about(),
             PIECES_UP_TO.about(),
             LONG_WAY.about(),
@@ -94,7 +96,8 @@ impl Component for Shm {
         let members = Members::of(comm.engine(), comm.group(), comm.rank()).map_err(Refusal)?;
         let refuse = |e: param::ParamError| Refusal(e.to_string());
         let params = comm.engine().params();
-        let choice = params.get(&BARRIER).map_err(refuse)?;
+        let barrier = params.get(&BARRIER).map_err(refuse)?;
+        let occupancy = params.get(&OCCUPANCY).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
         let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
@@ -112,7 +115,8 @@ impl Component for Shm {
         };
         Ok(Rc::new(ShmModule(Rc::new(State {
             members,
-            choice,
+            barrier,
+            occupancy,
             survives,
             single_copy_from,
             pieces_up_to: pieces_up_to as u64,
@@ -133,7 +137,8 @@ struct ShmModule(Rc<State>);
 
 struct State {
     members: Members,
-    choice: BarrierChoice,
+    barrier: BarrierChoice,
+    occupancy: OccupancyChoice,
     /// True if the communicator may lose members.
     survives: bool,
     single_copy_from: u64,
@@ -310,10 +315,7 @@ impl Module for ShmModule {
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
                 let _polled = cx.engine().poll_always();
-                let passed = async {
-                    Polled.until(cx.engine(), || state.step(&mut pass)).await;
-                    Ok(())
-                };
+                let passed = async { Polled.until(cx.engine(), || state.step(&mut pass)).await };
                 wait::unless_broken(cx.comm(), passed).await
             });
         }
@@ -393,7 +395,7 @@ impl Module for ShmModule {
         };
         let operation = small::SmallOp {
             cells: &small.cells,
-            kind: small.kind,
+            occupancy: small.occupancy,
             members: &state.members,
             engine,
             comm,

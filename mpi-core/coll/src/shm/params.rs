@@ -2,6 +2,7 @@
 
 use super::barrier::Kind;
 use crate::trial::Way;
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::{self, Level, Param, Value};
 
 /// The barrier algorithm within a node.
@@ -11,7 +12,17 @@ pub static BARRIER: Param<BarrierChoice> = Param::new(
     "barrier",
     "auto",
     Level::TUNER,
-    "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto",
+    "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto (by coll_shm_occupancy); rank 0's value is used",
+);
+
+/// The occupancy of the cores for which cells and protocols are chosen.
+pub static OCCUPANCY: Param<OccupancyChoice> = Param::new(
+    "coll",
+    "shm",
+    "occupancy",
+    "auto",
+    Level::TUNER,
+    "Occupancy of the cores for which buffers and protocols in shared memory are chosen: dedicated (a core for each rank), oversubscribed (more ranks than cores), or auto (as found); rank 0's value is used",
 );
 
 /// Minimum size of data that are read from the other rank's memory in a single copy.
@@ -67,6 +78,23 @@ impl Value for BarrierChoice {
             "counter" => Ok(BarrierChoice(Some(Kind::Counter))),
             "flags" => Ok(BarrierChoice(Some(Kind::Flags))),
             _ => Err("auto, counter or flags".into()),
+        }
+    }
+}
+
+/// A value of [`OCCUPANCY`]; `None` is `auto`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OccupancyChoice(pub(super) Option<Occupancy>);
+
+impl Value for OccupancyChoice {
+    const KIND: param::Kind = param::Kind::OneOf(&["auto", "dedicated", "oversubscribed"]);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(OccupancyChoice(None)),
+            "dedicated" => Ok(OccupancyChoice(Some(Occupancy::Dedicated))),
+            "oversubscribed" => Ok(OccupancyChoice(Some(Occupancy::Oversubscribed))),
+            _ => Err("auto, dedicated or oversubscribed".into()),
         }
     }
 }

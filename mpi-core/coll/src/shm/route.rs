@@ -15,7 +15,7 @@ use super::large::{self, Large};
 use super::params::LongWay;
 use super::segment::{Long, Segment};
 use super::small::Shape;
-use super::wait::{Blocking, Wait};
+use super::wait::{Blocking, Wait, or_leave};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
@@ -127,7 +127,7 @@ impl State {
         let address = cells.long_address(number);
         cells
             .make_room(Blocking(cx.comm()), cx.engine(), address)
-            .await;
+            .await?;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
         let measured = ways.begin(kind, number, began, finished);
@@ -137,7 +137,10 @@ impl State {
         };
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
         let outcome = match begun {
-            Some(begun) => self.carry_out(begun, Blocking(cx.comm()), cx, call).await,
+            Some(begun) => {
+                let outcome = self.carry_out(begun, Blocking(cx.comm()), cx, call).await;
+                or_leave(cx.comm(), outcome)?
+            }
             None => {
                 let number = cells.begin(1);
                 let outcome = Table::run_next(cx, call);
@@ -166,7 +169,7 @@ impl State {
         let small = &small[begun.lane as usize];
         Some(small::SmallOp {
             cells: &small.cells,
-            kind: small.kind,
+            occupancy: small.occupancy,
             members: &self.members,
             engine: cx.engine(),
             comm: cx.comm(),

@@ -22,6 +22,7 @@ use crate::{CallId, Refusal};
 use mpi_base::atomic::AtomicU64;
 use mpi_base::mem::Held;
 use mpi_base::node::ShmOffset;
+use mpi_base::occupancy::Occupancy;
 use std::cell::RefCell;
 
 /// One member's view of the segment.
@@ -79,15 +80,18 @@ impl State {
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {
                 Lane::Blocking => 0,
-                Lane::Nonblocking => {
-                    Cells::len(members.count(), config.cell, Lane::Blocking, config.kind)
-                }
+                Lane::Nonblocking => Cells::len(
+                    members.count(),
+                    config.cell,
+                    Lane::Blocking,
+                    config.occupancy,
+                ),
             };
             let place = at(behind + before);
-            let cells = Cells::at(node, place, config.cell, members, lane, config.kind);
+            let cells = Cells::at(node, place, config.cell, members, lane, config.occupancy);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
-                kind: config.kind,
+                occupancy: config.occupancy,
                 pieces_up_to: config.pieces_up_to,
             })
         };
@@ -100,13 +104,13 @@ impl State {
             // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let cells: usize = cells::lens(members.count(), config.cell, config.kind)
+                let cells: usize = cells::lens(members.count(), config.cell, config.occupancy)
                     .iter()
                     .sum();
                 let place = at(behind + cells);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let first = |call| usual(config.kind, call);
+                let first = |call| usual(config.occupancy, call);
                 let ways = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(ways.ok_or_else(outside)?)
             }
@@ -125,19 +129,17 @@ impl State {
     /// On rank 0: allocates the segment; an empty config blob means that the memory was full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
-        let fitting = || match comm.engine().is_oversubscribed() {
-            true => Kind::Counter,
-            false => Kind::Flags,
-        };
-        let kind = self.choice.0.unwrap_or_else(fitting);
+        let found = || comm.engine().occupancy();
+        let occupancy = self.occupancy.0.unwrap_or_else(found);
+        let kind = self.barrier.0.unwrap_or(Kind::fitting(occupancy));
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
         let cell = self.cell.unwrap_or_else(|| {
-            let fitting = cells::fitting_cell(count, kind);
-            cells::affordable_cell(fitting, count, kind, node.longest_free())
+            let fitting = cells::fitting_cell(count, occupancy);
+            cells::affordable_cell(fitting, count, occupancy, node.longest_free())
         });
-        let cells: usize = cells::lens(count, cell, kind).iter().sum();
+        let cells: usize = cells::lens(count, cell, occupancy).iter().sum();
         let ways = match self.long_way {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
@@ -150,6 +152,7 @@ impl State {
         self.block.set(Some(block));
         Some(SegmentConfig {
             kind,
+            occupancy,
             place,
             cell,
             single_copy_from: self.single_copy_from,
@@ -161,11 +164,11 @@ impl State {
 }
 
 /// The protocol of long data while nothing is measured.
-fn usual(kind: Kind, call: CallId) -> Way {
-    match kind {
-        Kind::Flags => Way::Fragments,
-        Kind::Counter if goes_in_rows(call, kind) => Way::Fragments,
+fn usual(occupancy: Occupancy, call: CallId) -> Way {
+    match occupancy {
+        Occupancy::Dedicated => Way::Fragments,
+        Occupancy::Oversubscribed if goes_in_rows(call, occupancy) => Way::Fragments,
         // The sender would be switched out and in once every few pieces.
-        Kind::Counter => Way::Copy,
+        Occupancy::Oversubscribed => Way::Copy,
     }
 }

@@ -3,11 +3,13 @@
 use super::barrier::Kind;
 use super::params::LongWay;
 use mpi_base::node::ShmOffset;
+use mpi_base::occupancy::Occupancy;
 
 /// The contents of the config blob; an empty blob means that there is no segment.
 pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
+    pub(super) occupancy: Occupancy,
     /// The cell size; zero if there are no cells.
     pub(super) cell: usize,
     pub(super) single_copy_from: u64,
@@ -21,6 +23,7 @@ impl SegmentConfig {
         let words = [
             self.place.0,
             self.kind as u64,
+            self.occupancy as u64,
             self.cell as u64,
             self.single_copy_from,
             self.pieces_up_to,
@@ -35,6 +38,7 @@ impl SegmentConfig {
         Some(SegmentConfig {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
+            occupancy: Occupancy::from_number(words.next()?)?,
             cell: words.next()? as usize,
             single_copy_from: words.next()?,
             pieces_up_to: words.next()?,

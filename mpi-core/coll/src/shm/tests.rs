@@ -1,4 +1,4 @@
-//! Tests of `shm`: the barrier suite with both barriers, and all reductions; the folder has more, by subject.
+//! Tests of `shm`: the barrier suite for both occupancies, which use different barriers, and all reductions; the folder has more, by subject.
 
 mod config;
 mod fast_calls;
@@ -6,38 +6,43 @@ mod long;
 mod scans;
 mod segments;
 
-use super::barrier::Kind;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
 use crate::{CallId, Table};
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Source;
 
-/// A job whose world uses this barrier, regardless of the machine's cores.
-fn job(ranks: u32, kind: Kind) -> Job {
+/// A job whose world is tuned for this occupancy, regardless of the machine's cores.
+fn job(ranks: u32, occupancy: Occupancy) -> Job {
     let mut job = Job::of(ranks);
-    let barrier = match kind {
-        Kind::Counter => "counter",
-        Kind::Flags => "flags",
+    let value = match occupancy {
+        Occupancy::Oversubscribed => "oversubscribed",
+        Occupancy::Dedicated => "dedicated",
     };
     job.params
-        .set("coll_shm_barrier", barrier, Source::Environment);
+        .set("coll_shm_occupancy", value, Source::Environment);
     job
 }
 
 /// The same with a fixed protocol for long data, where it can be used.
-fn job_with(ranks: u32, kind: Kind, way: &str) -> Job {
-    job(ranks, kind).with("coll_shm_protocol", way)
+fn job_with(ranks: u32, occupancy: Occupancy, way: &str) -> Job {
+    job(ranks, occupancy).with("coll_shm_protocol", way)
 }
 
-const BARRIERS: [Kind; 2] = [Kind::Counter, Kind::Flags];
+const OCCUPANCIES: [Occupancy; 2] = [Occupancy::Oversubscribed, Occupancy::Dedicated];
 const FORMS: [Form; 3] = [Form::Blocking, Form::Nonblocking, Form::Mixed];
 
 #[test]
 fn no_rank_leaves_before_all_have_entered() {
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for ranks in [2, 3, 5, 8, 17] {
             for form in FORMS {
-                barrier::no_rank_leaves_before_all_have_entered(&job(ranks, kind), "shm", form, 60);
+                barrier::no_rank_leaves_before_all_have_entered(
+                    &job(ranks, occupancy),
+                    "shm",
+                    form,
+                    60,
+                );
             }
         }
     }
@@ -45,28 +50,28 @@ fn no_rank_leaves_before_all_have_entered() {
 
 #[test]
 fn a_late_rank_holds_everyone() {
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for form in FORMS {
-            barrier::a_late_rank_holds_everyone(&job(4, kind), "shm", form);
+            barrier::a_late_rank_holds_everyone(&job(4, occupancy), "shm", form);
         }
     }
 }
 
 #[test]
 fn barriers_in_flight_end_in_order() {
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for ranks in [2, 7] {
-            barrier::barriers_in_flight_end_in_order(&job(ranks, kind), "shm");
+            barrier::barriers_in_flight_end_in_order(&job(ranks, occupancy), "shm");
         }
     }
 }
 
 #[test]
 fn a_barrier_does_not_stop_messages() {
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for ranks in [2, 5] {
             for form in FORMS {
-                barrier::a_barrier_does_not_stop_messages(&job(ranks, kind), "shm", form);
+                barrier::a_barrier_does_not_stop_messages(&job(ranks, occupancy), "shm", form);
             }
         }
     }
@@ -74,8 +79,8 @@ fn a_barrier_does_not_stop_messages() {
 
 #[test]
 fn communicators_come_and_go_and_do_not_meet() {
-    for kind in BARRIERS {
-        barrier::communicators_do_not_meet(&job(5, kind), 40);
+    for occupancy in OCCUPANCIES {
+        barrier::communicators_do_not_meet(&job(5, occupancy), 40);
     }
 }
 #[test]
@@ -85,7 +90,7 @@ fn sixty_ranks_pass_on_few_cores() {
 
 #[test]
 fn all_reductions_of_a_node_are_served_here() {
-    job(3, Kind::Counter).run(|engine| {
+    job(3, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let table = Table::chosen(&world).expect("a table");
         for call in [

@@ -11,17 +11,15 @@
 //!
 //! A wait cannot complete once a member has died or the communicator is revoked.
 //! A request checks for that whenever it is polled ([`unless_broken`]).
-//! A blocking call checks last, before it sleeps; on failure it leaves the operation by unwinding, up to [`now`],
-//! since an error path after each wait would slow down calls that do not fail.
+//! A blocking call checks last, before it sleeps: then the wait returns an error, and the operation leaves with it.
+//! The check is in the cold part of a wait, so a condition that is already true costs no branch for it.
 //! No operation of the communicator accesses its memory after that.
 
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
 use mpi_base::shared_core::yield_core;
-use std::any::Any;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -29,16 +27,20 @@ use std::time::Instant;
 /// The number of consecutive yields before the engine waits.
 const YIELDS: u32 = 8;
 
-/// A strategy of waiting.
+/// A strategy of waiting. A wait returns an error if it cannot complete, because a member has died or the communicator is revoked.
 pub trait Wait: Copy {
     /// Waits until `done`, which may be called again after it has returned true.
-    async fn until(self, engine: &Engine, done: impl FnMut() -> bool);
+    async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
 
     /// Waits until `done`, where other ranks on this core may be able to continue before this one.
-    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool);
+    async fn until_unlike_others(
+        self,
+        engine: &Engine,
+        done: impl FnMut() -> bool,
+    ) -> Result<(), Error>;
 
     /// Spins without creating a future, which costs half as much as a short call. Returns true if `done`.
-    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
+    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error>;
 
     /// Spins briefly. Returns true if `done`.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
@@ -48,28 +50,28 @@ pub trait Wait: Copy {
 #[derive(Clone, Copy)]
 pub struct Blocking<'a>(pub &'a Comm);
 
-/// The panic payload of a wait that cannot complete.
-struct Broken;
-
 /// Returns pending, and is polled again by progress.
 #[derive(Clone, Copy)]
 pub struct Polled;
 
 impl Wait for Blocking<'_> {
     #[inline(always)]
-    async fn until(self, engine: &Engine, done: impl FnMut() -> bool) {
-        wait(self.0, engine, true, done);
+    async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error> {
+        wait(self.0, engine, true, done)
     }
 
     #[inline(always)]
-    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
-        wait(self.0, engine, false, done);
+    async fn until_unlike_others(
+        self,
+        engine: &Engine,
+        done: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        wait(self.0, engine, false, done)
     }
 
     #[inline(always)]
-    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> bool {
-        wait(self.0, engine, true, done);
-        true
+    fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error> {
+        wait(self.0, engine, true, done).map(|()| true)
     }
 
     #[inline(always)]
@@ -79,20 +81,24 @@ impl Wait for Blocking<'_> {
 }
 
 impl Wait for Polled {
-    async fn until(self, _: &Engine, mut done: impl FnMut() -> bool) {
+    async fn until(self, _: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
         poll_fn(|_| match done() {
-            true => Poll::Ready(()),
+            true => Poll::Ready(Ok(())),
             false => Poll::Pending,
         })
-        .await;
+        .await
     }
 
-    async fn until_unlike_others(self, engine: &Engine, done: impl FnMut() -> bool) {
-        self.until(engine, done).await;
+    async fn until_unlike_others(
+        self,
+        engine: &Engine,
+        done: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        self.until(engine, done).await
     }
 
-    fn at_once(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
-        done()
+    fn at_once(self, _: &Engine, mut done: impl FnMut() -> bool) -> Result<bool, Error> {
+        Ok(done())
     }
 
     fn briefly(self, _: &Engine, mut done: impl FnMut() -> bool) -> bool {
@@ -100,47 +106,40 @@ impl Wait for Polled {
     }
 }
 
-/// Runs an operation that waits [`Blocking`]; returns an error if it cannot complete.
+/// Runs an operation that waits [`Blocking`].
 #[inline(always)]
 pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    unless_left(comm, || {
-        let mut operation = pin!(operation);
-        match operation
-            .as_mut()
-            .poll(&mut Context::from_waker(Waker::noop()))
-        {
-            Poll::Ready(outcome) => outcome,
-            // It also waits for something else, such as a message.
-            Poll::Pending => comm.engine().block_on(operation),
-        }
-    })
+    let mut operation = pin!(operation);
+    match operation
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(outcome) => outcome,
+        // It also waits for something else, such as a message.
+        Poll::Pending => comm.engine().block_on(operation),
+    }
 }
 
 /// Waits until `done` without returning; returns an error if that cannot happen.
 #[inline(always)]
 pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
-    unless_left(comm, || {
-        wait(comm, comm.engine(), true, done);
-        Ok(())
-    })
+    wait(comm, comm.engine(), true, done)
 }
 
-/// Runs an operation whose waits may unwind.
+/// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
+///
+/// After an operator's failure the operation goes on, since other ranks wait for its other parts.
 #[inline(always)]
-fn unless_left(comm: &Comm, operation: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
-    match catch_unwind(AssertUnwindSafe(operation)) {
-        Ok(outcome) => outcome,
-        Err(thrown) => why_left(comm, thrown),
+pub fn or_leave(comm: &Comm, outcome: Result<(), Error>) -> Result<Result<(), Error>, Error> {
+    match outcome {
+        Ok(()) => Ok(Ok(())),
+        Err(error) => unless_unusable(comm, error).map(Err),
     }
 }
 
 #[cold]
-fn why_left(comm: &Comm, thrown: Box<dyn Any + Send>) -> Result<(), Error> {
-    match (thrown.is::<Broken>(), comm.usable()) {
-        (true, Err(error)) => Err(error),
-        // Another panic: a defect.
-        _ => resume_unwind(thrown),
-    }
+fn unless_unusable(comm: &Comm, error: Error) -> Result<Error, Error> {
+    comm.usable().map(|()| error)
 }
 
 /// Runs an operation that waits [`Polled`]; ends it with an error when it cannot complete otherwise.
@@ -163,32 +162,44 @@ pub async fn unless_broken(
 ///
 /// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]
-fn wait(comm: &Comm, engine: &Engine, holds: bool, mut done: impl FnMut() -> bool) {
+fn wait(
+    comm: &Comm,
+    engine: &Engine,
+    holds: bool,
+    mut done: impl FnMut() -> bool,
+) -> Result<(), Error> {
     if done() {
-        return;
+        return Ok(());
     }
     if !engine.is_oversubscribed() {
         return stay(comm, engine, done);
     }
     engine.give_core_away();
-    if !done() {
-        rest(comm, engine, holds, &mut done);
+    match done() {
+        true => Ok(()),
+        false => rest(comm, engine, holds, &mut done),
     }
 }
 
 /// Waits on a core of its own.
 #[inline(never)]
-fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) {
-    if !engine.watch(&mut done) {
-        rest(comm, engine, false, &mut done);
+fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
+    match engine.watch(&mut done) {
+        true => Ok(()),
+        false => rest(comm, engine, false, &mut done),
     }
 }
 
 /// Continues to wait after spinning or a yield without success.
 #[cold]
-fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> bool) {
+fn rest(
+    comm: &Comm,
+    engine: &Engine,
+    holds: bool,
+    done: &mut dyn FnMut() -> bool,
+) -> Result<(), Error> {
     if holds && engine.hold_core(&mut *done) {
-        return;
+        return Ok(());
     }
     for _ in 0..YIELDS {
         if engine.is_beside_load() {
@@ -201,15 +212,18 @@ fn rest(comm: &Comm, engine: &Engine, holds: bool, done: &mut dyn FnMut() -> boo
             false => yield_core(Instant::now()),
         }
         if done() {
-            return;
+            return Ok(());
         }
     }
-    let mut came = false;
-    engine.wait_until(|| {
-        came = came || done();
-        came || comm.usable().is_err()
-    });
-    if !came {
-        resume_unwind(Box::new(Broken));
+    let mut arrived = false;
+    while !arrived {
+        engine.wait_until(|| {
+            arrived = arrived || done();
+            arrived || comm.usable().is_err()
+        });
+        if !arrived {
+            comm.usable()?;
+        }
     }
+    Ok(())
 }

@@ -261,11 +261,11 @@ fn in_a_row(job: &Job, seed: u64, calls: u32, next: impl Fn(CallId, &mut Random)
 
 #[test]
 fn short_calls_in_shared_memory_do_not_mix() {
-    for barrier in ["flags", "counter"] {
+    for occupancy in ["dedicated", "oversubscribed"] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params
-                .set("coll_shm_barrier", barrier, Source::Environment);
+                .set("coll_shm_occupancy", occupancy, Source::Environment);
             one_after_another(&job, 4, 400);
         }
     }
@@ -274,11 +274,15 @@ fn short_calls_in_shared_memory_do_not_mix() {
 #[test]
 fn calls_in_single_copies_do_not_mix() {
     // Nearly every length uses single copies, or only long data do, besides short calls in cells.
-    for (cell, barrier) in [("1", "flags"), ("1", "counter"), ("2k", "flags")] {
+    for (cell, occupancy) in [
+        ("1", "dedicated"),
+        ("1", "oversubscribed"),
+        ("2k", "dedicated"),
+    ] {
         for size in [2, 3, 5, 9, 17] {
             let mut job = job(size, "");
             job.params
-                .set("coll_shm_barrier", barrier, Source::Environment);
+                .set("coll_shm_occupancy", occupancy, Source::Environment);
             let job = job
                 .with("coll_shm_single_copy_min", "0")
                 .with("coll_shm_protocol", "copies")
@@ -314,10 +318,10 @@ fn long_calls(sizes: &[u32], calls: u32) {
         CallId::Exscan,
     ];
     for way in ["measured", "pieces", "copies"] {
-        for barrier in ["flags", "counter"] {
+        for occupancy in ["dedicated", "oversubscribed"] {
             for &size in sizes {
                 let job = job(size, "")
-                    .with("coll_shm_barrier", barrier)
+                    .with("coll_shm_occupancy", occupancy)
                     .with("coll_shm_cell_size", "4k")
                     .with("coll_shm_protocol", way);
                 // Repeats a call often enough that each protocol is tried.
@@ -333,16 +337,16 @@ fn long_calls(sizes: &[u32], calls: u32) {
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
     // Short and long data with every protocol, with blocking calls among them.
-    for (cell, barrier, way) in [
-        ("0", "flags", "pieces"),
-        ("0", "counter", "pieces"),
-        ("4k", "flags", "measured"),
-        ("1", "flags", "copies"),
-        ("1", "counter", "copies"),
+    for (cell, occupancy, way) in [
+        ("0", "dedicated", "pieces"),
+        ("0", "oversubscribed", "pieces"),
+        ("4k", "dedicated", "measured"),
+        ("1", "dedicated", "copies"),
+        ("1", "oversubscribed", "copies"),
     ] {
         for size in [2, 3, 5, 9] {
             let job = job(size, "")
-                .with("coll_shm_barrier", barrier)
+                .with("coll_shm_occupancy", occupancy)
                 .with("coll_shm_single_copy_min", "0")
                 .with("coll_shm_protocol", way)
                 .with("coll_shm_cell_size", cell);
@@ -355,10 +359,10 @@ fn requests_in_shared_memory_end_in_any_order() {
 #[test]
 fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
     const FLIGHTS: usize = 23;
-    for barrier in ["flags", "counter"] {
+    for occupancy in ["dedicated", "oversubscribed"] {
         for size in [2, 5] {
             job(size, "")
-                .with("coll_shm_barrier", barrier)
+                .with("coll_shm_occupancy", occupancy)
                 .run(|engine| {
                     let world = engine.world().expect("a world");
                     let mut random = Random(u64::from(size));

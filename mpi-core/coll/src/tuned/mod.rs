@@ -7,7 +7,7 @@
 //! An unreadable table, or the name of an unknown algorithm, ends the job with an error.
 
 mod params;
-mod rules;
+pub(crate) mod rules;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +17,7 @@ use super::reproducible::{REPRODUCIBLE, is_sensitive};
 use super::{Call, CallId, CallSet, Component, Invocation, Module, Refusal, Running};
 use crate::Error;
 use crate::comm::Comm;
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::{About, Params};
 use mpi_base::text;
 use rules::{Rules, Setting, Step, algorithm_named};
@@ -196,20 +197,23 @@ impl Module for TunedModule {
 
     /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
-        config.push(comm.engine().is_oversubscribed().into());
+        config.push(comm.engine().occupancy() as u8);
         config.extend(self.choices.fingerprint.to_le_bytes());
     }
 
     /// Selects the rows that apply to this communicator.
     fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
         let own = self.choices.fingerprint.to_le_bytes();
-        let Some((crowded, _)) = config.split_first().filter(|l| *l.1 == own) else {
+        let configured = config.split_first().filter(|(_, choices)| *choices == own);
+        let occupancy =
+            configured.and_then(|(number, _)| Occupancy::from_number(u64::from(*number)));
+        let Some(occupancy) = occupancy else {
             let why = "its decision table, forced algorithms or coll_base_reproducible are not those of rank 0";
             return Err(Refusal(why.into()));
         };
         let plan = self.choices.plan(Setting {
             ranks: comm.size(),
-            crowded: *crowded != 0,
+            occupancy,
         });
         let _ = self.plan.set(plan);
         Ok(())

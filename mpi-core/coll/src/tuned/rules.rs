@@ -2,6 +2,7 @@
 
 use crate::CallId;
 use crate::algo::Algorithm;
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Value;
 use std::fmt;
 
@@ -14,7 +15,7 @@ struct Rule {
     call: CallId,
     ranks: u32,
     bytes: i64,
-    /// Applies only when oversubscribed.
+    /// Applies only when oversubscribed: `shared` in the column of cores.
     shared: bool,
     algorithm: Algorithm,
 }
@@ -46,7 +47,7 @@ impl fmt::Display for RuleError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub ranks: u32,
-    pub crowded: bool,
+    pub occupancy: Occupancy,
 }
 
 /// An algorithm and the minimum size at which it is used.
@@ -76,7 +77,11 @@ impl Rules {
     pub fn explain(&self, call: CallId) -> Vec<String> {
         let rows = self.0.iter().filter(|rule| rule.call == call);
         rows.map(|rule| {
-            let shared = if rule.shared { " that share cores" } else { "" };
+            let shared = if rule.shared {
+                " that are oversubscribed"
+            } else {
+                ""
+            };
             let Rule {
                 ranks,
                 bytes,
@@ -94,7 +99,9 @@ impl Rules {
     /// The rows of a call that apply to a setting, in their order.
     pub fn steps(&self, call: CallId, setting: Setting) -> Box<[Step]> {
         let met = |rule: &&Rule| {
-            rule.call == call && rule.ranks <= setting.ranks && (!rule.shared || setting.crowded)
+            rule.call == call
+                && rule.ranks <= setting.ranks
+                && (!rule.shared || setting.occupancy == Occupancy::Oversubscribed)
         };
         self.0
             .iter()
@@ -137,9 +144,9 @@ pub fn algorithm_named(call: CallId, name: &str) -> Result<Algorithm, String> {
 mod tests {
     use super::*;
 
-    fn chosen(call: CallId, ranks: u32, crowded: bool, bytes: i64) -> &'static str {
+    fn chosen(call: CallId, ranks: u32, occupancy: Occupancy, bytes: i64) -> &'static str {
         let rules = Rules::parse(BUILT_IN).expect("the built-in table");
-        let steps = rules.steps(call, Setting { ranks, crowded });
+        let steps = rules.steps(call, Setting { ranks, occupancy });
         steps
             .iter()
             .rev()
@@ -154,8 +161,8 @@ mod tests {
         for call in CallId::ALL {
             for ranks in [1, 2, 3, 60, 100_000] {
                 for bytes in [0, 1, 1 << 40] {
-                    chosen(call, ranks, true, bytes);
-                    chosen(call, ranks, false, bytes);
+                    chosen(call, ranks, Occupancy::Oversubscribed, bytes);
+                    chosen(call, ranks, Occupancy::Dedicated, bytes);
                 }
             }
         }
@@ -164,17 +171,23 @@ mod tests {
     #[test]
     fn of_the_rows_that_are_met_the_last_one_counts() {
         assert_eq!(
-            chosen(CallId::Allreduce, 16, false, 8),
+            chosen(CallId::Allreduce, 16, Occupancy::Dedicated, 8),
             "recursive_doubling"
         );
-        assert_eq!(chosen(CallId::Allreduce, 16, true, 8), "reduce_bcast");
         assert_eq!(
-            chosen(CallId::Allreduce, 16, true, 64 << 10),
+            chosen(CallId::Allreduce, 16, Occupancy::Oversubscribed, 8),
+            "reduce_bcast"
+        );
+        assert_eq!(
+            chosen(CallId::Allreduce, 16, Occupancy::Oversubscribed, 64 << 10),
             "rabenseifner"
         );
-        assert_eq!(chosen(CallId::Bcast, 2, false, 64 << 10), "binomial");
         assert_eq!(
-            chosen(CallId::Bcast, 3, false, 64 << 10),
+            chosen(CallId::Bcast, 2, Occupancy::Dedicated, 64 << 10),
+            "binomial"
+        );
+        assert_eq!(
+            chosen(CallId::Bcast, 3, Occupancy::Dedicated, 64 << 10),
             "scatter_allgather"
         );
     }

@@ -5,6 +5,7 @@ use crate::algo;
 use crate::datatype::{Named, RecvBuf};
 use crate::op::Predefined;
 use crate::testing::Job;
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Source;
 
 fn complaint(parameter: &str, value: &str) -> String {
@@ -131,7 +132,7 @@ fn reordering_algorithms_are_passed_over_where_operands_must_keep_their_order() 
     let choices = Choices::new(rules, [None; CallId::ALL.len()], false);
     let plan = choices.plan(Setting {
         ranks: 8,
-        crowded: false,
+        occupancy: Occupancy::Dedicated,
     });
     let module = TunedModule {
         choices,
@@ -154,9 +155,9 @@ fn reordering_algorithms_are_passed_over_where_operands_must_keep_their_order() 
 #[test]
 fn what_is_told_are_the_steps_that_are_taken() {
     let told = |call, table: &str, ranks| {
-        let crowded = false;
+        let occupancy = Occupancy::Dedicated;
         let rules = Rules::parse(table).expect("a table");
-        shown(&rules.steps(call, Setting { ranks, crowded }), call)
+        shown(&rules.steps(call, Setting { ranks, occupancy }), call)
     };
     let built_in = |call, ranks| told(call, rules::BUILT_IN, ranks);
     assert_eq!(built_in(CallId::Bcast, 2), "binomial");

@@ -38,11 +38,11 @@ struct Side {
 /// The length of the header in words: the leader, and the first reserved id.
 const HEAD: usize = 2;
 
-/// No contribution is longer: a job has at most 2^24 ranks.
-const MOST_WORDS: usize = 3 << 24;
-
 /// The words of one member in a split.
 const EACH: usize = 3;
+
+/// No job has more ranks.
+const MOST_RANKS: usize = 1 << 24;
 
 /// At a leader, the conversation with the other leader, or why there is none; `None` at the other members.
 type Link = Option<Result<(Conversation, u32), LeaderError>>;
@@ -121,11 +121,15 @@ async fn exchange(
 
 /// Returns the maximum length of a contribution, that of a split; a longer one is from a leader that calls something else.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
-    let most = match mixed {
-        true => MOST_WORDS,
-        false => HEAD + EACH * engine.size() as usize,
-    };
-    most as u64
+    longest_split(match mixed {
+        true => MOST_RANKS,
+        false => engine.size() as usize,
+    })
+}
+
+/// Returns the length of the contribution of `ranks` members to a split.
+fn longest_split(ranks: usize) -> u64 {
+    (HEAD + EACH * ranks) as u64
 }
 
 /// Notifies the other leader, when it arrives, that this leader's group has failed; this leader does not wait for it.
@@ -455,5 +459,17 @@ impl Comm {
         let rank = group.rank_of(self.engine().me()).unwrap_or(0);
         let context = Context::numbered(low.number);
         self.finish(context, group, rank).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_contribution_to_a_split_has_a_header_too() {
+        for ranks in [1, MOST_RANKS] {
+            assert_eq!(longest_split(ranks), 2 + 3 * ranks as u64);
+        }
     }
 }

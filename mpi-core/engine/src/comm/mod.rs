@@ -20,7 +20,7 @@ mod failure_state;
 mod failures;
 mod from_group;
 mod inter;
-mod introduce;
+pub(crate) mod introduce;
 mod leader_error;
 mod p2p;
 mod process;

@@ -16,7 +16,7 @@
 //! * if the root's call fails, it fails at all members of its group with the same error;
 //! * no process waits for a root that has given up: an accept proceeds to the next caller.
 
-mod port_name;
+pub(crate) mod port_name;
 mod ports;
 
 pub use port_name::{PortName, PortNameError};

@@ -124,8 +124,7 @@ mod tests {
         }
 
         #[test]
-        fn any_text_is_a_name_or_not(text: String, cut in 0usize..60) {
-            let _ = PortName::parse(&text);
+        fn a_cut_name_is_refused(cut in 0usize..60) {
             let name = port(b"0123456789").to_string();
             let cut = &name[..name.len().saturating_sub(cut + 1)];
             prop_assert!(PortName::parse(cut).is_err());

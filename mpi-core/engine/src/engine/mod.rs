@@ -34,6 +34,7 @@ use mpi_base::cpu::Cores;
 use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
 use mpi_base::node::{Node, NodeError};
+use mpi_base::occupancy::Occupancy;
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
@@ -225,7 +226,13 @@ impl Engine {
     /// Returns true if the ranks of this node are oversubscribed, so that a waiting rank must yield its core.
     #[inline]
     pub fn is_oversubscribed(&self) -> bool {
-        self.0.waiting.is_oversubscribed()
+        self.occupancy() == Occupancy::Oversubscribed
+    }
+
+    /// Returns the occupancy of the cores of this node.
+    #[inline]
+    pub fn occupancy(&self) -> Occupancy {
+        self.0.waiting.occupancy()
     }
 
     /// Yields on an oversubscribed node, and migrates this rank to a core with fewer ranks.

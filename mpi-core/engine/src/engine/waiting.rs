@@ -4,6 +4,7 @@ use super::balance::Balance;
 use mpi_base::cpu::Cores;
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::node::{Node, NodeError};
+use mpi_base::occupancy::Occupancy;
 use mpi_base::wait::WaitPolicy;
 use std::cell::{Cell, OnceCell};
 
@@ -24,8 +25,7 @@ const BESIDE_LOAD: u32 = 2000;
 
 pub(super) struct Waiting {
     policy: WaitPolicy,
-    /// Whether `policy` is that of oversubscribed ranks.
-    oversubscribed: bool,
+    occupancy: Occupancy,
     /// Present on an oversubscribed node.
     balance: Option<Balance>,
     /// Waits for the doorbell and for transports' descriptors at once; created by the first such sleep.
@@ -46,8 +46,8 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Creates the wait state of a process of a node with `ranks` ranks and these usable cores.
     pub fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
-        let policy = WaitPolicy::new(cores.usable, cores.shared_by(ranks));
-        let oversubscribed = policy == WaitPolicy::CROWDED;
+        let occupancy = Occupancy::of(cores.usable, cores.shared_by(ranks));
+        let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
             // This process will sleep often, and a fence in every process for each sleep would cost more than one for each message.
             node.my_inbox().bell().ask_for_fences();
@@ -56,8 +56,8 @@ impl Waiting {
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
         Ok(Waiting {
-            policy,
-            oversubscribed,
+            policy: WaitPolicy::of(occupancy),
+            occupancy,
             balance: balance.transpose()?,
             descriptors: OnceCell::new(),
             beside_load: Cell::new(0),
@@ -105,8 +105,8 @@ impl Waiting {
     }
 
     #[inline]
-    pub fn is_oversubscribed(&self) -> bool {
-        self.oversubscribed
+    pub fn occupancy(&self) -> Occupancy {
+        self.occupancy
     }
 
     /// Counts a yield of this rank, which goes on waiting.
@@ -200,15 +200,15 @@ mod tests {
         let fd = Node::create(1).unwrap();
         let node = Node::attach(&fd, 0).unwrap();
         let cores = Cores::of_this_process();
-        let crowded = cores.usable + 1;
-        let waiting = Waiting::of(&node, &cores, crowded).unwrap();
-        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::CROWDED);
+        let ranks = cores.usable + 1;
+        let waiting = Waiting::of(&node, &cores, ranks).unwrap();
+        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::OVERSUBSCRIBED);
         waiting.meets_load();
         assert!(waiting.is_beside_load());
         for _ in 0..BESIDE_LOAD {
             assert_eq!(waiting.policy_of_next_wait().yields, 0);
         }
         assert!(!waiting.is_beside_load());
-        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::CROWDED);
+        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::OVERSUBSCRIBED);
     }
 }

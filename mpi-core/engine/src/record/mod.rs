@@ -4,7 +4,7 @@
 //! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` precedes the match,
 //! and in which order ranks of one node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
-//! Each of these is a *decision*. The decisions of each rank are written to one file in the order of the program's calls ([`word`], [`file`](mod@file)).
+//! Each of these is a *decision*. The decisions of each rank are written to one file in the order of the program's calls (`word`, `file`).
 //! On replay a receive with a wildcard is posted for the recorded sender and tag instead, since messages of one sender and tag do not overtake each other;
 //! one that was cancelled in time is posted with a key that matches no message.
 //! The other calls wait for the recorded result and return it, or return "nothing yet" at once if that was recorded.
@@ -17,7 +17,7 @@ mod cancel;
 mod file;
 #[cfg(test)]
 mod tests;
-mod word;
+pub(crate) mod word;
 
 pub use word::{Asker, Decision};
 

@@ -2,7 +2,7 @@
 //!
 //! A message needs no mark of its own on the wire. Messages of one sender, context and tag match in the order in which they were sent
 //! (MPI 5.0, section 3.5), so counting them by (context, source, destination, tag) on both sides gives both the same number.
-//! Counters are kept for up to [`KEYS`] keys; messages of later keys have number 0, and the trace has no arrow to them.
+//! Counters are kept for up to `KEYS` keys; messages of later keys have number 0, and the trace has no arrow to them.
 //!
 //! Reading the clock costs most, so a message that a call sends before any other event gets the time of the call,
 //! and the two share a cell of the ring.
@@ -157,7 +157,7 @@ impl Trace {
         });
     }
 
-    /// Decodes what [`Trace::rounds`] wrote, for the reader of the ring.
+    /// Decodes what `Trace::rounds` wrote, for the reader of the ring.
     pub fn said(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])

@@ -15,7 +15,7 @@
 
 mod bitmap;
 mod exchange;
-mod extent_codec;
+pub(crate) mod extent_codec;
 pub(crate) mod node_map;
 mod piece_iter;
 pub(crate) mod plan;

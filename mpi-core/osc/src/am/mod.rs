@@ -14,7 +14,7 @@
 mod early;
 mod origin;
 mod serve;
-mod wire;
+pub(crate) mod wire;
 
 use super::win::{Inner, Win};
 use crate::Error;

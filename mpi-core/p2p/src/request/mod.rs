@@ -278,7 +278,7 @@ impl Table {
         self.nudge();
     }
 
-    /// As [`Table::complete_ok`], for a receive whose body is [light](RecvBody::is_light), or a request whose body was taken.
+    /// As [`Table::complete_ok`], for a receive whose body is light, or a request whose body was taken.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
         if req.is_interrupted() {

@@ -2,10 +2,10 @@
 //!
 //! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
 //! The transport of the highest exclusivity that reaches the peer is used;
-//! several transports of the same exclusivity are bonded ([`multirail`]).
+//! several transports of the same exclusivity are bonded (`multirail`).
 //!
 //! A transport whose poll is a system call ([`Btl::poll_is_syscall`]) is polled on each call only while the other transports are idle,
-//! so a rank that communicates through shared memory does not pay for its TCP connections ([`poll_throttle`]).
+//! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).
 
 mod multirail;
 mod poll_throttle;

@@ -27,7 +27,7 @@ mod sm;
 #[cfg(test)]
 #[macro_use]
 pub(crate) mod suite;
-mod tcp;
+pub(crate) mod tcp;
 mod trace;
 
 pub(crate) use am::Dispatch;

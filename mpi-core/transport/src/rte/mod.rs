@@ -1,8 +1,8 @@
 //! RTE, the run-time environment: process identity, address exchange, and death notices.
 //!
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
-//! * [`pmi1`]: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
-//! * [`pmix`]: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
+//! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
+//! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: no launcher has started this process; one is started on the first spawn. It refuses if a launcher exists that offers no wire-up,
 //!   because N processes that each believe to be alone are worse than an error.
 //!
@@ -16,7 +16,7 @@
 //! The environment is read only through an [`Env`], so that tests can simulate every launcher.
 //! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
 
-mod cards;
+pub(crate) mod cards;
 pub mod deaths;
 mod machine_names;
 mod modex;

@@ -275,7 +275,7 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// A caller that knows this process's key has it from its card, or from one of its ports.
+    /// The caller knows this process's key, which is published in its card and in its port names only.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;

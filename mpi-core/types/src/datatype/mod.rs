@@ -2,25 +2,25 @@
 //!
 //! A [`Datatype`] is cheap to clone: a predefined one is a small number, a derived one a reference-counted value that
 //! keeps the arguments of its constructor (for `MPI_Type_get_contents`) and, after [`Datatype::commit`], its normal
-//! form ([`layout`]). All sizes and counts have 64 bits (MPI 5.0, chapter 5, and its large-count forms).
+//! form (`layout`). All sizes and counts have 64 bits (MPI 5.0, chapter 5, and its large-count forms).
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`named`] | the table of predefined types |
-//! | [`construct`] | constructors |
-//! | [`bounds`] | lower bound and extent |
-//! | [`arrays`] | subarray and darray by the other constructors |
-//! | [`contents`] | envelope and contents |
-//! | [`layout`] | the normal form |
-//! | [`normalise`] | the conversion to the normal form |
-//! | [`walk`] | iteration over data from any byte to any byte |
-//! | [`copy`](mod@copy) | the copy loops |
-//! | [`buf`] | a user buffer: address, count and datatype; packing and unpacking |
-//! | [`cursor`] | a position in a buffer |
-//! | [`scratch`] | buffers in library memory, for temporaries |
-//! | [`external32`] | the data representation `external32` |
-//! | [`f90`] | Fortran kinds selected by precision and range |
-//! | [`signature`] | counting basic elements, comparing signatures |
+//! | `named` | the table of predefined types |
+//! | `construct` | constructors |
+//! | `bounds` | lower bound and extent |
+//! | `arrays` | subarray and darray by the other constructors |
+//! | `contents` | envelope and contents |
+//! | `layout` | the normal form |
+//! | `normalise` | the conversion to the normal form |
+//! | `walk` | iteration over data from any byte to any byte |
+//! | `copy` | the copy loops |
+//! | `buf` | a user buffer: address, count and datatype; packing and unpacking |
+//! | `cursor` | a position in a buffer |
+//! | `scratch` | buffers in library memory, for temporaries |
+//! | `external32` | the data representation `external32` |
+//! | `f90` | Fortran kinds selected by precision and range |
+//! | `signature` | counting basic elements, comparing signatures |
 //!
 //! A contiguous message only calls [`Datatype::contiguous_bytes`] and does not enter the engine.
 

@@ -1,17 +1,17 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
-//! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table ([`table`]).
-//! They are defined on predefined datatypes only, by the standard's table and the additions in [`table`]; [`Op::check`] refuses all others with an
+//! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table (`table`).
+//! They are defined on predefined datatypes only, by the standard's table and the additions in `table`; [`Op::check`] refuses all others with an
 //! error text, before any process communicates.
 //! User operators are callbacks; they get whole elements of the datatype that the user passed.
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`table`] | the loop of an operator on a type |
-//! | [`dense`] | an operator and a type combined, for contiguous bytes |
-//! | [`fold`] | the operators on single values |
-//! | [`kernel`] | the loops, cloned for AVX2 and AVX-512 |
-//! | [`wide`] | `long double` and `REAL*16` |
+//! | `table` | the loop of an operator on a type |
+//! | `dense` | an operator and a type combined, for contiguous bytes |
+//! | `fold` | the operators on single values |
+//! | `kernel` | the loops, cloned for AVX2 and AVX-512 |
+//! | `wide` | `long double` and `REAL*16` |
 
 mod dense;
 mod fold;

@@ -45,7 +45,7 @@ impl FileOptions {
 /// What the ranks write and read; the sizes are what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
-    /// Each rank's part lies together: four accesses of the size at explicit offsets
+    /// Each rank's part is contiguous: four accesses of the size at explicit offsets
     Easy,
     /// As easy, and each rank has a file of its own
     Own,

@@ -13,7 +13,7 @@ use crate::mpi::{Library, LoadError, MpiError, World};
 
 /// How the rank leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Way {
+pub enum LeaveMode {
     /// Not at all
     Wait,
     /// Not at all, and it hears no signal that can be ignored
@@ -26,16 +26,16 @@ pub enum Way {
     Abort,
 }
 
-impl Way {
+impl LeaveMode {
     pub fn name(self) -> &'static str {
         match self {
-            Way::Wait => "wait",
-            Way::Deaf => "deaf",
-            Way::Fork => "fork",
-            Way::Segv => "segv",
-            Way::Exit => "exit",
-            Way::Quiet => "quiet",
-            Way::Abort => "abort",
+            LeaveMode::Wait => "wait",
+            LeaveMode::Deaf => "deaf",
+            LeaveMode::Fork => "fork",
+            LeaveMode::Segv => "segv",
+            LeaveMode::Exit => "exit",
+            LeaveMode::Quiet => "quiet",
+            LeaveMode::Abort => "abort",
         }
     }
 }
@@ -44,7 +44,7 @@ impl Way {
 #[derive(Clone, Debug, Parser)]
 pub struct Leave {
     #[arg(value_enum)]
-    way: Way,
+    way: LeaveMode,
     /// The MPI library
     #[arg(long)]
     lib: PathBuf,
@@ -81,7 +81,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let library = Library::load(&task.lib).map_err(LeaveError::Load)?;
     let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
     let folder = Folder::at(&task.folder);
-    if task.way == Way::Fork {
+    if task.way == LeaveMode::Fork {
         // The child keeps the rank's standard output and error open and outlives the rank, unless a launcher kills it.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
@@ -91,7 +91,10 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     }
     world.barrier().map_err(LeaveError::Mpi)?;
     folder.ready(world.rank()).map_err(LeaveError::Note)?;
-    let leaves = !matches!(task.way, Way::Wait | Way::Deaf | Way::Fork);
+    let leaves = !matches!(
+        task.way,
+        LeaveMode::Wait | LeaveMode::Deaf | LeaveMode::Fork
+    );
     if leaves && world.rank() == 1.min(world.size() - 1) {
         while !folder.may_go() {
             std::thread::sleep(Duration::from_millis(1));
@@ -107,15 +110,15 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     Err(LeaveError::Woken)
 }
 
-fn go(world: &World<'_>, way: Way) {
+fn go(world: &World<'_>, way: LeaveMode) {
     match way {
-        Way::Exit => world.exit_now(3),
-        Way::Quiet => world.exit_now(0),
-        Way::Abort => world.abort(42),
-        Way::Segv => loop {
+        LeaveMode::Exit => world.exit_now(3),
+        LeaveMode::Quiet => world.exit_now(0),
+        LeaveMode::Abort => world.abort(42),
+        LeaveMode::Segv => loop {
             // Rust's handler for stack overflows catches the first one and uninstalls itself.
             let _ = kill_process(getpid(), Signal::SEGV);
         },
-        Way::Wait | Way::Deaf | Way::Fork => {}
+        LeaveMode::Wait | LeaveMode::Deaf | LeaveMode::Fork => {}
     }
 }

@@ -1,6 +1,6 @@
 //! `mpi-bench endings`: the time that a job takes to end after a failure or a signal, and what it leaves behind.
 //!
-//! Every row of the table is a [`Deed`]: ranks of this same program ([`leave`]) wait for a message that never arrives,
+//! Every row of the table is a [`Deed`]: ranks of this same program (`leave`) wait for a message that never arrives,
 //! then one of them leaves, or is killed, or the launcher gets a signal.
 //! The figure is the time from the deed to the moment when the launcher has ended *and* no process of the job lives;
 //! the process that does the deed writes the time of the monotonic clock into the job's private folder just before.
@@ -25,7 +25,7 @@ use crate::clock::now_ms;
 use crate::find;
 use crate::launcher::{AS_IT_COMES, Installation, RunError, this_program};
 use crate::versus;
-use leave::Way;
+use leave::LeaveMode;
 use watch::Folder;
 
 /// A launcher that needs longer than this hangs.
@@ -53,60 +53,68 @@ enum From {
 /// A row of the table.
 struct Deed {
     what: &'static str,
-    way: Way,
+    way: LeaveMode,
     from: From,
 }
 
 const DEEDS: &[Deed] = &[
-    deed("a rank is killed", Way::Wait, From::Rank(Signal::KILL)),
-    deed("a rank segfaults", Way::Segv, From::Within),
-    deed("a rank exits with 3", Way::Exit, From::Within),
+    deed(
+        "a rank is killed",
+        LeaveMode::Wait,
+        From::Rank(Signal::KILL),
+    ),
+    deed("a rank segfaults", LeaveMode::Segv, From::Within),
+    deed("a rank exits with 3", LeaveMode::Exit, From::Within),
     deed(
         "a rank exits with 0, not finalized",
-        Way::Quiet,
+        LeaveMode::Quiet,
         From::Within,
     ),
-    deed("MPI_Abort with 42", Way::Abort, From::Within),
-    deed("Ctrl-C", Way::Wait, From::Terminal(1)),
+    deed("MPI_Abort with 42", LeaveMode::Abort, From::Within),
+    deed("Ctrl-C", LeaveMode::Wait, From::Terminal(1)),
     deed(
         "SIGTERM to the launcher",
-        Way::Wait,
+        LeaveMode::Wait,
         From::Launcher(Signal::TERM),
     ),
     deed(
         "SIGHUP to the launcher",
-        Way::Wait,
+        LeaveMode::Wait,
         From::Launcher(Signal::HUP),
     ),
-    deed("Ctrl-C, ranks ignore signals", Way::Deaf, From::Terminal(1)),
+    deed(
+        "Ctrl-C, ranks ignore signals",
+        LeaveMode::Deaf,
+        From::Terminal(1),
+    ),
     deed(
         "Ctrl-C twice, ranks ignore signals",
-        Way::Deaf,
+        LeaveMode::Deaf,
         From::Terminal(2),
     ),
     deed(
         "a rank is killed, the others ignore signals",
-        Way::Deaf,
+        LeaveMode::Deaf,
         From::Rank(Signal::KILL),
     ),
     deed(
         "a rank is killed, its child holds its pipes",
-        Way::Fork,
+        LeaveMode::Fork,
         From::Rank(Signal::KILL),
     ),
     deed(
         "the launcher is killed",
-        Way::Wait,
+        LeaveMode::Wait,
         From::Launcher(Signal::KILL),
     ),
     deed(
         "the launcher is killed, ranks have children",
-        Way::Fork,
+        LeaveMode::Fork,
         From::Launcher(Signal::KILL),
     ),
 ];
 
-const fn deed(what: &'static str, way: Way, from: From) -> Deed {
+const fn deed(what: &'static str, way: LeaveMode, from: From) -> Deed {
     Deed { what, way, from }
 }
 
@@ -174,7 +182,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let folder = Folder::new().map_err(EndingsError::Folder)?;
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
-    if deed.way == Way::Deaf {
+    if deed.way == LeaveMode::Deaf {
         // Ignored signals stay ignored over exec.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
@@ -304,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cell_shows_who_hangs_and_what_is_left() {
+    fn a_cell_shows_which_processes_hang_or_are_left() {
         let hung = Seen {
             hangs: true,
             processes: 3,

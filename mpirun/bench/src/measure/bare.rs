@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_opens_the_memory_through_proc_finds_the_token_and_passes_together() {
+    fn processes_that_open_the_memory_through_proc_find_the_token_and_pass_together() {
         let (fd, token) = make().expect("memory");
         let raw = fd.as_raw_fd() as u64;
         let bare = || Bare {

@@ -71,16 +71,16 @@ type Blocks<'w> = fn(&World<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
 
 /// The number of blocks in a buffer of an operation.
 #[derive(Clone, Copy)]
-pub enum Room {
+pub enum BlockCount {
     One,
     OneForEachRank,
 }
 
-impl Room {
+impl BlockCount {
     fn bytes(self, world: &World<'_>, size: usize) -> usize {
         match self {
-            Room::One => size,
-            Room::OneForEachRank => size * usize::try_from(world.size()).unwrap_or(1),
+            BlockCount::One => size,
+            BlockCount::OneForEachRank => size * usize::try_from(world.size()).unwrap_or(1),
         }
     }
 }
@@ -89,7 +89,7 @@ impl Room {
 pub fn blocks<'w>(
     world: &World<'w>,
     operation: Blocks<'w>,
-    (sent, received): (Room, Room),
+    (sent, received): (BlockCount, BlockCount),
     size: usize,
     pace: Pace,
 ) -> Result<Row, MpiError> {

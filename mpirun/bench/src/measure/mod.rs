@@ -88,7 +88,7 @@ fn measure(
     init: Duration,
 ) -> Result<Row, MpiError> {
     use Benchmark as B;
-    use collective::Room::{One, OneForEachRank as Each};
+    use collective::BlockCount::{One, OneForEachRank as Each};
     let buffers = options.buffers;
     let (kind, how) = (options.window, (options.window, options.sync));
     match options.benchmark {

@@ -12,8 +12,8 @@ impl World<'_> {
         tag: i32,
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
-        self.post_sends(data, (to, tag), flights.len, &mut flights.sends)?;
-        self.wait_all(&mut flights.sends)
+        let posted = self.post_sends(data, (to, tag), flights.len, &mut flights.sends);
+        self.complete(Half::Sends, &mut flights.sends, posted)
     }
 
     /// Receives one message for each request slot.
@@ -24,8 +24,8 @@ impl World<'_> {
         tag: i32,
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
-        self.post_recvs(data, (from, tag), flights.len, &mut flights.recvs)?;
-        self.wait_all(&mut flights.recvs)
+        let posted = self.post_recvs(data, (from, tag), flights.len, &mut flights.recvs);
+        self.complete(Half::Receives, &mut flights.recvs, posted)
     }
 
     /// Exchanges messages in both directions: receives are posted first, then the sends.
@@ -37,10 +37,17 @@ impl World<'_> {
         flights: &mut Flights,
     ) -> Result<(), MpiError> {
         let Flights { len, sends, recvs } = flights;
-        self.post_recvs(received, (peer, received_tag), *len, recvs)?;
-        self.post_sends(sent, (peer, sent_tag), *len, sends)?;
-        self.wait_all(&mut flights.sends)?;
-        self.wait_all(&mut flights.recvs)
+        let receives = self.post_recvs(received, (peer, received_tag), *len, recvs);
+        let posted = match receives.outcome {
+            Ok(()) => self.post_sends(sent, (peer, sent_tag), *len, sends),
+            Err(error) => Posted::failed(0, error),
+        };
+        let outcome = self.complete(Half::Sends, sends, posted);
+        let receives = Posted {
+            outcome,
+            ..receives
+        };
+        self.complete(Half::Receives, recvs, receives)
     }
 
     fn post_sends(
@@ -49,12 +56,12 @@ impl World<'_> {
         (to, tag): (i32, i32),
         len: usize,
         requests: &mut [Handle],
-    ) -> Result<(), MpiError> {
+    ) -> Posted {
         let h = self.handles();
         let places = places(data.len(), len);
-        for (request, at) in requests.iter_mut().zip(places) {
+        for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &data[at..at + len];
-            // SAFETY: `send_many` and `exchange_many` wait for the request before the borrow of `data` ends.
+            // SAFETY: the callers of this private function complete the request before the borrow of `data` ends.
             let code = unsafe {
                 (self.call().isend)(
                     message.as_ptr().cast(),
@@ -66,9 +73,11 @@ impl World<'_> {
                     request,
                 )
             };
-            check("MPI_Isend", code)?;
+            if let Err(error) = check("MPI_Isend", code) {
+                return Posted::failed(number, error);
+            }
         }
-        Ok(())
+        Posted::all(requests)
     }
 
     fn post_recvs(
@@ -77,12 +86,12 @@ impl World<'_> {
         (from, tag): (i32, i32),
         len: usize,
         requests: &mut [Handle],
-    ) -> Result<(), MpiError> {
+    ) -> Posted {
         let h = self.handles();
         let places = places(data.len(), len);
-        for (request, at) in requests.iter_mut().zip(places) {
+        for (number, (request, at)) in requests.iter_mut().zip(places).enumerate() {
             let message = &mut data[at..at + len];
-            // SAFETY: the callers of this private function wait for the request before the borrow of `data` ends; no code reads it
+            // SAFETY: the callers of this private function complete the request before the borrow of `data` ends; no code reads it
             // meanwhile.
             let code = unsafe {
                 (self.call().irecv)(
@@ -95,13 +104,41 @@ impl World<'_> {
                     request,
                 )
             };
-            check("MPI_Irecv", code)?;
+            if let Err(error) = check("MPI_Irecv", code) {
+                return Posted::failed(number, error);
+            }
         }
-        Ok(())
+        Posted::all(requests)
+    }
+
+    /// Completes the requests that were posted, also after an error, since the library holds their buffers.
+    fn complete(
+        &self,
+        half: Half,
+        requests: &mut [Handle],
+        posted: Posted,
+    ) -> Result<(), MpiError> {
+        let requests = &mut requests[..posted.requests];
+        let outcome = posted.outcome.and_then(|()| self.wait_all(requests));
+        if outcome.is_err() {
+            requests.iter_mut().for_each(|one| self.end(half, one));
+        }
+        outcome
+    }
+
+    /// Ends a request after an error: it is complete when the library returns, with or without a further error.
+    fn end(&self, half: Half, request: &mut Handle) {
+        // The message of a receive may never come. The receiver of a send cancels its own receive, or the job ends.
+        if half == Half::Receives {
+            // SAFETY: the handle is that of a posted request, or null after it has completed, which is an error that changes nothing.
+            unsafe { (self.call().cancel)(request) };
+        }
+        // SAFETY: the handle is that of a posted request, or null, for which the call returns at once; a null status is ignored.
+        unsafe { (self.call().wait)(request, ptr::null_mut()) };
     }
 
     fn wait_all(&self, requests: &mut [Handle]) -> Result<(), MpiError> {
-        // SAFETY: isend or irecv has just filled every slot; null statuses are MPI_STATUSES_IGNORE.
+        // SAFETY: isend or irecv has filled every slot that `complete` passes; null statuses are MPI_STATUSES_IGNORE.
         let code = unsafe {
             (self.call().waitall)(
                 count(requests.len()),
@@ -124,16 +161,54 @@ impl World<'_> {
     ) -> Result<(), MpiError> {
         let mut byte = [0; 1];
         let mut requests = vec![ptr::null(); depth];
+        let mut posted = Posted::well(0);
         for (request, tag) in requests.iter_mut().zip(first_tag..) {
-            self.post_recvs(&mut byte, (peer, tag), 1, std::slice::from_mut(request))?;
+            let one = self.post_recvs(&mut byte, (peer, tag), 1, std::slice::from_mut(request));
+            posted.requests += one.requests;
+            posted.outcome = one.outcome;
+            if posted.outcome.is_err() {
+                break;
+            }
         }
+        posted.outcome = posted.outcome.and_then(|()| between());
+        let mut tags = (first_tag..).take(depth);
+        posted.outcome =
+            (posted.outcome).and_then(|()| tags.try_for_each(|tag| self.send(&[0], peer, tag)));
         // The receives must complete before `byte` is dropped, even if `between` fails.
-        let outcome = between();
-        for tag in (first_tag..).take(depth) {
-            self.send(&[0], peer, tag)?;
+        self.complete(Half::Receives, &mut requests, posted)
+    }
+}
+
+/// Sends or receives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Half {
+    Sends,
+    Receives,
+}
+
+/// The number of requests that were posted, and the error of the call after them, or of one that followed.
+struct Posted {
+    requests: usize,
+    outcome: Result<(), MpiError>,
+}
+
+impl Posted {
+    fn all(requests: &[Handle]) -> Posted {
+        Posted::well(requests.len())
+    }
+
+    fn well(requests: usize) -> Posted {
+        Posted {
+            requests,
+            outcome: Ok(()),
         }
-        self.wait_all(&mut requests)?;
-        outcome
+    }
+
+    fn failed(requests: usize, error: MpiError) -> Posted {
+        Posted {
+            requests,
+            outcome: Err(error),
+        }
     }
 }
 
@@ -167,7 +242,114 @@ impl Flights {
 
 #[cfg(test)]
 mod tests {
+    use super::super::library::{Functions, Library};
     use super::*;
+    use std::cell::Cell;
+    use std::ffi::{c_int, c_void};
+
+    thread_local! {
+        /// The calls until one fails.
+        static LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
+        /// The requests that the library holds.
+        static HELD: Cell<usize> = const { Cell::new(0) };
+    }
+
+    /// Returns 0, and an error code at the call that is to fail.
+    fn code() -> c_int {
+        let left = LEFT.get();
+        LEFT.set(left.wrapping_sub(1));
+        c_int::from(left == 0)
+    }
+
+    fn post(request: *mut Handle) -> c_int {
+        let code = code();
+        if code == 0 {
+            HELD.set(HELD.get() + 1);
+            // SAFETY: the slot is one of the caller's vector.
+            unsafe { *request = ptr::without_provenance(1) };
+        }
+        code
+    }
+
+    unsafe extern "C" fn isend(
+        _: *const c_void,
+        _: c_int,
+        _: Handle,
+        _: c_int,
+        _: c_int,
+        _: Handle,
+        request: *mut Handle,
+    ) -> c_int {
+        post(request)
+    }
+
+    unsafe extern "C" fn irecv(
+        _: *mut c_void,
+        _: c_int,
+        _: Handle,
+        _: c_int,
+        _: c_int,
+        _: Handle,
+        request: *mut Handle,
+    ) -> c_int {
+        post(request)
+    }
+
+    unsafe extern "C" fn send(
+        _: *const c_void,
+        _: c_int,
+        _: Handle,
+        _: c_int,
+        _: c_int,
+        _: Handle,
+    ) -> c_int {
+        code()
+    }
+
+    unsafe extern "C" fn wait(request: *mut Handle, _: *mut c_void) -> c_int {
+        // SAFETY: the slot is one of the caller's vector.
+        if !std::mem::replace(unsafe { &mut *request }, ptr::null()).is_null() {
+            HELD.set(HELD.get() - 1);
+        }
+        0
+    }
+
+    /// Completes all requests, or returns an error and completes none.
+    unsafe extern "C" fn waitall(n: c_int, requests: *mut Handle, status: *mut c_void) -> c_int {
+        let code = code();
+        for at in (0..n as usize).filter(|_| code == 0) {
+            // SAFETY: the caller has passed the length of its vector.
+            unsafe { wait(requests.add(at), status) };
+        }
+        code
+    }
+
+    #[test]
+    fn after_an_error_the_library_holds_no_request() {
+        let mut call = Functions::stubs();
+        (call.isend, call.irecv, call.send) = (isend, irecv, send);
+        (call.wait, call.waitall) = (wait, waitall);
+        let library = Library::of(call);
+        let world = library.world();
+        let run = |which: usize| {
+            let (mut ours, mut theirs) = ([0; 4], [0; 4]);
+            let mut flights = Flights::new(3, 1);
+            match which {
+                0 => world.send_many(&ours, 1, 0, &mut flights),
+                1 => world.recv_many(&mut theirs, 1, 0, &mut flights),
+                2 => world.exchange_many((&ours, 0), (&mut theirs, 0), 1, &mut flights),
+                _ => world.behind_posted(3, 1, 0, || world.send(&mut ours, 1, 9)),
+            }
+        };
+        for (which, calls) in [4, 4, 8, 8].into_iter().enumerate() {
+            for fails in 0..=calls {
+                LEFT.set(fails);
+                let outcome = run(which);
+                assert_eq!(outcome.is_ok(), fails == calls, "{which}, call {fails}");
+                assert_eq!(HELD.get(), 0, "{which}, call {fails}");
+            }
+        }
+    }
 
     fn first_four(memory: usize, len: usize) -> Vec<usize> {
         places(memory, len).take(4).collect()

@@ -61,6 +61,17 @@ macro_rules! functions {
         }
 
         impl Functions {
+            /// Functions that do nothing and return success.
+            #[cfg(test)]
+            pub(super) fn stubs() -> Self {
+                Self {
+                    $($field: {
+                        unsafe extern "C" fn stub($(_: $argument),*) -> c_int { 0 }
+                        stub
+                    },)*
+                }
+            }
+
             fn bind(library: &libloading::Library, path: &Path) -> Result<Self, LoadError> {
                 Ok(Self {
                     $($field: {
@@ -90,6 +101,7 @@ functions! {
     isend = "MPI_Isend"(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     irecv = "MPI_Irecv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     wait = "MPI_Wait"(*mut Handle, *mut c_void);
+    cancel = "MPI_Cancel"(*mut Handle);
     waitall = "MPI_Waitall"(c_int, *mut Handle, *mut c_void);
     barrier = "MPI_Barrier"(Handle);
     bcast = "MPI_Bcast"(*mut c_void, c_int, Handle, c_int, Handle);
@@ -116,6 +128,7 @@ functions! {
     type_commit = "MPI_Type_commit"(*mut Handle);
     type_free = "MPI_Type_free"(*mut Handle);
     comm_group = "MPI_Comm_group"(Handle, *mut Handle);
+    group_free = "MPI_Group_free"(*mut Handle);
     win_create = "MPI_Win_create"(*mut c_void, isize, c_int, Handle, Handle, *mut Handle);
     win_allocate = "MPI_Win_allocate"(isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
     win_allocate_shared = "MPI_Win_allocate_shared"(isize, c_int, Handle, Handle, *mut c_void, *mut Handle);
@@ -236,6 +249,24 @@ pub struct Library {
 }
 
 impl Library {
+    /// A library whose functions do nothing, but for those that a test replaces.
+    #[cfg(test)]
+    pub(super) fn of(call: Functions) -> Self {
+        let handles = Handles::standard();
+        Self { call, handles }
+    }
+
+    /// The world of that library, as rank 0 of two.
+    #[cfg(test)]
+    pub(super) fn world(&self) -> World<'_> {
+        World {
+            library: self,
+            rank: 0,
+            size: 2,
+            threads: false,
+        }
+    }
+
     /// Loads the library and binds the functions that the benchmarks use.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         // SAFETY: an MPI library's constructors have no preconditions; linking to it would run the same ones.

@@ -3,6 +3,7 @@
 use super::{Handle, MpiError, World, check, count};
 use crate::choices::WindowKind;
 use std::ffi::{c_int, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr;
 
 /// A window with the same number of bytes on each rank and a displacement unit of 1.
@@ -11,11 +12,14 @@ pub struct Window<'a> {
     handle: Handle,
     /// The base displacement on each rank: not 0 for attached memory.
     starts: Vec<isize>,
-    /// The memory of a window that does not bring its own.
-    _memory: Vec<u64>,
+    /// The memory of a window that does not bring its own; freed with the window.
+    memory: Memory,
     /// All ranks, for post and start.
     group: Handle,
 }
+
+/// Memory in which other ranks may access, until the window has been freed at all of them. An error before that leaks it.
+struct Memory(ManuallyDrop<Vec<u64>>);
 
 /// An RMA operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,19 +39,19 @@ impl<'a> World<'a> {
         let (call, h) = (self.call(), self.handles());
         let mut handle = ptr::null();
         let mut base: *mut c_void = ptr::null_mut();
-        let mut memory: Vec<u64> = Vec::new();
+        let mut memory = Memory(ManuallyDrop::default());
         let size = isize::try_from(bytes).unwrap_or(isize::MAX);
         let mut starts = vec![0; usize::try_from(self.size).unwrap_or(0)];
         let info = h.info_null;
         match kind {
             WindowKind::Create | WindowKind::Dynamic => {
-                memory.resize(bytes.div_ceil(8), std::hint::black_box(1));
-                memory.fill(0);
-                base = memory.as_mut_ptr().cast();
+                memory.0.resize(bytes.div_ceil(8), std::hint::black_box(1));
+                memory.0.fill(0);
+                base = memory.0.as_mut_ptr().cast();
             }
             WindowKind::Allocate | WindowKind::Shared => {}
         }
-        // SAFETY: results are local variables; the memory passed in moves into the returned [`Window`], which frees the window before it.
+        // SAFETY: results are local variables; the memory passed in is freed after the window, and never if that fails.
         let code = unsafe {
             match kind {
                 WindowKind::Create => {
@@ -74,7 +78,7 @@ impl<'a> World<'a> {
         };
         check("the making of a window", code)?;
         if kind == WindowKind::Dynamic {
-            // SAFETY: the memory lives as long as the window.
+            // SAFETY: the memory is freed after the window, and never if that fails.
             let code = unsafe { (call.win_attach)(handle, base, size) };
             check("MPI_Win_attach", code)?;
             let own = base.expose_provenance().to_ne_bytes();
@@ -93,7 +97,7 @@ impl<'a> World<'a> {
             world: self,
             handle,
             starts,
-            _memory: memory,
+            memory,
             group,
         })
     }
@@ -106,6 +110,12 @@ impl Window<'_> {
         // SAFETY: no access is pending, since every method completes the accesses that it starts.
         check("MPI_Win_free", unsafe {
             (call.win_free)(&raw mut self.handle)
+        })?;
+        // The call returns when all ranks have called it, so no rank accesses the memory any more.
+        ManuallyDrop::into_inner(self.memory.0);
+        // SAFETY: MPI_Comm_group made the group, and no epoch is open.
+        check("MPI_Group_free", unsafe {
+            (call.group_free)(&raw mut self.group)
         })
     }
 
@@ -272,5 +282,63 @@ impl Window<'_> {
         check("MPI_Win_fence", unsafe {
             (self.world.call().win_fence)(0, self.handle)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::library::{Functions, Library};
+    use super::*;
+    use std::cell::Cell;
+
+    thread_local! {
+        static BASE: Cell<*mut u64> = const { Cell::new(ptr::null_mut()) };
+    }
+
+    unsafe extern "C" fn win_create(
+        base: *mut c_void,
+        _: isize,
+        _: c_int,
+        _: Handle,
+        _: Handle,
+        _: *mut Handle,
+    ) -> c_int {
+        BASE.set(base.cast());
+        0
+    }
+
+    unsafe extern "C" fn no_group(_: Handle, _: *mut Handle) -> c_int {
+        1
+    }
+
+    unsafe extern "C" fn not_freed(_: *mut Handle) -> c_int {
+        1
+    }
+
+    /// Returns true if the window's memory is in use: the allocator does not return it for buffers of the same length.
+    fn is_kept() -> bool {
+        let buffers: Vec<Vec<u64>> = (0..16).map(|_| vec![1; 8]).collect();
+        buffers
+            .iter()
+            .all(|buffer| !ptr::eq(buffer.as_ptr(), BASE.get()))
+    }
+
+    #[test]
+    fn the_memory_of_a_window_that_was_not_freed_stays() {
+        let mut call = Functions::stubs();
+        call.win_create = win_create;
+        call.win_free = not_freed;
+        let library = Library::of(call);
+        let world = library.world();
+        let window = world.window(WindowKind::Create, 64).expect("a window");
+        window.free().expect_err("refused");
+        assert!(is_kept());
+        drop(world.window(WindowKind::Create, 64).expect("a window"));
+        assert!(is_kept());
+        let mut call = Functions::stubs();
+        (call.win_create, call.comm_group) = (win_create, no_group);
+        let library = Library::of(call);
+        let refused = library.world().window(WindowKind::Create, 64).err();
+        assert!(refused.is_some() && is_kept());
     }
 }

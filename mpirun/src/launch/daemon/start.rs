@@ -17,7 +17,10 @@ impl Daemon {
 
     pub(super) fn start(&mut self, order: &Order) -> Result<(), (String, i32)> {
         let Some(hello) = &self.hello else {
-            return Err(("the launcher that called has not said hello".into(), 1));
+            return Err((
+                "the launcher that started it has sent no hello message".into(),
+                1,
+            ));
         };
         let starter = Starter {
             env: &hello.env,

@@ -40,7 +40,7 @@ fn arguments_of(launcher: Launcher) -> Vec<String> {
 }
 
 #[test]
-fn srun_is_told_the_host_of_every_rank() {
+fn srun_gets_the_host_of_every_rank() {
     let line = "-n 3 --host n1:2,n2:2 --map-by node ./program --its=own";
     assert_eq!(
         arguments_of(handed(line, &[])),
@@ -92,7 +92,7 @@ fn several_programs_become_one_script_that_asks_for_its_rank() {
 }
 
 #[test]
-fn what_srun_cannot_do_is_said() {
+fn options_that_srun_lacks_are_reported() {
     let Launcher::OurselvesBecause(why) =
         handed("-n 2 --host n1,n2 --timestamp-output program", &[])
     else {

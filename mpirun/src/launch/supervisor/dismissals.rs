@@ -30,9 +30,10 @@ impl Supervisor<'_> {
     /// Ends jobs while others go on, at once or after the grace period.
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         for rank in self.ranks.iter_mut() {
-            if rank.alive && jobs.contains(&rank.job.0) {
+            if jobs.contains(&rank.job.0) {
+                // Also a rank that has ended or was never started: no rank of its job misses it any more.
                 rank.is_dismissed = true;
-                if rank.is_adopted {
+                if rank.alive && rank.is_adopted {
                     // It was not started here, and sees its socket close.
                     rank.alive = false;
                     rank.pmi = None;

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_dead_have_left_are_placed_as_if_nothing_ran() {
+    fn more_ranks_than_free_slots_are_placed_as_if_nothing_ran() {
         assert_eq!(placed("-n 2", &[0, 0, 1, 2, 2], &[]), [0, 0]);
     }
 

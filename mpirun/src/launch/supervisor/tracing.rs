@@ -1,7 +1,7 @@
-//! The collector of a trace: the clocks and event tapes of all hosts, and the file that is made of them.
+//! The collector of a trace: the clocks and event rings of all hosts, and the file that is made of them.
 //!
 //! While a traced job starts and again when it has ended, the supervisor asks each host for its clock several times;
-//! the quickest answers give the offset to this host's clock ([`Clock`]). When all ranks have ended the hosts send their tapes.
+//! the quickest answers give the offset to this host's clock ([`Clock`]). When all ranks have ended the hosts send their event rings.
 
 use super::super::link::Link;
 use super::super::ranks::Rank;
@@ -20,7 +20,7 @@ use std::time::Instant;
 /// The number of clock requests in a row to one host.
 const QUESTIONS: u32 = 32;
 
-/// The clocks and tapes that other hosts have sent.
+/// The clocks and event rings that other hosts have sent.
 #[derive(Debug, Default)]
 pub(super) struct Tracing {
     clocks: BTreeMap<u32, Clock>,
@@ -28,7 +28,7 @@ pub(super) struct Tracing {
     unasked: BTreeMap<u32, u32>,
     /// By process number.
     tapes: BTreeMap<usize, Played>,
-    /// Hosts that have sent all their tapes.
+    /// Hosts that have sent all their event rings.
     complete_hosts: BTreeSet<u32>,
     /// Hosts that are unreachable.
     lost: BTreeSet<u32>,
@@ -91,12 +91,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: receives the other hosts' tapes.
+    /// All ranks have ended: receives the other hosts' event rings.
     pub(super) fn collect_event_rings(&mut self, limit: Option<Instant>) {
         if !self.plan.needs_event_rings() || self.remote_hosts().is_empty() {
             return;
         }
-        // The clocks first: answers are slow while tapes are in flight.
+        // The clocks first: answers are slow while event rings are in flight.
         self.compare_clocks();
         self.serve_links(limit, |supervisor| {
             let told = |host: &u32| !supervisor.tracing.unasked.contains_key(host);

@@ -30,7 +30,7 @@ pub fn compare(
     }
     let mut costs = Table::new([
         "",
-        "everybody has left after",
+        "all nodes had left after",
         "LUT4",
         "flip-flops",
         "options",

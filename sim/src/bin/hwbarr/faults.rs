@@ -14,16 +14,16 @@ use sim::virtual_time::{Parameters, Time};
 use sim::words::counted;
 use std::fmt::Write as _;
 
-/// Break every wire, node and clock at every moment, and see what the driver makes of it.
+/// Inject a fault into each wire, node and clock at each moment, and report the driver's reaction.
 #[derive(Args)]
 pub struct Faults {
-    /// How many nodes are wired to the barrier, 2 to 64.
+    /// Number of nodes, 2 to 64.
     #[arg(short, long, default_value_t = 4)]
     nodes: usize,
-    /// Only faults with this in their name.
+    /// Only faults whose names contain this text.
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
-    /// How long glitches last.
+    /// Duration of a glitch.
     #[arg(
         long,
         value_name = "TIME,...",
@@ -31,7 +31,7 @@ pub struct Faults {
         default_value = "20ns,100ns,5us"
     )]
     glitch: Vec<Time>,
-    /// How long the pulses last that edges of a neighbouring wire make.
+    /// Duration of the pulse that an edge of a neighbouring wire induces.
     #[arg(
         long,
         value_name = "TIME,...",
@@ -39,19 +39,19 @@ pub struct Faults {
         default_value = "20ns,200ns"
     )]
     crosstalk: Vec<Time>,
-    /// How many nodes, from the last, are late once in the self-test; all of them if not given.
+    /// Number of nodes, counted from the last, that are late once in the self-test; all if not given.
     #[arg(long, value_name = "NODES")]
     late: Option<usize>,
-    /// Print every case, not only those that are unsafe.
+    /// Print every case, not only the unsafe ones.
     #[arg(long)]
     all: bool,
-    /// Take no unsafe outcome for documented.
+    /// Also fail on unsafe outcomes that are documented.
     #[arg(long)]
     strict: bool,
-    /// How many threads share the work; as many as there are processors if not given.
+    /// Number of threads; the number of processors if not given.
     #[arg(long)]
     threads: Option<usize>,
-    /// Which of the possible random runs.
+    /// Seed of the random numbers.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Repeat the campaign with each cure, and print which unsafe outcomes it cures and what it costs.

@@ -17,10 +17,10 @@ use std::time::Duration;
 /// Run real processes on a live board and print how fast they pass barriers.
 #[derive(Args)]
 pub struct Live {
-    /// How many processes, each a node of the barrier, 1 to 64.
+    /// Number of processes, 1 to 64; each is a node of the barrier.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
-    /// How many barriers they pass.
+    /// Number of barriers.
     #[arg(short = 'k', long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
     barriers: u64,
     /// Use the board that `hwbarr serve` serves here, instead of one in shared memory; it must have as many nodes.
@@ -29,13 +29,13 @@ pub struct Live {
     /// Record the wires and write the waveform here, a .vcd or, compressed, a .fst; beside it are a .gtkw for GTKWave and a .sucl for Surfer.
     #[arg(short, long, value_name = "FILE", conflicts_with = "board")]
     output: Option<PathBuf>,
-    /// How many events the record has room for.
+    /// Maximum number of recorded events.
     #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
     record: usize,
-    /// Test the wires first: the first and the last node stay out on purpose, and nobody may leave.
+    /// Run the self-test first: the first and the last node enter late on purpose, and no node may leave before.
     #[arg(long)]
     self_test: bool,
-    /// Before each barrier one process finds it, each in its turn, and the others hear so over the eureka line.
+    /// Before each barrier one process, in turn, raises the eureka line, and the others check that they read it high.
     #[arg(long)]
     eureka: bool,
 }
@@ -127,7 +127,7 @@ impl Live {
         ))?;
         if self.eureka {
             crate::say(&format!(
-                "each time one process found it, was told that it was first, and all {} heard so\n",
+                "each time one process raised the eureka line and read that it was first, and all {} read the line high\n",
                 self.nodes
             ))?;
         }
@@ -174,8 +174,8 @@ fn serve_fences(processes: &mut [Process]) -> Result<Duration, Failure> {
                 Err(e) if e.kind() == ErrorKind::UnexpectedEof => {
                     return Err(format!("node {node} ended before the others had passed").into());
                 }
-                Err(e) => return Err(format!("node {node} cannot be heard: {e}").into()),
-                Ok(()) => return Err(format!("node {node} speaks another language").into()),
+                Err(e) => return Err(format!("cannot read the output of node {node}: {e}").into()),
+                Ok(()) => return Err(format!("node {node} printed an unexpected line").into()),
             }
         }
         if waiting == 0 {
@@ -185,7 +185,7 @@ fn serve_fences(processes: &mut [Process]) -> Result<Duration, Failure> {
             process
                 .to
                 .write_all(&[FENCE])
-                .map_err(|e| format!("node {node} has gone in the fence: {e}"))?;
+                .map_err(|e| format!("node {node} has ended in the software fence: {e}"))?;
         }
     }
 }

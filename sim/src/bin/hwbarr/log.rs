@@ -39,7 +39,9 @@ impl Log {
         let line = match self.missing {
             0 => format!("{line}\n"),
             missing => {
-                format!("{missing} lines are missing here, as nobody read them\n{line}\n")
+                format!(
+                    "{missing} lines are missing here, because the output was not read\n{line}\n"
+                )
             }
         };
         match self.lines.try_send(line) {

@@ -4,6 +4,7 @@ mod cures;
 mod faults;
 mod live;
 mod log;
+mod manual;
 mod measured;
 mod node;
 mod options;
@@ -46,7 +47,7 @@ commands! {
     run::Run,
     /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
     scale::Scale,
-    /// Break every wire, node and clock at every moment, and see what the driver makes of it.
+    /// Inject a fault into each wire, node and clock at each moment, and report the driver's reaction.
     faults::Faults,
     /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.
     report::Report,
@@ -56,13 +57,16 @@ commands! {
     live::Live,
     /// Serve a board over TCP, for ranks on several hosts.
     serve::Serve,
-    /// Watch a live board: its nodes, their wires, who is late, barriers per second.
+    /// Watch a live board: its nodes, their wires, late nodes, barriers per second.
     watch::Watch,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,
     /// One process of `live`.
     #[command(hide = true)]
     node::Node,
+    /// Print the manual page, for packagers.
+    #[command(hide = true)]
+    manual::Manual,
 }
 
 /// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.

@@ -180,7 +180,7 @@ impl Node {
     }
 }
 
-/// Meets all nodes through the parent.
+/// Fence of all nodes, through pipes of the parent process.
 fn fence() -> std::io::Result<()> {
     let mut out = stdout().lock();
     out.write_all(&[FENCE])?;

@@ -6,30 +6,40 @@ use sim::software::Network;
 use sim::virtual_time::{Arrivals, Parameters, Protocol, Time};
 use sim::words::counted;
 
-/// What is done against noise, shorts, reboots and the limit of sixty nodes; without any of it the barrier is the prototype's.
+/// Measures against noise, shorts, reboots and the limit of sixty nodes; the defaults are the prototype's barrier.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Cures")]
 pub struct Cures {
-    /// So many samples in a row have to agree at the board before a wire's level counts, 1 to 256.
-    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 1)]
+    /// Number of consecutive samples at the board that must agree before a level counts, 1 to 256.
+    #[arg(long, value_name = "SAMPLES", value_parser = clap::value_parser!(u16).range(1..=256), default_value_t = 1, hide_short_help = true)]
     filter: u16,
-    /// So many reads of the port have to agree on a release.
-    #[arg(long, value_name = "READS", value_parser = clap::value_parser!(u8).range(1..=64), default_value_t = 1)]
+    /// Number of consecutive reads of the port that must agree on a release.
+    #[arg(long, value_name = "READS", value_parser = clap::value_parser!(u8).range(1..=64), default_value_t = 1, hide_short_help = true)]
     reads: u8,
-    /// The way through a barrier: toggle, or returning, returning:low or returning:high, which goes back to rest.
-    #[arg(long, value_name = "HOW", default_value = "toggle")]
+    /// Protocol of a barrier: toggle, or returning, returning:low or returning:high, which returns to the idle level.
+    #[arg(
+        long,
+        value_name = "HOW",
+        default_value = "toggle",
+        hide_short_help = true
+    )]
     protocol: Protocol,
-    /// Where resistors pull wires that nobody drives: up or down; without it they float.
-    #[arg(long, value_name = "WHERE", value_parser = pulled)]
+    /// Level to which resistors pull undriven wires: up or down; without it they float.
+    #[arg(long, value_name = "WHERE", value_parser = pulled, hide_short_help = true)]
     pull: Option<bool>,
-    /// A board of version 2, with so many channels that the nodes pass in turn, 1 to 5.
-    #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u8).range(1..=5))]
+    /// Number of channels of a version 2 board, which the nodes use in turn, 1 to 5.
+    #[arg(long, value_name = "CHANNELS", value_parser = clap::value_parser!(u8).range(1..=5), hide_short_help = true)]
     channels: Option<u8>,
-    /// So many boards below one that leads to all nodes; --nodes is then the number of each.
+    /// Number of leaf boards under the root; --nodes is then the number of nodes of each.
     #[arg(long, value_name = "BOARDS", value_parser = clap::value_parser!(u16).range(1..=3600), default_value_t = 1, conflicts_with = "channels")]
     boards: u16,
     /// Metres of cable between two boards, at 5 ns each.
-    #[arg(long, value_name = "METRES", default_value_t = 5.0)]
+    #[arg(
+        long,
+        value_name = "METRES",
+        default_value_t = 5.0,
+        hide_short_help = true
+    )]
     trunk: f64,
 }
 
@@ -90,7 +100,7 @@ impl Cures {
 /// The most bytes of a message, so that every product of ranks and bytes is a number of 64 bits.
 pub const MOST_BYTES: u64 = u32::MAX as u64;
 
-/// How many barriers a run has; without any there is nothing to tell.
+/// The number of barriers of a run; at least one.
 pub fn at_least_one(word: &str) -> Result<usize, String> {
     match word.parse() {
         Ok(0) => Err("a run needs at least 1 barrier".to_owned()),
@@ -105,11 +115,11 @@ const MOST_NODES: usize = 4096;
 /// The hardware; the defaults are the prototype's.
 #[derive(Args, Clone)]
 pub struct Hardware {
-    /// How the nodes arrive: together, uniform:TIME, exponential:MEAN, normal:MEAN:DEVIATION, one-late:TIME or
-    /// one-early:TIME of computing between two barriers, or file:PATH with a line for each barrier and a time for each node.
+    /// Arrivals of the nodes: together, uniform:TIME, exponential:MEAN, normal:MEAN:DEVIATION, one-late:TIME or
+    /// one-early:TIME of computation between two barriers, or file:PATH with a line for each barrier and a time for each node.
     #[arg(long, value_name = "HOW", default_value = "uniform:10us")]
     arrivals: Arrivals,
-    /// How long one access of the port takes, read or write.
+    /// Duration of one access of the port, read or write.
     #[arg(
         long,
         visible_alias = "port",
@@ -117,27 +127,27 @@ pub struct Hardware {
         default_value = "1.2us"
     )]
     port_time: Time,
-    /// How much longer an access may take, at random.
-    #[arg(long, value_name = "TIME", default_value = "0")]
+    /// Maximum of the random addition to an access.
+    #[arg(long, value_name = "TIME", default_value = "0", hide_short_help = true)]
     jitter: Time,
     /// Metres of cable between a node and the barrier, at 5 ns each.
     #[arg(long, value_name = "METRES", default_value_t = 3.0)]
     cable: f64,
-    /// How long a level is under way in the Schmitt receivers at the board; the default is two inverters of a 74LVC14A.
-    #[arg(long, value_name = "TIME", default_value_t = Parameters::SCHMITT_INVERTERS)]
+    /// Delay of the Schmitt receivers at the board; the default is two inverters of a 74LVC14A.
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::SCHMITT_INVERTERS, hide_short_help = true)]
     receivers: Time,
-    /// How long it is in the buffers from the board's pin to the cables of its nodes; the default is a 74LVC244A and a
-    /// 74HCT244. More than sixty nodes need more of them, which are added by themselves.
-    #[arg(long, value_name = "TIME", default_value_t = Parameters::BUFFER + Parameters::CABLE_BUFFER)]
+    /// Delay of the buffers from the board's pin to the cables of its nodes; the default is a 74LVC244A and a
+    /// 74HCT244. Those that more than sixty nodes need are added automatically.
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::BUFFER + Parameters::CABLE_BUFFER, hide_short_help = true)]
     buffers: Time,
-    /// How long a slow edge on a node's cable takes to the receiver's threshold, either way: 0.69 RC; the default is 47 ohms
+    /// Time of a slow edge on a node's cable to the receiver's threshold, in each direction: 0.69 RC; the default is 47 ohms
     /// and a port's capacitor of 2.2 nF. An open-collector line of 4.7 kohms reaches half of its swing in 7.1us.
-    #[arg(long, value_name = "TIME", default_value_t = Parameters::PORT_EDGE)]
+    #[arg(long, value_name = "TIME", default_value_t = Parameters::PORT_EDGE, hide_short_help = true)]
     edge: Time,
     /// The clock of the barrier, in MHz.
     #[arg(long, value_name = "MHZ", default_value_t = fpga_model::CLOCK_HZ as f64 / 1e6)]
     clock: f64,
-    /// Which of the possible random runs; the same seed gives the same run, to the bit.
+    /// Seed of the random numbers; the same seed gives exactly the same run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     #[command(flatten)]
@@ -181,20 +191,20 @@ pub struct Software {
     /// The network, by name: hdr (InfiniBand HDR, a cluster of today) or loggopsim (a cluster of 2009); without it both.
     #[arg(long, value_name = "NAME", value_parser = named)]
     network: Option<Network>,
-    /// L: how long a message is under way, in place of the network's.
-    #[arg(long, value_name = "TIME")]
+    /// L: latency of a message, instead of the network's (LogP).
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     latency: Option<Time>,
-    /// o: how long a send or a receive keeps the processor, in place of the network's.
-    #[arg(long, value_name = "TIME")]
+    /// o: processor time of a send or a receive, instead of the network's (LogP).
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     overhead: Option<Time>,
-    /// g: how far apart two sends, or two receives, of one processor begin at least, in place of the network's.
-    #[arg(long, value_name = "TIME")]
+    /// g: minimum interval between two sends, or two receives, of a processor, instead of the network's (LogP).
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     gap: Option<Time>,
-    /// G: what each byte after the first adds, in LogGP, in place of the network's.
-    #[arg(long, value_name = "TIME")]
+    /// G: time of each byte after the first, instead of the network's (LogGP).
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
     byte_gap: Option<Time>,
-    /// How long a barrier's message is, in LogGP.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = Network::HDR.bytes)]
+    /// Bytes of a message of a barrier (LogGP).
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = Network::HDR.bytes, hide_short_help = true)]
     bytes: u64,
     /// Also measure this machine's own software barrier, by the mpirun and mpi-bench beside hwbarr.
     #[arg(long)]

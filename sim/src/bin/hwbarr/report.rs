@@ -14,28 +14,28 @@ use sim::words::counted;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-/// Run in virtual time and write one HTML page that needs nothing but itself: waveforms, latencies, comparison.
+/// Run in virtual time and write one self-contained HTML page: waveforms, latencies, comparison.
 #[derive(Args)]
 pub struct Report {
-    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
+    /// Number of nodes, 1 to 64; with --boards, of each leaf board.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
-    /// How many barriers they pass.
+    /// Number of barriers.
     #[arg(short = 'k', long, default_value_t = 1000, value_parser = at_least_one)]
     barriers: usize,
-    /// Where the page goes.
+    /// File for the page.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.html")]
     output: PathBuf,
     /// Also write each chart as an SVG file into this folder.
     #[arg(long, value_name = "FOLDER")]
     charts: Option<PathBuf>,
-    /// How many barriers the waveform shows.
+    /// Number of barriers in the waveform.
     #[arg(long, value_name = "BARRIERS", default_value_t = 3)]
     show: usize,
     /// Also vary one parameter, as in nodes=2..60:2, port-time=0.5us..5us:0.5us, clock=1,10,100.
     #[arg(long, value_name = "AXIS=VALUES")]
     sweep: Option<Sweep>,
-    /// Also run a fault campaign with so many nodes.
+    /// Also run a fault campaign with this number of nodes.
     #[arg(long, value_name = "NODES")]
     faults: Option<usize>,
     #[command(flatten)]

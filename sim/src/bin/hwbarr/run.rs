@@ -15,10 +15,10 @@ use std::fmt::Write as _;
 /// Run in virtual time, print latencies, and compare with software barriers.
 #[derive(Args)]
 pub struct Run {
-    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
+    /// Number of nodes, 1 to 64; with --boards, of each leaf board.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
-    /// How many barriers they pass.
+    /// Number of barriers.
     #[arg(short = 'k', long, default_value_t = 1000, value_parser = at_least_one)]
     barriers: usize,
     /// Vary one parameter, as in nodes=2..60:2, port-time=0.5us..5us:0.5us, clock=1,10,100, cable=1..9:2, jitter=0,1us.
@@ -181,7 +181,7 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
             "{name:<34} {median:>10} {p99:>10} {worst:>10}"
         ));
     };
-    row("everybody has left after", &summary.complete);
+    row("all nodes had left after", &summary.complete);
     row("a node has left after", &summary.every_node);
     row("the last node itself after", &summary.last_arriver);
     let phases = Phase::ALL.into_iter().zip(&summary.phases);
@@ -202,7 +202,7 @@ fn report(study: &Study) -> String {
 fn rivals(study: &Study) -> String {
     let mut text = String::new();
     let mut table = Table::new(
-        std::iter::once("everybody has left after".to_owned()).chain(
+        std::iter::once("all nodes had left after".to_owned()).chain(
             Model::ALL
                 .into_iter()
                 .flat_map(|m| ["median", "p99", "worst"].map(|q| format!("{} {q}", m.name()))),
@@ -235,7 +235,7 @@ fn latencies(study: &Study) -> Table {
         table.row([what.into(), model.into(), median, p99, worst]);
     };
     let summary = &study.summary;
-    row("everybody", "hardware", &summary.complete);
+    row("all nodes", "hardware", &summary.complete);
     row("every node", "hardware", &summary.every_node);
     row("last arriver", "hardware", &summary.last_arriver);
     for (phase, distribution) in Phase::ALL.into_iter().zip(&summary.phases) {
@@ -331,7 +331,7 @@ fn sweep_heading(sweep: &Sweep, parameters: &Parameters, network: &Network) -> S
     } = parameters;
     format!(
         "{} varies; {}, arrivals {arrivals}, seed {seed}\n\
-         everybody has left so long after the last node has entered: hardware, and software's medians under LogP\n\
+         time from the last entry until all nodes had left: hardware, and software's medians under LogP\n\
          {network}\n\n",
         sweep.axis.name(),
         counted(*barriers, "barrier"),

@@ -10,12 +10,14 @@ use std::net::SocketAddr;
 /// Serve a board over TCP, for ranks on several hosts; ends by a signal, as Ctrl-C.
 #[derive(Args)]
 pub struct Serve {
-    /// How many nodes the board has, 1 to 64.
+    /// Number of nodes of the board, 1 to 64.
     #[arg(short, long, default_value_t = 60)]
     nodes: usize,
+    // In Markdown the brackets would be a link, and the backticks that make them none would be in the help.
+    #[allow(rustdoc::broken_intra_doc_links)]
     /// Where to listen; [::]:25175 is every address of this host, and port 0 any free one.
     ///
-    /// Whoever reaches the port may take a node, so listen only where friends are.
+    /// No authentication: any process that can connect can occupy a node, so listen on trusted networks only.
     #[arg(
         short,
         long,
@@ -23,7 +25,7 @@ pub struct Serve {
         default_value = "127.0.0.1:25175"
     )]
     listen: String,
-    /// Serve a board of version 2: five channels, which communicators take while they last.
+    /// Serve a board of version 2, with five channels for communicators.
     #[arg(long)]
     channels: bool,
     /// End when every node that has joined and every observer has disconnected.
@@ -64,7 +66,7 @@ impl Serve {
     }
 }
 
-/// What clients are told; an address that stands for all of this host's is none that they can use.
+/// Formats the address for clients, which cannot connect to an unspecified address.
 fn place(at: SocketAddr) -> String {
     match at.ip().is_unspecified() {
         true => format!("port {} of every address of this host", at.port()),

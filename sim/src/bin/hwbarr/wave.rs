@@ -17,13 +17,13 @@ use std::path::PathBuf;
 /// Run in virtual time and write a waveform with a GTKWave save file and a Surfer command file.
 #[derive(Args)]
 pub struct Wave {
-    /// How many nodes are wired to the barrier, 1 to 64; with --boards, to each of the lowest boards.
+    /// Number of nodes, 1 to 64; with --boards, of each leaf board.
     #[arg(short, long, default_value_t = 7)]
     nodes: usize,
-    /// How many barriers they pass.
+    /// Number of barriers.
     #[arg(short = 'k', long, default_value_t = 4, value_parser = at_least_one)]
     barriers: usize,
-    /// Where the waveform goes, a .vcd or, compressed, a .fst; beside it are a .gtkw for GTKWave and a .sucl for Surfer.
+    /// File for the waveform, a .vcd or, compressed, a .fst; beside it are a .gtkw for GTKWave and a .sucl for Surfer.
     #[arg(short, long, value_name = "FILE", default_value = "barrier.vcd")]
     output: PathBuf,
     /// Show this fault of a campaign instead, by words of its name as `hwbarr faults` prints it.

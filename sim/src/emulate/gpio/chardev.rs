@@ -135,7 +135,7 @@ const fn size_in(code: u32) -> usize {
 }
 
 /// Lines that are assigned to a user, until the other end of `ours` is closed.
-struct Held {
+struct RequestedLines {
     ours: OwnedFd,
     theirs: RawFd,
     consumer: [u8; 32],
@@ -145,7 +145,7 @@ struct Held {
     told: Option<Vec<bool>>,
 }
 
-impl Held {
+impl RequestedLines {
     /// Sends an event for each line whose level has changed since the last poll.
     fn tell_edges(&mut self, chip: &mut GpioChip) {
         let Some(told) = &mut self.told else {
@@ -174,7 +174,7 @@ impl Held {
 
 /// The assignment of lines to users.
 #[derive(Default)]
-pub struct Requests(Vec<Held>);
+pub struct Requests(Vec<RequestedLines>);
 
 impl Requests {
     /// `GPIO_GET_CHIPINFO_IOCTL`; rppal identifies the chip by the label.
@@ -243,7 +243,7 @@ impl Requests {
             }
         }
         request.fd = theirs.into_raw_fd();
-        self.0.push(Held {
+        self.0.push(RequestedLines {
             ours,
             theirs: request.fd,
             consumer: request.consumer,
@@ -320,13 +320,13 @@ impl Requests {
         Ok(())
     }
 
-    fn of(&mut self, file: RawFd) -> Result<&mut Held, Errno> {
+    fn of(&mut self, file: RawFd) -> Result<&mut RequestedLines, Errno> {
         self.forget_closed();
         let held = self.0.iter_mut().find(|held| held.theirs == file);
         held.ok_or(Errno::NOTTY)
     }
 
-    fn holder(&mut self, line: u32) -> Option<&Held> {
+    fn holder(&mut self, line: u32) -> Option<&RequestedLines> {
         self.forget_closed();
         self.0.iter().find(|held| held.lines.contains(&line))
     }
@@ -337,7 +337,7 @@ impl Requests {
     }
 }
 
-impl Held {
+impl RequestedLines {
     /// Returns the lines that a mask over the request's lines selects, with their positions in it.
     fn masked(&self, mask: u64) -> Result<impl Iterator<Item = (usize, u32)>, Errno> {
         if mask == 0 {

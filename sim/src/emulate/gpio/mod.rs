@@ -15,7 +15,7 @@ pub mod chardev;
 pub mod machine;
 pub mod registers;
 
-use super::cable::Far;
+use super::cable::CableEnd;
 use std::fmt;
 
 /// Number of lines of a BCM2711.
@@ -36,7 +36,7 @@ pub enum Function {
 struct Plug {
     out: u32,
     input: u32,
-    far: Box<dyn Far>,
+    far: Box<dyn CableEnd>,
 }
 
 /// A chip with nodes' wires connected.
@@ -62,7 +62,7 @@ impl Default for GpioChip {
 
 impl GpioChip {
     /// Connects a node's wires: the one to the barrier at line `out`, the one from it at line `input`.
-    pub fn plug(mut self, out: u32, input: u32, far: impl Far + 'static) -> Self {
+    pub fn plug(mut self, out: u32, input: u32, far: impl CableEnd + 'static) -> Self {
         let far = Box::new(far);
         self.plugs.push(Plug { out, input, far });
         self.drive(out);

@@ -37,9 +37,9 @@ struct Watched {
 }
 
 /// The locked state.
-pub(super) struct Held<'l>(MutexGuard<'l, Watched>);
+pub(super) struct InterruptsGuard<'l>(MutexGuard<'l, Watched>);
 
-impl std::ops::Deref for Held<'_> {
+impl std::ops::Deref for InterruptsGuard<'_> {
     type Target = State;
 
     fn deref(&self) -> &State {
@@ -47,7 +47,7 @@ impl std::ops::Deref for Held<'_> {
     }
 }
 
-impl std::ops::DerefMut for Held<'_> {
+impl std::ops::DerefMut for InterruptsGuard<'_> {
     fn deref_mut(&mut self) -> &mut State {
         &mut self.0.state
     }
@@ -65,8 +65,8 @@ impl Lines {
         }
     }
 
-    pub(super) fn state(&self) -> Held<'_> {
-        Held(self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(super) fn state(&self) -> InterruptsGuard<'_> {
+        InterruptsGuard(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Starts polling, because a program sleeps.

@@ -25,7 +25,7 @@
 //! At that point the thread holds no lock of this module and is in no allocator, so the handler is like a function call.
 //! The handlers block all other signals, so a program's own handler, which may access a port, never interrupts them.
 //!
-//! [`stack`] provides the stacks that this requires.
+//! `stack` provides the stacks that this requires.
 #![allow(unsafe_code)]
 
 mod decode;

@@ -84,8 +84,8 @@ fn permits(port: u16) -> bool {
 }
 
 fn input(port: u16) -> u8 {
-    const NOBODY: u8 = 0xff;
-    at(port, |device, register| device.read(register)).unwrap_or(NOBODY)
+    const FLOATING: u8 = 0xff;
+    at(port, |device, register| device.read(register)).unwrap_or(FLOATING)
 }
 
 fn output(port: u16, value: u8) {

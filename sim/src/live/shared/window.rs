@@ -128,10 +128,10 @@ impl Pane {
         }
     }
 
-    /// The boards of a tree that begin at this place, each with a record of so many events.
+    /// The boards of a tree that begin at this place, each with a record of `each` bytes.
     fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
         let len = self.len.checked_sub(at)?;
-        // What another process wrote is not trusted: so many boards have to have room here, and so many nodes on them.
+        // What another process wrote is not trusted: the boards must fit into the rest of the memory, and the nodes on the boards.
         if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
             return None;
         }

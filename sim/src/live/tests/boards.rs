@@ -44,7 +44,7 @@ impl barrier_driver::suite::Rig for Below {
 barrier_driver::port_suite!(Below);
 
 #[test]
-fn the_last_to_come_is_followed_by_the_root_although_nobody_else_looks() {
+fn the_last_arrival_is_forwarded_to_the_root_although_no_other_node_polls() {
     // In this order: full boards, boards of one node, and one board that is the root.
     for (nodes, boards) in [(120, 2), (7, 7), (7, 1)] {
         let below = Below::new(nodes, boards, 0);
@@ -78,7 +78,7 @@ fn three_levels_are_as_good_as_two() {
 }
 
 #[test]
-fn who_polls_carries_on_for_one_that_died_on_the_way_up() {
+fn a_polling_node_completes_the_steps_of_one_that_died_on_the_way_up() {
     let below = Below::new(4, 2, 0);
     let mut wires: Vec<_> = (0..4).map(|node| below.node(node)).collect();
     for node in [2, 3] {
@@ -88,14 +88,14 @@ fn who_polls_carries_on_for_one_that_died_on_the_way_up() {
     for node in [0, 1] {
         below.0.own_board_only(node, true);
     }
-    assert_eq!(below.0.releases(), 0, "nobody has told the root");
+    assert_eq!(below.0.releases(), 0, "the root has received nothing");
     assert_eq!(wires[2].input.is_high(), Ok(false), "its own board is up");
     assert_eq!(wires[0].input.is_high(), Ok(true));
     assert_eq!(below.0.releases(), 1);
 }
 
 #[test]
-fn a_release_rings_everybody_else_and_only_that_of_the_root_does() {
+fn a_release_of_the_root_alone_rings_all_other_nodes() {
     let below = Below::new(6, 3, 0);
     let rung = Arc::new([const { AtomicU64::new(0) }; 6]);
     let mut wires: Vec<_> = (0..6)

@@ -26,7 +26,7 @@ fn line(board: &Board<'static>, node: usize) -> Line {
 }
 
 #[test]
-fn what_one_node_finds_all_hear_until_the_barrier_releases() {
+fn all_nodes_read_what_one_has_found_until_the_barrier_releases() {
     let live = Live::new(3, 0);
     let mut lines = [0, 1, 2].map(|node| line(&live.0, node));
     let mut wires = [0, 1, 2].map(|node| live.wires(node));

@@ -41,17 +41,17 @@ fn replies(hub: &mut Hub, id: u64) -> Vec<Reply> {
 
 fn node(hub: &mut Hub, node: u8) -> u64 {
     let id = hub.arrive(peer(), NOW);
-    hub.hear(id, &hello(Role::Node(node)), NOW);
+    hub.receive(id, &hello(Role::Node(node)), NOW);
     assert!(matches!(replies(hub, id)[..], [Reply::Welcome(_)]));
     id
 }
 
 #[test]
-fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_others_are_told() {
+fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_others_are_notified() {
     let mut hub = hub_of(3);
     let nodes: Vec<_> = (0..3).map(|n| node(&mut hub, n)).collect();
     for (count, id) in nodes.iter().enumerate() {
-        hub.hear(*id, &Request::Write { high: true }.encode(), NOW);
+        hub.receive(*id, &Request::Write { high: true }.encode(), NOW);
         let [Reply::Answer(view)] = replies(&mut hub, *id)[..] else {
             panic!("one answer");
         };
@@ -68,7 +68,7 @@ fn the_writer_that_completes_a_barrier_is_answered_with_the_release_and_the_othe
 
 /// Returns the eureka line as this client receives it.
 fn eureka(hub: &mut Hub, id: u64, request: Request) -> Eureka {
-    hub.hear(id, &request.encode(), NOW);
+    hub.receive(id, &request.encode(), NOW);
     match replies(hub, id).pop() {
         Some(Reply::Eureka(eureka)) => eureka,
         reply => panic!("{reply:?}"),
@@ -89,19 +89,19 @@ fn what_a_dead_node_has_found_stays_found_until_the_release_and_its_wire_falls()
     assert_eq!(eureka(&mut hub, other, Request::Hear), found);
     let next = node(&mut hub, 0);
     for id in [next, other] {
-        hub.hear(id, &Request::Write { high: true }.encode(), NOW);
+        hub.receive(id, &Request::Write { high: true }.encode(), NOW);
     }
     // With the wire still high the line would rise again.
     assert_eq!(eureka(&mut hub, other, Request::Hear), Eureka::default());
 }
 
 #[test]
-fn an_onlooker_hears_of_the_line_and_cannot_speak_and_version_2_has_none() {
+fn an_observer_reads_the_line_and_cannot_write_it_and_version_2_has_none() {
     let mut hub = hub_of(2);
     let observer = hub.arrive(peer(), NOW);
-    hub.hear(observer, &hello(Role::BoardObserver), NOW);
+    hub.receive(observer, &hello(Role::BoardObserver), NOW);
     assert_eq!(eureka(&mut hub, observer, Request::Hear), Eureka::default());
-    hub.hear(observer, &Request::Say { high: true }.encode(), NOW);
+    hub.receive(observer, &Request::Say { high: true }.encode(), NOW);
     assert_eq!(
         replies(&mut hub, observer),
         [Reply::Refused(Refusal::OnlyLooks)]
@@ -113,9 +113,9 @@ fn an_onlooker_hears_of_the_line_and_cannot_speak_and_version_2_has_none() {
             version: CHANNELS_VERSION,
             word: 0,
         };
-        hub.hear(id, &greeting.encode(), NOW);
+        hub.receive(id, &greeting.encode(), NOW);
         replies(&mut hub, id);
-        hub.hear(id, &request.encode(), NOW);
+        hub.receive(id, &request.encode(), NOW);
         assert_eq!(replies(&mut hub, id), [Reply::Refused(Refusal::Malformed)]);
     }
 }
@@ -129,9 +129,9 @@ fn frames_may_come_in_pieces_and_several_at_once() {
     bytes.extend(Request::Write { high: true }.encode());
     bytes.extend(Request::Disconnect.encode());
     for byte in &bytes[..20] {
-        hub.hear(id, &[*byte], NOW);
+        hub.receive(id, &[*byte], NOW);
     }
-    hub.hear(id, &bytes[20..], NOW);
+    hub.receive(id, &bytes[20..], NOW);
     let said = replies(&mut hub, id);
     assert!(
         matches!(
@@ -149,11 +149,11 @@ fn frames_may_come_in_pieces_and_several_at_once() {
 }
 
 #[test]
-fn whoever_says_nothing_is_gone_after_a_while_and_nodes_stay() {
+fn silent_clients_are_dropped_after_a_while_and_nodes_stay() {
     let mut hub = hub_of(1);
     let silent = hub.arrive(peer(), NOW);
     let half = hub.arrive(peer(), NOW);
-    hub.hear(half, &hello(Role::Node(0))[..5], NOW);
+    hub.receive(half, &hello(Role::Node(0))[..5], NOW);
     let node = node(&mut hub, 0);
     assert_eq!(hub.deadline(), Some(NOW + HELLO));
     hub.sweep(NOW + HELLO);
@@ -165,11 +165,11 @@ fn whoever_says_nothing_is_gone_after_a_while_and_nodes_stay() {
 }
 
 #[test]
-fn onlookers_are_counted_and_the_rest_turned_away() {
+fn observers_are_counted_and_the_rest_rejected() {
     let mut hub = hub_of(2);
     let mut look = |_| {
         let id = hub.arrive(peer(), NOW);
-        hub.hear(id, &hello(Role::BoardObserver), NOW);
+        hub.receive(id, &hello(Role::BoardObserver), NOW);
         replies(&mut hub, id).remove(0)
     };
     assert!(
@@ -187,16 +187,16 @@ fn another_version_is_noted_and_not_answered() {
     let id = hub.arrive(peer(), NOW);
     let mut greeting = hello(Role::Node(0));
     greeting[6] = 9;
-    hub.hear(id, &greeting, NOW);
+    hub.receive(id, &greeting, NOW);
     assert!(replies(&mut hub, id).is_empty() && hub.is_leaving(id));
     assert_eq!(
         hub.notices()[0].to_string(),
-        "10.0.0.7:4711 was turned away: it speaks version 9 and this server version 1"
+        "10.0.0.7:4711 was rejected: it speaks version 9 and this server version 1"
     );
 }
 
 #[test]
-fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
+fn a_flood_drops_no_client_that_has_time_left_for_its_hello() {
     let mut hub = hub_of(2);
     let node = hub.arrive(peer(), NOW);
     let crowd: Vec<_> = (1..WITHOUT_ROLE_MAX)
@@ -204,13 +204,13 @@ fn a_flood_pushes_nobody_out_who_still_has_time_to_say_hello() {
         .collect();
     assert!(!hub.can_accept(NOW), "newcomers wait");
     // A leaving client is dropped first.
-    hub.hear(crowd[9], b"GET / HT", NOW);
+    hub.receive(crowd[9], b"GET / HT", NOW);
     assert!(hub.can_accept(NOW));
     hub.arrive(peer(), NOW);
     assert!(!hub.has(crowd[9]) && hub.has(node) && !hub.can_accept(NOW));
     // After the grace period the oldest silent client is dropped, but not a node.
     let late = NOW + GRACE;
-    hub.hear(node, &hello(Role::Node(0)), late);
+    hub.receive(node, &hello(Role::Node(0)), late);
     hub.arrive(peer(), late);
     assert!(hub.has(node) && hub.has(crowd[0]) && hub.can_accept(late));
     hub.arrive(peer(), late);
@@ -230,7 +230,7 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let who = 0..12usize;
+    let index = 0..12usize;
     let request = prop_oneof![
         Just(Request::Look),
         any::<bool>().prop_map(|high| Request::Write { high }),
@@ -239,11 +239,11 @@ fn act() -> impl Strategy<Value = Act> {
     ];
     prop_oneof![
         3 => Just(Act::Arrive),
-        3 => (who.clone(), prop_oneof![0..4u8, Just(200), Just(255)]).prop_map(|(who, word)| Act::Hello(who, word)),
-        12 => (who.clone(), request).prop_map(|(who, request)| Act::Ask(who, request)),
-        1 => (who.clone(), proptest::collection::vec(any::<u8>(), 0..40)).prop_map(|(who, bytes)| Act::Rubbish(who, bytes)),
-        2 => who.clone().prop_map(Act::Read),
-        1 => who.prop_map(Act::End),
+        3 => (index.clone(), prop_oneof![0..4u8, Just(200), Just(255)]).prop_map(|(index, word)| Act::Hello(index, word)),
+        12 => (index.clone(), request).prop_map(|(index, request)| Act::Ask(index, request)),
+        1 => (index.clone(), proptest::collection::vec(any::<u8>(), 0..40)).prop_map(|(index, bytes)| Act::Rubbish(index, bytes)),
+        2 => index.clone().prop_map(Act::Read),
+        1 => index.prop_map(Act::End),
         1 => (0..3000u64).prop_map(Act::Pass),
     ]
 }
@@ -251,29 +251,29 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     /// Three nodes, clients that connect, disconnect and send anything: the guarantees of the module's head.
     #[test]
-    fn whatever_guests_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
+    fn whatever_clients_do_the_barrier_holds_and_the_server_stays_small(acts in proptest::collection::vec(act(), 1..400)) {
         let mut hub = hub_of(3);
         let (mut ids, mut now) = (vec![], NOW);
         let mut last = hub.view(None, now).board;
         for act in acts {
-            let of = |who: usize| ids.get(who % ids.len().max(1)).copied();
+            let of = |index: usize| ids.get(index % ids.len().max(1)).copied();
             match act {
                 Act::Arrive => if hub.can_accept(now) {
                     ids.push(hub.arrive(peer(), now));
                 },
-                Act::Hello(who, word) => if let Some(id) = of(who) {
-                    hub.hear(id, &Greeting { version: VERSION, word }.encode(), now);
+                Act::Hello(index, word) => if let Some(id) = of(index) {
+                    hub.receive(id, &Greeting { version: VERSION, word }.encode(), now);
                 },
-                Act::Ask(who, request) => if let Some(id) = of(who) {
-                    hub.hear(id, &request.encode(), now);
+                Act::Ask(index, request) => if let Some(id) = of(index) {
+                    hub.receive(id, &request.encode(), now);
                 },
-                Act::Rubbish(who, bytes) => if let Some(id) = of(who) {
-                    hub.hear(id, &bytes, now);
+                Act::Rubbish(index, bytes) => if let Some(id) = of(index) {
+                    hub.receive(id, &bytes, now);
                 },
-                Act::Read(who) => if let Some(id) = of(who) {
+                Act::Read(index) => if let Some(id) = of(index) {
                     hub.outgoing(id).map(std::mem::take);
                 },
-                Act::End(who) => if let Some(id) = of(who) {
+                Act::End(index) => if let Some(id) = of(index) {
                     hub.end(id, Ended::Closed, now);
                 },
                 Act::Pass(ms) => {
@@ -289,7 +289,7 @@ proptest! {
                 prop_assert!((last.inputs ^ last.outputs).count_ones() >= 2, "left before all had entered");
                 prop_assert_eq!(board.inputs, board.outputs);
             }
-            prop_assert!(board.inputs ^ board.outputs != 0b111, "all have entered and nobody is released");
+            prop_assert!(board.inputs ^ board.outputs != 0b111, "all have entered and no node is released");
             last = board;
             prop_assert!(hub.connected_nodes() <= 3 && ids.len() <= WITHOUT_ROLE_MAX + OBSERVERS_MAX + 3);
             for id in &ids {
@@ -314,14 +314,14 @@ impl Speaker {
             version: CHANNELS_VERSION,
             word: node,
         };
-        hub.hear(id, &hello.encode(), NOW);
+        hub.receive(id, &hello.encode(), NOW);
         assert!(matches!(replies(hub, id)[..], [Reply::Welcome(_)]));
         Speaker { id, seen: 0 }
     }
 
     fn drives(&self, hub: &mut Hub, levels: u8, now: Duration) {
         let seen = self.seen;
-        hub.hear(self.id, &Request::Drive { levels, seen }.encode(), now);
+        hub.receive(self.id, &Request::Drive { levels, seen }.encode(), now);
     }
 
     /// Returns this node's lines in the one pending reply.
@@ -345,7 +345,7 @@ fn channels(nodes: u8) -> (Hub, Vec<Speaker>) {
 const RELEASE: u64 = 1 << 8;
 
 #[test]
-fn nodes_of_version_2_are_told_of_a_release_and_read_their_own_lines() {
+fn nodes_of_version_2_are_notified_of_a_release_and_read_their_own_lines() {
     let (mut hub, mut nodes) = channels(2);
     nodes[0].drives(&mut hub, 1, NOW);
     assert_eq!(nodes[0].hears(&mut hub), 1);
@@ -371,7 +371,7 @@ fn an_arrival_that_was_used_is_not_withdrawn() {
 }
 
 #[test]
-fn who_wants_to_speak_waits_for_its_turn_and_a_dead_speaker_makes_room() {
+fn a_second_programmer_waits_and_a_dead_one_releases_the_receiver() {
     let (mut hub, mut nodes) = channels(3);
     nodes[2].drives(&mut hub, SELECT, NOW);
     nodes[2].hears(&mut hub);
@@ -393,7 +393,7 @@ fn a_speaker_that_falls_silent_is_cut_off_when_others_wait() {
     nodes[1].drives(&mut hub, SELECT, NOW);
     nodes[1].hears(&mut hub);
     hub.sweep(NOW + Duration::from_secs(60));
-    assert!(hub.has(nodes[1].id), "nobody waits");
+    assert!(hub.has(nodes[1].id), "no node waits");
     let later = NOW + Duration::from_secs(61);
     nodes[0].drives(&mut hub, SELECT, later);
     hub.sweep(later);
@@ -404,12 +404,12 @@ fn a_speaker_that_falls_silent_is_cut_off_when_others_wait() {
 #[test]
 fn a_request_of_the_other_version_means_nothing() {
     let (mut hub, nodes) = channels(1);
-    hub.hear(nodes[0].id, &Request::Write { high: true }.encode(), NOW);
+    hub.receive(nodes[0].id, &Request::Write { high: true }.encode(), NOW);
     let signal = replies(&mut hub, nodes[0].id);
     assert_eq!(signal, [Reply::Refused(Refusal::Malformed)]);
     let mut hub = hub_of(1);
     let id = node(&mut hub, 0);
     let drive = Request::Drive { levels: 1, seen: 0 };
-    hub.hear(id, &drive.encode(), NOW);
+    hub.receive(id, &drive.encode(), NOW);
     assert_eq!(replies(&mut hub, id), [Reply::Refused(Refusal::Malformed)]);
 }

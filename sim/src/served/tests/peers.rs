@@ -56,7 +56,7 @@ fn says(bytes: &'static [u8]) -> Address {
 }
 
 #[test]
-fn a_client_that_cannot_be_served_hears_why_with_both_sides_named() {
+fn a_client_that_cannot_be_served_gets_the_reason_with_both_sides_named() {
     let served = Served::new(4);
     let (address, at) = (&served.address, &served.address);
     let _first = Wires::connect(address, 2, 4, silent).expect("free");
@@ -77,7 +77,7 @@ fn a_client_that_cannot_be_served_hears_why_with_both_sides_named() {
 }
 
 #[test]
-fn whoever_is_no_server_of_this_version_is_named() {
+fn a_peer_that_is_no_server_of_this_version_is_named() {
     let address = says(b"HWBARR\x07\x3c");
     assert_eq!(
         refusal(&address, 0, 60),
@@ -164,7 +164,7 @@ fn the_wire_of_a_node_that_dies_returns_to_idle_and_its_arrival_with_it() {
 }
 
 #[test]
-fn a_crowd_of_silent_strangers_keeps_nobody_out() {
+fn many_silent_clients_keep_no_node_out() {
     let served = Served::new(1);
     let crowd: Vec<_> = (0..200).map(|_| socket(&served.address)).collect();
     for _ in 0..3 {
@@ -215,7 +215,7 @@ fn rubbish_and_floods_leave_the_nodes_alone() {
             let Wires { out, input, .. } =
                 Wires::connect(&served.address, node, 2, silent).expect("free");
             ToggleBarrier::open(out, input, || Ok::<_, std::convert::Infallible>(()))
-                .expect("nobody else drives a wire")
+                .expect("no other client drives a wire")
         });
         for _ in 0..200 {
             for node in &mut nodes {

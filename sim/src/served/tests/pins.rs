@@ -86,7 +86,7 @@ fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
 }
 
 #[test]
-fn whoever_hears_of_a_release_rings() {
+fn a_handle_that_receives_a_release_rings() {
     let rig = <Rig as barrier_driver::suite::Rig>::build(2);
     let rung = Arc::new(std::sync::atomic::AtomicU32::new(0));
     let bell = rung.clone();
@@ -128,7 +128,7 @@ fn a_server_that_is_stopped_is_noticed_by_a_node_that_waits_and_by_one_that_ente
     let [mut waiting, mut entering] = [0, 1].map(|node| rig.connect(node));
     waiting.out.set_high().expect("connected");
     for wires in [&waiting, &entering] {
-        wires.reader.notice_within(Duration::from_millis(200));
+        wires.reader.detect_loss_within(Duration::from_millis(200));
     }
     rig.0.frozen.store(true, Ordering::Relaxed);
     let said = polled(&mut waiting.input).expect_err("the server says nothing");
@@ -188,7 +188,7 @@ fn a_server_that_only_has_nothing_to_say_is_asked_and_stays() {
         }
     });
     let mut node = Wires::connect(&address, 0, 1, silent as Silent).expect("welcome");
-    node.reader.notice_within(Duration::from_secs(2));
+    node.reader.detect_loss_within(Duration::from_secs(2));
     node.out.set_high().expect("connected");
     assert_eq!(polled(&mut node.input), Ok(true));
     drop(node);
@@ -256,7 +256,7 @@ fn a_node_whose_server_goes_says_so_at_every_access() {
     rig.0.end();
     for _ in 0..2 {
         for refused in [wires.input.is_high().map(drop), wires.out.set_low()] {
-            let refused = refused.expect_err("nobody serves").to_string();
+            let refused = refused.expect_err("no server").to_string();
             let expected = format!("node 1 has lost its connection to {address}: ");
             assert!(refused.starts_with(&expected), "{refused}");
         }

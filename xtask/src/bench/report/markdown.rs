@@ -56,7 +56,7 @@ impl Report {
         };
         let mut text = format!(
             "# Measured performance\n\n\
-             This page and its pictures are written by `cargo xtask bench --report{form}`; what was learnt from such figures is told in `docs/performance.md`.\n\n\
+             This page and its pictures are written by `cargo xtask bench --report{form}`; `docs/performance.md` has the conclusions.\n\n\
              | | |\n|---|---|\n\
              | date | {date} |\n\
              | processor | {}{is_virtual} |\n\
@@ -73,7 +73,7 @@ impl Report {
             "\nEach figure is {rounds}; each peer is at the best of its settings for each row.\n\
              A ratio above 1 means that ours is better; ratios below 1 are bold.\n\
              Only ratios mean anything on other machines, and single rows move from run to run.\n\
-             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; `--json` and `--timeout 60` were added, which change what is printed and how long is waited."
+             In the commands `OPENMPI` and `MPICH` are the folders of the two libraries; `--json` and `--timeout 60` were added, which change the output and the time limit."
         );
         if effort.is_quick {
             text += "This is the quick form, whose rows are few and short: a first look.\n";

@@ -71,7 +71,7 @@ fn the_page_has_a_head_a_summary_and_a_section_for_each_group() {
 }
 
 #[test]
-fn figures_of_a_busy_machine_are_said_to_be_so() {
+fn figures_of_a_busy_machine_are_marked() {
     let mut report = report();
     let warning = "The machine had other work";
     assert!(!report.markdown().contains(warning));
@@ -158,7 +158,7 @@ fn a_picture_needs_a_line_but_not_every_point() {
     // A figure of zero is not on the axis; the others are drawn.
     let rest = [line("latency", 64, 0.0), line("latency", 4096, 1.0)].join("\n");
     measured.add(&group.runs[0], &rest, "");
-    let pictures = plots(&measured, &["Open MPI", "nobody"]);
+    let pictures = plots(&measured, &["Open MPI", "unmeasured"]);
     read(&pictures[0].svg().expect("a picture"));
 }
 
@@ -181,7 +181,7 @@ fn every_picture_that_the_page_shows_is_beside_it() {
 }
 
 #[test]
-fn versions_are_found_in_what_launchers_say() {
+fn versions_are_found_in_the_output_of_launchers() {
     for (said, version) in [
         ("mpirun (Portcullis) 0.1.0\n", Some("0.1.0")),
         (

@@ -21,7 +21,7 @@ mod reductions;
 use super::cells::{Cells, Flow};
 use super::cma_access::CmaAccess;
 use super::members::Members;
-use super::wait::Wait;
+use super::wait::{Wait, or_leave};
 use super::{WORD, scattered};
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -226,13 +226,14 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 
     /// Shows the address of this rank's data to the others.
-    async fn show(&self, number: u64, at: u64) {
-        self.place(number, at).await;
+    async fn show(&self, number: u64, at: u64) -> Result<(), Error> {
+        self.place(number, at).await?;
         self.members.ring_all();
+        Ok(())
     }
 
     /// The same without waking any rank.
-    async fn place(&self, number: u64, at: u64) {
+    async fn place(&self, number: u64, at: u64) -> Result<(), Error> {
         self.place_run(
             number,
             Region {
@@ -240,32 +241,33 @@ impl<W: Wait> LargeOp<'_, W> {
                 len: 0,
             },
         )
-        .await;
+        .await
     }
 
     /// The same with a length.
-    async fn place_run(&self, number: u64, run: Region) {
+    async fn place_run(&self, number: u64, run: Region) -> Result<(), Error> {
         let cells = self.cells;
         let engine = self.cx.engine();
         let cell = self.cells_of(number);
-        cells.make_room(self.wait, engine, cell).await;
+        cells.make_room(self.wait, engine, cell).await?;
         let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
         cells.show(self.me(), cell, [address, len].as_flattened());
+        Ok(())
     }
 
     /// Waits for the address of a rank's data.
-    async fn address(&self, number: u64, rank: u32) -> u64 {
-        self.run_of(number, rank).await.address
+    async fn address(&self, number: u64, rank: u32) -> Result<u64, Error> {
+        Ok(self.run_of(number, rank).await?.address)
     }
 
-    async fn run_of(&self, number: u64, rank: u32) -> Region {
+    async fn run_of(&self, number: u64, rank: u32) -> Result<Region, Error> {
         let address = self.cells_of(number);
         let seen = || self.cells.seen(rank, address);
-        self.wait.until(self.cx.engine(), seen).await;
+        self.wait.until(self.cx.engine(), seen).await?;
         let mut words = [[0; WORD]; 2];
         self.cells.read(rank, address, 0, words.as_flattened_mut());
         let [address, len] = words.map(u64::from_ne_bytes);
-        Region { address, len }
+        Ok(Region { address, len })
     }
 
     /// Reads a rank's packed data into a buffer.
@@ -311,9 +313,9 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 
     /// As [`LargeOp::end`], then waits for the ranks that read this rank's memory.
-    async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) {
+    async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) -> Result<(), Error> {
         self.end(number);
-        self.await_readers(number, readers).await;
+        self.await_readers(number, readers).await
     }
 
     /// Returns true if the next rank's data do not arrive after a short spin: then this rank does its local work first, otherwise while others still read.
@@ -326,22 +328,22 @@ impl<W: Wait> LargeOp<'_, W> {
         !self.wait.briefly(self.cx.engine(), seen)
     }
 
-    async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) {
+    async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) -> Result<(), Error> {
         let (cells, members, engine) = (self.cells, self.members, self.cx.engine());
         cells
             .await_end(self.wait, engine, members, number, readers)
-            .await;
+            .await
     }
 
     async fn bcast(&self, buf: &RecvBuf, root: u32) -> Result<(), Error> {
         let number = self.number;
         if self.me() == root {
             let data = expose(&buf.as_send())?;
-            self.show(number, data.at).await;
-            self.end_with(number, |_| true).await;
+            self.show(number, data.at).await?;
+            self.end_with(number, |_| true).await?;
             return Ok(());
         }
-        let outcome = self.read(root, self.address(number, root).await, buf);
+        let outcome = self.read(root, self.address(number, root).await?, buf);
         self.end(number);
         outcome
     }
@@ -352,7 +354,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let mine = blocks.of(self.me());
         let own = send.cloned().unwrap_or_else(|| mine.as_send());
         let data = expose(&own)?;
-        self.show(number, data.at).await;
+        self.show(number, data.at).await?;
         let copy_own = || {
             if let Some(send) = send {
                 algo::copy(send, &mine);
@@ -364,14 +366,14 @@ impl<W: Wait> LargeOp<'_, W> {
         }
         let mut outcome = Ok(());
         for rank in self.around() {
-            let at = self.address(number, rank).await;
+            let at = self.address(number, rank).await?;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
         self.end(number);
         if !early {
             copy_own();
         }
-        self.await_readers(number, |_| true).await;
+        self.await_readers(number, |_| true).await?;
         outcome
     }
 
@@ -384,7 +386,7 @@ impl<W: Wait> LargeOp<'_, W> {
             // What others read must not change while blocks arrive.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
-        self.show(number, data.at).await;
+        self.show(number, data.at).await?;
         let copy_own = || {
             if let Some(send) = send {
                 let own = Blocks::equal(send, self.size()).of(self.me());
@@ -396,12 +398,15 @@ impl<W: Wait> LargeOp<'_, W> {
             copy_own();
         }
         let mine = u64::from(self.me()) * recv.bytes() as u64;
-        let outcome = self.read_blocks(number, mine, &blocks).await;
+        let outcome = or_leave(
+            self.cx.comm(),
+            self.read_blocks(number, mine, &blocks).await,
+        )?;
         self.end(number);
         if !early {
             copy_own();
         }
-        self.await_readers(number, |_| true).await;
+        self.await_readers(number, |_| true).await?;
         outcome
     }
 
@@ -414,7 +419,7 @@ impl<W: Wait> LargeOp<'_, W> {
     ) -> Result<(), Error> {
         let mut outcome = Ok(());
         for rank in self.around() {
-            let at = self.address(number, rank).await + from;
+            let at = self.address(number, rank).await? + from;
             outcome = outcome.and_then(|()| self.read(rank, at, &blocks.of(rank)));
         }
         outcome
@@ -430,7 +435,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let number = self.number;
         if self.me() != root {
             let own = send.cloned().unwrap_or_else(SendBuf::empty);
-            let room = self.run_of(number, root).await;
+            let room = self.run_of(number, root).await?;
             if room.address != NOWHERE {
                 let at = room.address + u64::from(self.me()) * room.len;
                 let outcome = self.write(root, at, room.len, &own);
@@ -438,8 +443,8 @@ impl<W: Wait> LargeOp<'_, W> {
                 return outcome;
             }
             let data = expose(&own)?;
-            self.show(number, data.at).await;
-            self.end_with(number, |rank| rank == root).await;
+            self.show(number, data.at).await?;
+            self.end_with(number, |rank| rank == root).await?;
             return Ok(());
         }
         let blocks = recv.map(|recv| Blocks::equal(recv, self.size()));
@@ -455,16 +460,16 @@ impl<W: Wait> LargeOp<'_, W> {
             address: NOWHERE,
             len: 0,
         };
-        self.place_run(number, room.unwrap_or(nowhere)).await;
+        self.place_run(number, room.unwrap_or(nowhere)).await?;
         self.members.ring_all();
         if let (Some(send), Some(blocks)) = (send, &blocks) {
             algo::copy(send, &blocks.of(root));
         }
         let mut outcome = Ok(());
         if let (None, Some(blocks)) = (room, &blocks) {
-            outcome = self.read_blocks(number, 0, blocks).await;
+            outcome = or_leave(self.cx.comm(), self.read_blocks(number, 0, blocks).await)?;
         }
-        self.end_with(number, |_| room.is_some()).await;
+        self.end_with(number, |_| room.is_some()).await?;
         outcome
     }
 
@@ -478,17 +483,17 @@ impl<W: Wait> LargeOp<'_, W> {
         if let (true, Some(send)) = (self.me() == root, send) {
             let whole = send.with_count(send.count() * i64::from(self.size()));
             let data = expose(&whole)?;
-            self.show(number, data.at).await;
+            self.show(number, data.at).await?;
             if let Some(recv) = recv {
                 algo::copy(&Blocks::equal(send, self.size()).of(root), recv);
             }
-            self.end_with(number, |_| true).await;
+            self.end_with(number, |_| true).await?;
             return Ok(());
         }
         let mut outcome = Ok(());
         if let Some(recv) = recv {
             let mine = u64::from(self.me()) * recv.bytes() as u64;
-            outcome = self.read(root, self.address(number, root).await + mine, recv);
+            outcome = self.read(root, self.address(number, root).await? + mine, recv);
         }
         self.end(number);
         outcome

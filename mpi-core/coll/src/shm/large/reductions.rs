@@ -5,7 +5,7 @@ use crate::Error;
 use crate::algo::{self, share};
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::op::Op;
-use crate::shm::wait::Wait;
+use crate::shm::wait::{Wait, or_leave};
 use std::ops::Range;
 
 /// The minimum size of a worker's piece: with smaller ones another read costs more than it saves.
@@ -37,7 +37,7 @@ impl<W: Wait> LargeOp<'_, W> {
             (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
             _ => own.clone(),
         };
-        self.show(self.number, moved.ptr().addr() as u64).await;
+        self.show(self.number, moved.ptr().addr() as u64).await?;
         let piece = match root {
             None => PIECE,
             Some(_) => ROOTS_PIECE,
@@ -73,8 +73,11 @@ impl<W: Wait> LargeOp<'_, W> {
                 start: piece.start,
                 place: &place,
             };
-            outcome = self.combine_alone(own, job, op, |_| ()).await;
-            self.show(results, place.ptr().addr() as u64).await;
+            outcome = or_leave(
+                self.cx.comm(),
+                self.combine_alone(own, job, op, |_| ()).await,
+            )?;
+            self.show(results, place.ptr().addr() as u64).await?;
         }
         for worker in 0..team.workers {
             let rank = team.rank(worker);
@@ -82,12 +85,12 @@ impl<W: Wait> LargeOp<'_, W> {
                 continue;
             }
             // The address also shows that the worker has read this rank's data.
-            let at = self.address(results, rank).await;
+            let at = self.address(results, rank).await?;
             let place = recv.slice(team.piece(own.count(), worker));
             outcome = outcome.and_then(|()| self.read(rank, at, &place));
         }
         self.end(inputs);
-        self.end_with(results, |_| worker.is_some()).await;
+        self.end_with(results, |_| worker.is_some()).await?;
         outcome
     }
 
@@ -106,7 +109,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let outcome = match recv {
             Some(recv) => {
                 self.show(results, recv.ptr().expose_provenance() as u64)
-                    .await;
+                    .await?;
                 let place = recv.slice(piece.clone());
                 let job = Job {
                     start: piece.start,
@@ -116,14 +119,15 @@ impl<W: Wait> LargeOp<'_, W> {
             }
             None => self.combine_for(root, own, piece, op).await,
         };
+        let outcome = or_leave(self.cx.comm(), outcome)?;
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
             // The workers write after they have combined, so none reads any more.
-            Some(_) => self.end_with(results, is_worker).await,
+            Some(_) => self.end_with(results, is_worker).await?,
             None => {
                 self.end(results);
-                self.await_readers(inputs, is_worker).await;
+                self.await_readers(inputs, is_worker).await?;
             }
         }
         outcome
@@ -144,7 +148,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let each = block(datatype).min(piece.end - piece.start);
         let room = self.large.room(3 * each, datatype)?;
         let operands = room.recv(0..2 * each);
-        let to = self.address(self.number + 1, root).await;
+        let to = self.address(self.number + 1, root).await?;
         let mut outcome = Ok(());
         let mut start = piece.start;
         while start < piece.end && outcome.is_ok() {
@@ -186,21 +190,21 @@ impl<W: Wait> LargeOp<'_, W> {
                     ended = true;
                     self.end(inputs);
                 };
-                outcome = self.combine_alone(own, job, op, read).await;
+                outcome = or_leave(self.cx.comm(), self.combine_alone(own, job, op, read).await)?;
                 if !ended {
                     self.end(inputs);
                 }
-                self.await_readers(inputs, |_| true).await;
+                self.await_readers(inputs, |_| true).await?;
             }
             (_, Some(job)) => {
-                self.count_from_zero(results).await;
+                self.count_from_zero(results).await?;
                 let mut done = 0;
                 let read = |rank| {
                     done += 1;
                     self.cells.count_to(counts, done);
                     self.members.ring(rank);
                 };
-                outcome = self.combine_alone(own, job, op, read).await;
+                outcome = or_leave(self.cx.comm(), self.combine_alone(own, job, op, read).await)?;
                 if outcome.is_err() {
                     self.cells.count_to(counts, self.size().into());
                     self.members.ring_all();
@@ -212,7 +216,7 @@ impl<W: Wait> LargeOp<'_, W> {
                 let root = root.unwrap_or(0);
                 let behind = self.size() - self.me() - u32::from(root > self.me());
                 let read = || self.cells.counted(root, counts) >= Some(behind.into());
-                self.wait.until(self.cx.engine(), read).await;
+                self.wait.until(self.cx.engine(), read).await?;
             }
         }
         self.end(results);
@@ -228,13 +232,16 @@ impl<W: Wait> LargeOp<'_, W> {
         op: &Op,
     ) -> Result<(), Error> {
         let own = operand(send, whole)?;
-        self.show(self.number, own.ptr().addr() as u64).await;
+        self.show(self.number, own.ptr().addr() as u64).await?;
         let job = Job {
             start: mine.start,
             place: &whole.slice(0..mine.end - mine.start),
         };
-        let outcome = self.combine_alone(&own, job, op, |_| ()).await;
-        self.end_with(self.number, |_| true).await;
+        let outcome = or_leave(
+            self.cx.comm(),
+            self.combine_alone(&own, job, op, |_| ()).await,
+        )?;
+        self.end_with(self.number, |_| true).await?;
         outcome
     }
 
@@ -253,13 +260,12 @@ impl<W: Wait> LargeOp<'_, W> {
         };
         let Some(before) = self.before() else {
             // The next rank reads faster what no rank has just written, so pass the operand on before copying it.
-            self.pass_on(own.ptr().addr() as u64, copy_own).await;
-            return Ok(());
+            return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();
-        let outcome = self.prepend(before, recv, op).await;
+        let outcome = or_leave(self.cx.comm(), self.prepend(before, recv, op).await)?;
         // Pass on after a failure too, since the next rank waits.
-        self.pass_on(recv.ptr().addr() as u64, || ()).await;
+        self.pass_on(recv.ptr().addr() as u64, || ()).await?;
         outcome
     }
 
@@ -272,19 +278,18 @@ impl<W: Wait> LargeOp<'_, W> {
     ) -> Result<(), Error> {
         let own = send.cloned().unwrap_or_else(|| recv.as_send());
         let Some(before) = self.before() else {
-            self.pass_on(own.ptr().addr() as u64, || ()).await;
-            return Ok(());
+            return self.pass_on(own.ptr().addr() as u64, || ()).await;
         };
         let sum = algo::elements(recv.count(), recv.datatype())?.all();
         algo::copy(&own, &sum);
-        let at = self.address(self.number, before).await;
+        let at = self.address(self.number, before).await?;
         let mut outcome = self.read(before, at, recv);
         if outcome.is_ok() {
             outcome = op
                 .apply(&recv.as_send(), &mut sum.clone())
                 .map_err(Error::from);
         }
-        self.pass_on(sum.ptr().addr() as u64, || ()).await;
+        self.pass_on(sum.ptr().addr() as u64, || ()).await?;
         outcome
     }
 
@@ -295,7 +300,7 @@ impl<W: Wait> LargeOp<'_, W> {
 
     /// `place = data of rank op place`
     async fn prepend(&self, rank: u32, place: &RecvBuf, op: &Op) -> Result<(), Error> {
-        let at = self.address(self.number, rank).await;
+        let at = self.address(self.number, rank).await?;
         let datatype = place.datatype();
         let spaces = block(datatype).min(place.count());
         let room = self.large.room(spaces, datatype)?;
@@ -312,16 +317,17 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 
     /// Lets the next rank read the result so far, and waits until it has; `meanwhile` must not change the result.
-    async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) {
+    async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) -> Result<(), Error> {
         let next = self.me() + 1;
         self.end(self.number);
         if next == self.size() {
-            return meanwhile();
+            meanwhile();
+            return Ok(());
         }
-        self.place(self.number, at).await;
+        self.place(self.number, at).await?;
         self.members.ring(next);
         meanwhile();
-        self.await_readers(self.number, |rank| rank == next).await;
+        self.await_readers(self.number, |rank| rank == next).await
     }
 
     /// As [`LargeOp::combine`], with temporary memory of its own.
@@ -342,17 +348,18 @@ impl<W: Wait> LargeOp<'_, W> {
 
     /// Reads a rank's operand from byte `offset` on, as soon as its address is shown.
     async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
-        let at = self.address(self.number, rank).await;
+        let at = self.address(self.number, rank).await?;
         self.read(rank, at + offset, into)
     }
 
     /// Starts this rank's counter in an operation.
-    async fn count_from_zero(&self, number: u64) {
+    async fn count_from_zero(&self, number: u64) -> Result<(), Error> {
         let engine = self.cx.engine();
         let address = self.cells_of(number);
-        self.cells.make_room(self.wait, engine, address).await;
+        self.cells.make_room(self.wait, engine, address).await?;
         self.cells.count_to(address, 0);
         self.cells.publish(self.me(), address);
+        Ok(())
     }
 
     /// Combines from the last rank to the first; `operands` has space for two blocks.

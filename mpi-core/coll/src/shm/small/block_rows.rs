@@ -14,11 +14,11 @@ use super::steps::await_room;
 use crate::Error;
 use crate::algo::Buffer;
 use crate::datatype::SendBuf;
-use crate::shm::barrier::Kind;
 use crate::shm::cells::DEPTH;
 use crate::shm::members::LINE;
-use crate::shm::wait::Wait;
+use crate::shm::wait::{Wait, or_leave};
 use crate::{Call, CallId};
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// The minimum length of a part of a block; shorter parts cost more than they save.
@@ -41,8 +41,9 @@ pub struct Rows {
 }
 
 /// Returns true if a call that is too long for one cell goes in rows.
-pub fn goes_in_rows(call: CallId, kind: Kind) -> bool {
-    kind == Kind::Counter && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
+pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
+    occupancy == Occupancy::Oversubscribed
+        && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
 /// The maximum length of blocks that go whole, in cells of `room` bytes.
@@ -99,6 +100,7 @@ impl<W: Wait> SmallOp<'_, W> {
             let part = rows.bytes(round);
             // After an operator's failure the other rounds go on, since other ranks wait for them.
             let of_this = cell_op.run_round(call, &rows, &part).await;
+            let of_this = or_leave(self.comm, of_this)?;
             outcome = outcome.and(of_this);
         }
         outcome
@@ -107,15 +109,15 @@ impl<W: Wait> SmallOp<'_, W> {
     async fn run_round(&self, call: &Call, rows: &Rows, part: &Range<usize>) -> Result<(), Error> {
         match call {
             Call::Alltoall { send, recv } => match send {
-                Some(send) => self.show_rows(send, rows, part).await,
-                None => self.show_rows(recv, rows, part).await,
+                Some(send) => self.show_rows(send, rows, part).await?,
+                None => self.show_rows(recv, rows, part).await?,
             },
             Call::ReduceScatterBlock { send, recv, .. } => match send {
                 Some(send) => {
                     let first = send.with_count(recv.count());
-                    self.show_rows(&first, rows, part).await;
+                    self.show_rows(&first, rows, part).await?;
                 }
-                None => self.show_rows(recv, rows, part).await,
+                None => self.show_rows(recv, rows, part).await?,
             },
             // No other call goes in rows.
             _ => return Ok(()),
@@ -130,7 +132,12 @@ impl<W: Wait> SmallOp<'_, W> {
     }
 
     /// Shows a part of each rank's block; `first` is the first block.
-    async fn show_rows<B: Buffer>(&self, first: &B, rows: &Rows, part: &Range<usize>)
+    async fn show_rows<B: Buffer>(
+        &self,
+        first: &B,
+        rows: &Rows,
+        part: &Range<usize>,
+    ) -> Result<(), Error>
     where
         Cut<B>: Given,
     {
@@ -144,6 +151,7 @@ impl<W: Wait> SmallOp<'_, W> {
             let blocks = row.part(ranks.start as usize * len, ranks.len() * len);
             self.behind(i).long().show_at_once(&blocks);
         }
+        Ok(())
     }
 
     /// Waits until every rank has shown its rows.

@@ -128,7 +128,7 @@ impl<W: Wait> SmallOp<'_, W> {
         recv: Option<&R>,
         len: usize,
         root: u32,
-    ) {
+    ) -> Result<(), Error> {
         let bytes = send.map_or(len, Given::bytes);
         let cell_op = &self.fitting(Flow::OneWay, bytes);
         if let (true, Some(recv)) = (cell_op.me() == root, recv) {
@@ -136,7 +136,7 @@ impl<W: Wait> SmallOp<'_, W> {
             if let Some(send) = send {
                 send.copy_to(&block(root));
             }
-            cell_op.await_reports().await;
+            cell_op.await_reports().await?;
             for rank in cell_op.members.others() {
                 cell_op.take(rank, 0, &block(rank));
             }
@@ -145,6 +145,7 @@ impl<W: Wait> SmallOp<'_, W> {
             cell_op.report(root);
         }
         cell_op.cells.end(cell_op.members, cell_op.number);
+        Ok(())
     }
 
     /// Scatter: at the root, `send` has a block of `len` bytes per rank.
@@ -155,7 +156,7 @@ impl<W: Wait> SmallOp<'_, W> {
         recv: Option<&R>,
         len: usize,
         root: u32,
-    ) {
+    ) -> Result<(), Error> {
         let row = self.members.count() as usize * len;
         let cell_op = &self.fitting(Flow::OneWay, row);
         if let (true, Some(send)) = (cell_op.me() == root, send) {
@@ -171,6 +172,7 @@ impl<W: Wait> SmallOp<'_, W> {
             cell_op.take(root, cell_op.me() as usize * len, recv);
         }
         cell_op.cells.end(cell_op.members, cell_op.number);
+        Ok(())
     }
 }
 

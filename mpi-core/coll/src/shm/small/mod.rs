@@ -6,7 +6,7 @@
 //!
 //! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
 //!
-//! Where data go one way only, the sender does not wait for the readers.
+//! In operations with one direction of data, such as broadcast, the sender does not wait for the readers.
 //! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.
 //! Which calls are served depends on what the standard makes equal on all members.
 
@@ -19,7 +19,6 @@ mod reductions;
 mod scan_lookback;
 mod steps;
 
-use super::barrier::Kind;
 use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
 use super::members::Members;
 use super::scattered;
@@ -32,6 +31,7 @@ use crate::{Call, CallId, FastCall};
 use block_rows::Rows;
 use data::Given;
 use mpi_base::cells::{CellAddress, LINE};
+use mpi_base::occupancy::Occupancy;
 use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
@@ -39,7 +39,7 @@ pub use block_rows::goes_in_rows;
 /// The short collectives of one communicator in one lane.
 pub struct Small {
     pub cells: Cells,
-    pub kind: Kind,
+    pub occupancy: Occupancy,
     /// The maximum size of data that go in pieces; rank 0's choice.
     pub pieces_up_to: u64,
 }
@@ -80,7 +80,7 @@ impl Shape {
 #[derive(Clone, Copy)]
 pub struct SmallOp<'a, W> {
     pub cells: &'a Cells,
-    pub kind: Kind,
+    pub occupancy: Occupancy,
     pub members: &'a Members,
     pub engine: &'a Engine,
     /// For error texts.
@@ -123,7 +123,7 @@ impl Small {
     /// The maximum size of a call's blocks that go through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
-        if goes_in_rows(call, self.kind) {
+        if goes_in_rows(call, self.occupancy) {
             let whole = block_rows::longest(self.cells.capacity(), members);
             let all = self.pieces_up_to / u64::from(members.max(2) - 1);
             let more = match self.cells.lane() {
@@ -142,7 +142,7 @@ impl Small {
             // Requests may be polled rarely, so all pieces must have room at once.
             Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
         };
-        match pieces::of_a_block(all, call, members, self.kind) {
+        match pieces::of_a_block(all, call, members, self.occupancy) {
             Some(all) if piece > 0 => one.max(all),
             _ => one,
         }
@@ -151,7 +151,7 @@ impl Small {
     /// The bytes per piece of a block; zero if it does not go in pieces.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
-        match piece >= pieces::shortest(self.kind) {
+        match piece >= pieces::shortest(self.occupancy) {
             true => piece,
             false => 0,
         }
@@ -213,7 +213,7 @@ impl Small {
         if bytes > self.fits(call, members) {
             return None;
         }
-        if goes_in_rows(call, self.kind) {
+        if goes_in_rows(call, self.occupancy) {
             let rows = Rows::of(bytes, self.cells.capacity(), members);
             return Some(Shape::Rows(rows));
         }
@@ -254,7 +254,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
     #[inline(always)]
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
         let mut cell_op = self.fitting(flow, bytes);
-        if let (Kind::Counter, Some(result)) = (self.kind, result) {
+        if let (Occupancy::Oversubscribed, Some(result)) = (self.occupancy, result) {
             cell_op.address = self.cells.with_result(cell_op.address, flow, result);
         }
         cell_op
@@ -314,7 +314,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),
                 };
                 let send = send.as_ref().map(every_send);
-                self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
+                return self.scatter(send.as_ref(), recv.as_ref(), len, *root).await;
             }
             Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
                 let Some((whole, mine)) = scattered(call, self.members) else {
@@ -327,7 +327,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Gather { send, recv, root } => {
                 let len = recv.as_ref().map_or(0, Given::bytes);
                 let recv = recv.as_ref().map(every_recv);
-                self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
+                return self.gather(send.as_ref(), recv.as_ref(), len, *root).await;
             }
             Call::Reduce {
                 send,
@@ -355,11 +355,11 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
             FastCall::Gather { send, recv, root } => {
                 let len = send.len();
-                self.gather(Some(send), recv.as_ref(), len, *root).await;
+                return self.gather(Some(send), recv.as_ref(), len, *root).await;
             }
             FastCall::Scatter { send, recv, root } => {
                 let len = recv.len();
-                self.scatter(send.as_ref(), Some(recv), len, *root).await;
+                return self.scatter(send.as_ref(), Some(recv), len, *root).await;
             }
             FastCall::Allgather { send, recv } => {
                 return self.allgather(Some(send), recv, send.len()).await;

@@ -14,32 +14,32 @@ use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
-use crate::shm::barrier::Kind;
 use crate::shm::members::LINE;
-use crate::shm::wait::Wait;
+use crate::shm::wait::{Wait, or_leave};
 use crate::{Call, CallId};
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// The minimum length of a piece: shorter ones cost more than they save. It is longer when oversubscribed, as every few pieces cost a switch.
-pub fn shortest(kind: Kind) -> usize {
-    match kind {
-        Kind::Flags => 2 << 10,
-        Kind::Counter => 4 << 10,
+pub fn shortest(occupancy: Occupancy) -> usize {
+    match occupancy {
+        Occupancy::Dedicated => 2 << 10,
+        Occupancy::Oversubscribed => 4 << 10,
     }
 }
 
 /// The maximum size of a call's block that goes in pieces, if `up_to` bytes in all may; `None` if such blocks are not cut.
-pub fn of_a_block(up_to: u64, call: CallId, members: u32, kind: Kind) -> Option<u64> {
+pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // These go in rows, if at all.
-        _ if goes_in_rows(call, kind) => None,
+        _ if goes_in_rows(call, occupancy) => None,
         // A root, or every rank, receives as much from each other rank.
         CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
         // The rank that arrives last works for all.
-        CallId::Allreduce if kind == Kind::Counter => Some(up_to),
+        CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
         // With more than two ranks, every rank would do the work of all.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
@@ -69,7 +69,7 @@ pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
 impl<W: Wait> SmallOp<'_, W> {
     /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
-        let for_all = self.kind == Kind::Counter && call.id() == CallId::Allreduce;
+        let for_all = self.occupancy == Occupancy::Oversubscribed && call.id() == CallId::Allreduce;
         match go_both_ways(call.id()) && !for_all {
             true => self.run_both_ways(call, pieces).await,
             false => self.run_one_by_one(call, pieces).await,
@@ -87,7 +87,7 @@ impl<W: Wait> SmallOp<'_, W> {
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
             // After an operator's failure the other pieces go on, since other ranks wait for them.
-            outcome = outcome.and(match call {
+            let of_this = match call {
                 Call::Bcast { buf, root } => cell_op.bcast(&Cut::of(buf, &bytes), *root).await,
                 Call::Gather { send, recv, root } => {
                     let send = send.as_ref().map(|send| Cut::of(send, &bytes));
@@ -97,8 +97,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let len = recv.as_ref().map_or(0, Cut::each);
                     cell_op
                         .gather(send.as_ref(), recv.as_ref(), len, *root)
-                        .await;
-                    Ok(())
+                        .await
                 }
                 Call::Scatter { send, recv, root } => {
                     let blocks = send.as_ref().map(|send| Blocks::equal(send, members));
@@ -106,8 +105,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     cell_op
                         .long()
                         .scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
-                        .await;
-                    Ok(())
+                        .await
                 }
                 Call::Reduce {
                     send,
@@ -135,7 +133,8 @@ impl<W: Wait> SmallOp<'_, W> {
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
-            });
+            };
+            outcome = outcome.and(or_leave(self.comm, of_this)?);
         }
         outcome
     }
@@ -147,11 +146,12 @@ impl<W: Wait> SmallOp<'_, W> {
         let bytes = |i: u64| i as usize * piece..(i as usize + 1) * piece;
         for i in 0..pieces + AHEAD {
             if i < pieces {
-                self.behind(i).long().show_piece(call, bytes(i)).await;
+                self.behind(i).long().show_piece(call, bytes(i)).await?;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
                 // After an operator's failure the other pieces go on, since other ranks wait for them.
-                outcome = outcome.and(self.behind(i).long().take_piece(call, bytes(i)).await);
+                let of_this = self.behind(i).long().take_piece(call, bytes(i)).await;
+                outcome = outcome.and(or_leave(self.comm, of_this)?);
                 self.cells.end(self.members, self.number + i);
             }
         }
@@ -167,10 +167,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         recv: Option<&Cut<RecvBuf>>,
         piece: &Range<usize>,
         root: u32,
-    ) {
+    ) -> Result<(), Error> {
         if let (true, Some(blocks)) = (self.me() == root, send) {
             let cut = |rank: u32| Cut::of(&blocks.of(rank), piece);
-            self.show_row(self.members.others().map(cut)).await;
+            self.show_row(self.members.others().map(cut)).await?;
             self.ring_others();
             if let Some(recv) = recv {
                 cut(root).copy_to(recv);
@@ -181,6 +181,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             self.take(root, before as usize * recv.bytes(), recv);
         }
         self.cells.end(self.members, self.number);
+        Ok(())
     }
 
     /// Scans a piece from rank to rank, which is the least work in total: each rank combines its predecessor's result with its own operand.
@@ -193,12 +194,12 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         if let Some(send) = send {
             send.copy_to(recv);
         }
-        let outcome = match self.before().await {
+        let outcome = match self.before().await? {
             Some(before) => self.prepend(before, recv, op),
             None => Ok(()),
         };
         // Pass on after a failure too, since the next rank waits.
-        self.pass_on(recv).await;
+        self.pass_on(recv).await?;
         outcome
     }
 
@@ -210,23 +211,24 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         op: &Op,
     ) -> Result<(), Error> {
         let own = send.cloned().unwrap_or_else(|| recv.as_send());
-        let Some(before) = self.before().await else {
-            self.pass_on(&own).await;
-            return Ok(());
+        let Some(before) = self.before().await? else {
+            return self.pass_on(&own).await;
         };
         let sum = algo::elements(recv.count(), recv.datatype())?.all();
         own.copy_to(&sum);
         self.take(before, 0, recv);
         let outcome = Op::apply(op, &recv.as_send(), &mut sum.clone());
-        self.pass_on(&sum).await;
+        self.pass_on(&sum).await?;
         Ok(outcome?)
     }
 
     /// Returns the previous rank, after it has shown its data.
-    async fn before(&self) -> Option<u32> {
-        let before = self.me().checked_sub(1)?;
-        self.await_cells(std::iter::once(before)).await;
-        Some(before)
+    async fn before(&self) -> Result<Option<u32>, Error> {
+        let Some(before) = self.me().checked_sub(1) else {
+            return Ok(None);
+        };
+        self.await_cells(std::iter::once(before)).await?;
+        Ok(Some(before))
     }
 
     /// `sum = data of rank op sum`
@@ -238,17 +240,18 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     /// Shows the partial result to the next rank, if there is one, and ends this rank's operation.
-    async fn pass_on(&self, sum: &impl Given) {
+    async fn pass_on(&self, sum: &impl Given) -> Result<(), Error> {
         let next = self.me() + 1;
         if next < self.members.count() {
             show!(self, sum);
             self.members.ring(next);
         }
         self.cells.end(self.members, self.number);
+        Ok(())
     }
 
     /// Shows the bytes `piece` of this rank's data for all others, or side by side those for each.
-    async fn show_piece(&self, call: &Call, piece: Range<usize>) {
+    async fn show_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (count, piece) = (self.members.count(), &piece);
         let row = |send: &SendBuf| {
             let blocks = Blocks::equal(send, count);
@@ -266,24 +269,25 @@ impl<W: Wait> OpInCell<'_, '_, W> {
                 show!(self, &Cut::of(&own, piece));
             }
             Call::Alltoall { send, recv } => match send {
-                Some(send) => self.show_row(row(send)).await,
-                None => self.show_row(row(&recv.as_send())).await,
+                Some(send) => self.show_row(row(send)).await?,
+                None => self.show_row(row(&recv.as_send())).await?,
             },
             Call::ReduceScatterBlock {
                 send: Some(send),
                 recv,
                 ..
-            } => self.show_row(row(&send.with_count(recv.count()))).await,
+            } => self.show_row(row(&send.with_count(recv.count()))).await?,
             // Calls with MPI_IN_PLACE are not cut, and no other call goes both ways.
             _ => {}
         }
         self.ring_others();
+        Ok(())
     }
 
     /// Takes the bytes `piece` of the others' data, as soon as they are shown.
     async fn take_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (me, count) = (self.me(), self.members.count());
-        self.await_cells(self.members.others()).await;
+        self.await_cells(self.members.others()).await?;
         match call {
             Call::Allgather { send, recv } => {
                 let blocks = Blocks::equal(recv, count);

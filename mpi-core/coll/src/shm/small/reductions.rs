@@ -5,10 +5,10 @@ use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::op::DenseOp;
-use crate::shm::barrier::Kind;
 use crate::shm::cells::Flow;
-use crate::shm::wait::Wait;
+use crate::shm::wait::{Wait, or_leave};
 use mpi_base::cells::CellOf;
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 impl<W: Wait> SmallOp<'_, W> {
@@ -35,7 +35,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 Ok(())
             }
             Ok(false) => cell_op.fold_all(send, recv, op),
-            Err(e) => Err(e),
+            Err(e) => or_leave(self.comm, Err(e))?,
         };
         cell_op.cells.end_together(cell_op.members, cell_op.number);
         outcome
@@ -57,7 +57,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 if send.is_none() {
                     show!(cell_op, recv);
                 }
-                cell_op.await_reports().await;
+                cell_op.await_reports().await?;
                 cell_op.fold_all(send, recv, op)
             }
             (_, Some(send)) => {
@@ -81,13 +81,12 @@ impl<W: Wait> SmallOp<'_, W> {
         with_own: bool,
     ) -> Result<(), Error> {
         let cell_op = &self.fitting(Flow::OneWay, recv.bytes());
-        let dense = match cell_op.kind {
-            Kind::Counter => op.dense(recv),
-            Kind::Flags => None,
+        let dense = match cell_op.occupancy {
+            Occupancy::Oversubscribed => op.dense(recv),
+            Occupancy::Dedicated => None,
         };
         if let Some(op) = dense {
-            cell_op.scan_on(send, recv, &op, with_own).await;
-            return Ok(());
+            return cell_op.scan_on(send, recv, &op, with_own).await;
         }
         let (me, count) = (cell_op.me(), cell_op.members.count());
         match send {
@@ -113,7 +112,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 Ok(())
             }
             _ => {
-                cell_op.await_cells(0..me).await;
+                cell_op.await_cells(0..me).await?;
                 cell_op.fold(me + u32::from(with_own), 0, send, recv, op)
             }
         };
@@ -134,7 +133,7 @@ impl<W: Wait> SmallOp<'_, W> {
         let for_all = self.for_all(all, || op.dense(whole));
         let cell_op = &self.fitting(Flow::CooperativeCopy, all);
         match send {
-            Some(send) if for_all.is_none() => cell_op.show_around(send, mine.clone()).await,
+            Some(send) if for_all.is_none() => cell_op.show_around(send, mine.clone()).await?,
             Some(send) => show!(cell_op, send),
             None => show!(cell_op, whole),
         }
@@ -166,8 +165,8 @@ impl<W: Wait> SmallOp<'_, W> {
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;
-        match self.kind {
-            Kind::Counter if of_all <= self.cells.capacity() => op(),
+        match self.occupancy {
+            Occupancy::Oversubscribed if of_all <= self.cells.capacity() => op(),
             _ => None,
         }
     }

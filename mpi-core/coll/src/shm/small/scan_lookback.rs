@@ -1,4 +1,4 @@
-//! Scans on oversubscribed ranks: each rank shows the prefix up to itself, and the next rank continues from that.
+//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, and the next rank continues from that.
 //!
 //! A rank that arrives after its predecessor reads one cell and writes one, whatever the number of ranks;
 //! and in a series of scans rank 0 may be as far ahead as there are cells.
@@ -17,6 +17,7 @@
 use super::OpInCell;
 use super::data::{CopyTo, Room};
 use super::steps::{await_cell, await_room};
+use crate::Error;
 use crate::op::DenseOp;
 use crate::shm::cells::FEW;
 use crate::shm::wait::Wait;
@@ -31,7 +32,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         recv: &R,
         op: &DenseOp,
         with_own: bool,
-    ) {
+    ) -> Result<(), Error> {
         let (me, before) = (self.me(), self.me().checked_sub(1));
         await_room!(self);
         self.cells
@@ -45,7 +46,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         } else if self.members.count() > FEW {
             let wait = self.wait;
             wait.until_unlike_others(self.engine, || self.seen(me))
-                .await;
+                .await?;
         } else {
             await_cell!(self, me);
         }
@@ -56,6 +57,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
         self.cells.end(self.members, self.number);
         self.help(recv.bytes(), op);
+        Ok(())
     }
 
     /// Offers this rank's operand. Returns true if the predecessor's prefix has appeared meanwhile and this rank has claimed its own offer.

@@ -3,9 +3,9 @@
 use super::data::{Given, Room};
 use super::{OpInCell, SmallOp};
 use crate::Error;
-use crate::shm::barrier::Kind;
 use crate::shm::wait::Wait;
 use mpi_base::cells::CellOf;
+use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
 /// Waits until this rank may write its cell.
@@ -15,7 +15,7 @@ use std::ops::Range;
 macro_rules! await_room {
     ($op:expr) => {
         if !$op.cells.has_room($op.address) {
-            $op.make_room().await;
+            $op.make_room().await?;
         }
     };
 }
@@ -33,9 +33,9 @@ macro_rules! await_cell {
     ($op:expr, $place:expr) => {
         if !$op
             .wait
-            .at_once($op.engine, $op.cells.watch($place, $op.address))
+            .at_once($op.engine, $op.cells.watch($place, $op.address))?
         {
-            $op.await_cell($place).await;
+            $op.await_cell($place).await?;
         }
     };
 }
@@ -58,10 +58,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     #[cold]
-    pub(super) async fn make_room(&self) {
+    pub(super) async fn make_room(&self) -> Result<(), Error> {
         self.cells
             .make_room(self.wait, self.engine, self.address)
-            .await;
+            .await
     }
 
     /// Writes data to this rank's cell, or to the result.
@@ -82,17 +82,21 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     #[inline(always)]
     fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
-        if self.kind == Kind::Flags {
+        if self.occupancy == Occupancy::Dedicated {
             self.cells.fetch_next(self.address);
         }
     }
 
     /// Shows data except for some packed bytes, which no rank reads.
     #[inline]
-    pub(super) async fn show_around(&self, data: &impl Given, but: Range<usize>) {
+    pub(super) async fn show_around(
+        &self,
+        data: &impl Given,
+        but: Range<usize>,
+    ) -> Result<(), Error> {
         let Some(data) = data.run() else {
             show!(self, data);
-            return;
+            return Ok(());
         };
         await_room!(self);
         let before = data.get(..but.start).unwrap_or(&[]);
@@ -101,10 +105,14 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         cells.fill(me, self.address, 0, before);
         cells.fill(me, self.address, but.end, behind);
         self.publish();
+        Ok(())
     }
 
     /// Shows several data side by side.
-    pub(super) async fn show_row<G: Given>(&self, row: impl Iterator<Item = G>) {
+    pub(super) async fn show_row<G: Given>(
+        &self,
+        row: impl Iterator<Item = G>,
+    ) -> Result<(), Error> {
         await_room!(self);
         row.fold(0, |at, data| {
             let len = data.bytes();
@@ -115,6 +123,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             at + len
         });
         self.publish();
+        Ok(())
     }
 
     /// Returns true if a place shows its data.
@@ -130,13 +139,13 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     #[cold]
-    pub(super) async fn await_cell(&self, place: impl Into<CellOf> + Copy) {
+    pub(super) async fn await_cell(&self, place: impl Into<CellOf> + Copy) -> Result<(), Error> {
         let seen = self.cells.watch(place, self.address);
-        self.wait.until(self.engine, seen).await;
+        self.wait.until(self.engine, seen).await
     }
 
     #[inline]
-    pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) {
+    pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) -> Result<(), Error> {
         // The ranks after the first have had time meanwhile, so they are polled without a delay.
         for (polled, rank) in ranks.enumerate() {
             let there = match polled {
@@ -147,6 +156,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
                 await_cell!(self, rank);
             }
         }
+        Ok(())
     }
 
     /// Reads the data of a place, from byte `at` on.
@@ -159,22 +169,23 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     #[inline(always)]
     pub(super) fn ring_others(&self) {
-        match self.kind {
-            Kind::Flags => self.members.ring_each(),
-            Kind::Counter => self.members.ring_all(),
+        match self.occupancy {
+            Occupancy::Dedicated => self.members.ring_each(),
+            Occupancy::Oversubscribed => self.members.ring_all(),
         }
     }
 
     /// Waits until every rank has shown its data.
     /// When oversubscribed, the last rank to arrive does the `work` for all and shows the result; returns true if the result is there.
+    /// An error is that of the `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
     #[inline]
     pub(super) async fn meet(
         &self,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<bool, Error> {
-        if self.kind == Kind::Flags {
+        if self.occupancy == Occupancy::Dedicated {
             self.ring_others();
-            self.await_cells(self.members.others()).await;
+            self.await_cells(self.members.others()).await?;
             return Ok(false);
         }
         let is_last = self.cells.arrive(self.address);
@@ -199,7 +210,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         outcome.map(|()| true)
     }
 
-    /// Shows the result of an operation to all ranks.
+    /// Publishes the result of an operation to all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
         self.fill(CellOf::Result, result);
         self.conclude_empty();
@@ -213,26 +224,27 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// Notifies the root that this rank has shown its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
-        if self.kind == Kind::Flags || self.cells.arrive(self.address) {
+        if self.occupancy == Occupancy::Dedicated || self.cells.arrive(self.address) {
             self.members.ring(root);
         }
     }
 
     /// At the root: waits until every rank has shown its data.
     #[inline]
-    pub(super) async fn await_reports(&self) {
-        if self.kind == Kind::Flags {
+    pub(super) async fn await_reports(&self) -> Result<(), Error> {
+        if self.occupancy == Occupancy::Dedicated {
             return self.await_cells(self.members.others()).await;
         }
         await_room!(self);
         let (cells, address) = (self.cells, self.address);
         if !cells.arrive(address) {
             let arrived = || cells.all_arrived(address);
-            if !self.wait.at_once(self.engine, arrived) {
-                self.wait.until(self.engine, arrived).await;
+            if !self.wait.at_once(self.engine, arrived)? {
+                self.wait.until(self.engine, arrived).await?;
             }
         }
         cells.fetch_all(address);
         cells.forget_arrivals(address);
+        Ok(())
     }
 }

@@ -1,15 +1,15 @@
 //! Tests of one-way data: the sender does not wait for the receiver while there are free cells.
 
-use super::super::barrier::Kind;
 use super::super::cells::{MIDDLING, SHORT, depth};
-use super::{BARRIERS, job, job_with};
+use super::{OCCUPANCIES, job, job_with};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
 use crate::testing::eventually;
-use crate::{Call, CallId};
+use crate::{Call, CallId, Table};
 use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
+use mpi_base::occupancy::Occupancy;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where data go one way, the sender returns from its call before the receiver has begun its: no rank waits for a reply.
@@ -19,14 +19,14 @@ fn who_only_gives_does_not_wait_for_who_takes() {
     let calls = [&[CallId::Gather][..], &reductions].concat();
     // One cell, and as many pieces as there are cells. Also oversubscribed, although the rank that arrives last then works for all that wait.
     let lengths = [
-        (Kind::Flags, 8),
-        (Kind::Flags, 128 << 10),
-        (Kind::Counter, 8),
+        (Occupancy::Dedicated, 8),
+        (Occupancy::Dedicated, 128 << 10),
+        (Occupancy::Oversubscribed, 8),
     ];
-    for (kind, bytes) in lengths {
+    for (occupancy, bytes) in lengths {
         for &call in &calls {
             let given = AtomicUsize::new(0);
-            job_with(2, kind, "pieces").run(|engine| {
+            job_with(2, occupancy, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
                 // Scans go from the first rank to the last, other data to the root, which is the last here.
                 let (taker, root) = (world.rank() == 1, 1);
@@ -121,16 +121,16 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
         CallId::Reduce,
     ];
     let scans = [CallId::Scan, CallId::Exscan];
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for (calls, count, cell) in [
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
             // Rings grow; none is deeper at first.
-            let ahead = depth(cell, 2, kind).min(DEEP_AT_FIRST);
+            let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
-                job(2, kind).run(|engine| {
+                job(2, occupancy).run(|engine| {
                     let world = engine.world().expect("a world");
                     let taker = world.rank() == 1;
                     // Twice, so that cells are reused, with a long call before.
@@ -158,9 +158,9 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
 
 #[test]
 fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
-    let deep = depth(SHORT, 2, Kind::Counter);
+    let deep = depth(SHORT, 2, Occupancy::Oversubscribed);
     let given = AtomicUsize::new(0);
-    job(2, Kind::Counter).run(|engine| {
+    job(2, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
         // In the first round after the ring's growth no sender is further ahead than before.
@@ -181,4 +181,28 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
             assert!(!taker || got == i.to_ne_bytes(), "{i}");
         }
     });
+}
+
+#[test]
+fn the_barriers_algorithm_does_not_change_how_data_travel() {
+    for occupancy in OCCUPANCIES {
+        let explained = |barrier: &str| {
+            let job = job(2, occupancy).with("coll_shm_barrier", barrier);
+            let explanations = job.run(|engine| {
+                let world = engine.world().expect("a world");
+                let table = Table::chosen(&world).expect("a table");
+                let lines = table.explain(&world.label());
+                let by_shm = lines.iter().find_map(|line| line.split_once(": shm does "));
+                let (_, calls) = by_shm.expect("shm serves the world");
+                let calls = calls.split("; ").map(str::to_owned);
+                calls.partition(|call| call.to_lowercase().contains("barrier"))
+            });
+            let rank_0: (Vec<String>, Vec<String>) =
+                explanations.into_iter().next().expect("rank 0");
+            rank_0
+        };
+        let (counter, flags) = (explained("counter"), explained("flags"));
+        assert_ne!(counter.0, flags.0, "{occupancy:?}");
+        assert_eq!(counter.1, flags.1, "{occupancy:?}");
+    }
 }

@@ -1,11 +1,11 @@
 //! Tests that fast calls match the same calls in the general form.
 
-use super::super::barrier::Kind;
 use super::job;
 use crate::comm::Comm;
 use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::op::{DenseOp, Op, Predefined};
 use crate::{Call, FastCall};
+use mpi_base::occupancy::Occupancy;
 
 /// A fast call and the same call in the general form.
 struct Both<'a> {
@@ -137,8 +137,12 @@ fn both_forms<'a>(
 #[test]
 #[allow(unsafe_code)]
 fn a_call_in_brief_meets_the_same_call_and_gives_the_same() {
-    for (kind, ranks) in [(Kind::Flags, 2), (Kind::Flags, 3), (Kind::Counter, 4)] {
-        job(ranks, kind).run(|engine| {
+    for (occupancy, ranks) in [
+        (Occupancy::Dedicated, 2),
+        (Occupancy::Dedicated, 3),
+        (Occupancy::Oversubscribed, 4),
+    ] {
+        job(ranks, occupancy).run(|engine| {
             let world = engine.world().expect("a world");
             let (me, count) = (u64::from(world.rank()), i64::from(ranks) * BLOCK);
             let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");

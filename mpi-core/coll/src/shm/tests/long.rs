@@ -1,10 +1,10 @@
 //! Tests of long data that are gathered or reduced, for all layouts of datatypes.
 
-use super::super::barrier::Kind;
 use super::job_with;
 use crate::Call;
 use crate::datatype::{Datatype, Named, Scratch};
 use crate::op::Predefined;
+use mpi_base::occupancy::Occupancy;
 
 /// Datatypes with two words per element: contiguous, contiguous at an offset from the buffer's address, or with holes.
 fn pairs() -> [Datatype; 3] {
@@ -26,14 +26,14 @@ fn pairs() -> [Datatype; 3] {
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     const COUNT: i64 = 5000;
-    for (kind, ranks, way) in [
-        (Kind::Flags, 2, "copies"),
-        (Kind::Flags, 2, "pieces"),
-        (Kind::Flags, 3, "pieces"),
-        (Kind::Counter, 4, "copies"),
-        (Kind::Counter, 4, "pieces"),
+    for (occupancy, ranks, way) in [
+        (Occupancy::Dedicated, 2, "copies"),
+        (Occupancy::Dedicated, 2, "pieces"),
+        (Occupancy::Dedicated, 3, "pieces"),
+        (Occupancy::Oversubscribed, 4, "copies"),
+        (Occupancy::Oversubscribed, 4, "pieces"),
     ] {
-        job_with(ranks, kind, way).run(|engine| {
+        job_with(ranks, occupancy, way).run(|engine| {
             let world = engine.world().expect("a world");
             let (me, root) = (world.rank(), ranks - 1);
             let words = |rank: u32| -> Vec<u8> {
@@ -70,14 +70,14 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
 /// Several ranks compute one rank's result, whose operand may be in place.
 #[test]
 fn long_operands_are_combined_by_all_for_any_root() {
-    for (kind, ranks, way) in [
-        (Kind::Flags, 2, "copies"),
-        (Kind::Flags, 3, "copies"),
-        (Kind::Flags, 3, "pieces"),
-        (Kind::Counter, 5, "copies"),
-        (Kind::Counter, 5, "pieces"),
+    for (occupancy, ranks, way) in [
+        (Occupancy::Dedicated, 2, "copies"),
+        (Occupancy::Dedicated, 3, "copies"),
+        (Occupancy::Dedicated, 3, "pieces"),
+        (Occupancy::Oversubscribed, 5, "copies"),
+        (Occupancy::Oversubscribed, 5, "pieces"),
     ] {
-        job_with(ranks, kind, way).run(|engine| {
+        job_with(ranks, occupancy, way).run(|engine| {
             let world = engine.world().expect("a world");
             // The last count has no small divisors.
             for count in [60_000, 300_000, 131_101] {

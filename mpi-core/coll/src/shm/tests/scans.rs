@@ -1,10 +1,10 @@
 //! Tests of scans when oversubscribed: each continues from the previous rank's prefix, whichever rank computes that.
 
-use super::super::barrier::Kind;
 use super::job;
 use crate::Call;
 use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
+use mpi_base::occupancy::Occupancy;
 use std::time::Duration;
 
 /// A rank's operand; sums of these depend on the order of additions.
@@ -25,7 +25,7 @@ fn sum(ranks: u32, call: u32) -> Option<f64> {
 fn a_scan_has_the_same_bits_whoever_comes_when() {
     const CALLS: u32 = 4;
     for (ranks, rounds) in [(2, 40), (3, 40), (5, 60), (9, 60)] {
-        job(ranks, Kind::Counter).run(|engine| {
+        job(ranks, Occupancy::Oversubscribed).run(|engine| {
             let world = engine.world().expect("a world");
             let me = world.rank();
             for round in 0..rounds {

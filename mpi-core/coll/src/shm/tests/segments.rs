@@ -1,7 +1,7 @@
 //! Tests of shared segments: a communicator allocates one and frees it.
 
 use super::super::Shm;
-use super::{BARRIERS, job};
+use super::{OCCUPANCIES, job};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
 use crate::op::Predefined;
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[test]
 fn what_one_communicator_left_does_not_reach_the_next() {
     const RANKS: u32 = 3;
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         for form in [None, Some(Form::Blocking), Some(Form::Nonblocking)] {
             let entered = AtomicUsize::new(0);
-            job(RANKS, kind).run(|engine| {
+            job(RANKS, occupancy).run(|engine| {
                 let world = engine.world().expect("a world");
                 for round in 0..6 {
                     let twin = engine.block_on(world.dup()).expect("a duplicate");
@@ -97,7 +97,7 @@ thread_local! {
 /// If a block were not freed, the next one would have another offset.
 #[test]
 fn a_place_that_some_member_does_not_take_is_free_again() {
-    for kind in BARRIERS {
+    for occupancy in OCCUPANCIES {
         let coll = || -> Vec<Box<dyn Component>> {
             let mut all = crate::built_in();
             all.retain(|component| component.name() != "shm");
@@ -109,7 +109,7 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
         };
         let job = Job {
             coll: Box::new(coll),
-            ..job(3, kind)
+            ..job(3, occupancy)
         };
         let told = job.run(|engine| {
             let world = engine.world().expect("a world");

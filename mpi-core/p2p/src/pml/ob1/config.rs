@@ -82,12 +82,12 @@ pub static PARAMS: &[&About] = &[
 ///
 /// Fragments reached 9,000 MB/s in a stream of 4 MiB; if both sides have messages for each other, each copies alone.
 /// On a machine whose two cores share a cache the same stream reached 27,000 MB/s copied by both sides and 46,000 in fragments,
-/// so the choice between the two is measured at run time ([`super::protocol_choice`]).
+/// so the choice between the two is measured at run time (`super::protocol_choice`).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether a message eligible for single copy is sent in fragments where those are measured to be faster ([`super::protocol_choice`]).
+    /// Whether a message eligible for single copy is sent in fragments where those are measured to be faster (`super::protocol_choice`).
     pub measure: bool,
     /// The number of ranks of the node per core, rounded up: work of ranks on one core is serialised.
     pub sharing: u32,

@@ -21,7 +21,7 @@ pub(super) struct SharedCopy {
 }
 
 impl SharedCopy {
-    /// Creates one without any copied bytes.
+    /// Creates a copy that has not copied any bytes yet.
     pub(super) fn new(sender: ReqId, number: u32, remote: Place) -> SharedCopy {
         SharedCopy {
             sender,

@@ -257,11 +257,6 @@ mod tests {
         }
 
         #[test]
-        fn whatever_comes_is_read_or_refused(payload in proptest::collection::vec(any::<u8>(), 0..1100)) {
-            let _ = (Rendezvous::decode(&payload), Assist::decode(&payload));
-        }
-
-        #[test]
         fn a_match_header_survives_the_wire(context: u64, source: i32, tag: i32) {
             prop_assert_eq!(read_match(match_header(Context(context), source, tag)), (Context(context), Key::new(source, tag)));
         }

@@ -82,7 +82,7 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
         for (btl, node) in btls.zip(nodes) {
             let (to, claims) = (endpoint(&*btl, procs[0]), Claims(&failed));
             s.spawn(move || {
-                let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+                let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
                 for n in 0..count {
                     while let Err(error) = send_numbered(&*btl, to, n, len(n)) {
                         assert_eq!(error, SendError::WouldBlock);
@@ -103,7 +103,7 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
                 })
                 .collect(),
         };
-        let mut waiter = Waiter::new(WaitPolicy::CROWDED);
+        let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let _claims = Claims(&failed);
         let mut got = 0;
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -401,7 +401,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     .unwrap()
     .remove(0);
     let peer = endpoint(&*btl, 1 - me);
-    let mut waiter = Waiter::new(WaitPolicy::new(2, 2));
+    let mut waiter = Waiter::new(WaitPolicy::DEDICATED);
     let mut wait = |sink: &dyn Sink, done: &dyn Fn() -> bool| {
         loop {
             let delivered = btl.progress(sink);

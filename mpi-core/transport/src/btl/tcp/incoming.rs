@@ -278,15 +278,6 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        #[test]
-        fn any_bytes_end_a_stream_one_way_or_the_other(
-            bytes in prop::collection::vec(any::<u8>(), 0..3000),
-            piece in 1usize..500,
-        ) {
-            let (_, end) = read_all(&bytes, piece);
-            prop_assert!(matches!(end, Some(End::Closed | End::Goodbye | End::Garbled(_))));
-        }
-
         /// However the stream is cut into pieces, the frames before the damage are delivered and none after it.
         #[test]
         fn a_damaged_stream_is_believed_up_to_the_damage(

@@ -20,11 +20,11 @@
 //! The methods of [`Tcp`] on them are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
 
 mod address;
-mod address_record;
+pub(crate) mod address_record;
 mod connect;
-mod frame;
-mod hello;
-mod incoming;
+pub(crate) mod frame;
+pub(crate) mod hello;
+pub(crate) mod incoming;
 mod outgoing;
 mod params;
 mod parting;

@@ -3,10 +3,10 @@
 //! A machine is a tree: nodes, packages, memory nodes, cores, hardware threads. The distance of two processes is given by the largest part that they do not share.
 //! The cost of a layout is the sum over the topology's edges of weight times distance. Three layouts are computed and the cheapest is used:
 //! * the current order, which is kept unless another is cheaper;
-//! * for a grid on parts of equal size, a box of it for each part, recursively ([`blocks`]);
-//! * for any graph, a part of it grown for each part of the machine ([`grow`]).
+//! * for a grid on parts of equal size, a box of it for each part, recursively (`blocks`);
+//! * for any graph, a part of it grown for each part of the machine (`grow`).
 //!
-//! The computed layouts are improved by exchanges ([`exchange`]).
+//! The computed layouts are improved by exchanges (`exchange`).
 //! The result depends on the arguments only, so processes with the same arguments compute the same layout without communication.
 //!
 //! After W. Gropp, "Using node and socket information to implement MPI Cartesian topologies", Parallel Computing 85 (2019), for the boxes, and

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_counted_from_the_first_look_at_this_barrier() {
+    fn waiting_is_counted_from_the_first_sample_of_this_barrier() {
         let mut history = History::new(String::new(), observation(0, 0, 0, 0));
         assert_eq!(history.waited(), None);
         history.observe(observation(500, 0b0001, 0, 0));

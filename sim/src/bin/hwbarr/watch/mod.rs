@@ -19,30 +19,30 @@ use crate::{Failure, say};
 use clap::Args;
 use history::History;
 use sim::virtual_time::Time;
-use source::{Place, Source};
+use source::{BoardName, Source};
 use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
-/// Watch a live board: its nodes, their wires, who is late, barriers per second.
+/// Watch a live board: its nodes, their wires, late nodes, barriers per second.
 #[derive(Args)]
 pub struct Watch {
     /// The board: sim:tcp://HOST:PORT for a served one, or the number of a process that has one in shared memory,
     /// as `hwbarr live` or `mpirun`. Without it, the only one on this host.
     #[arg(value_name = "BOARD")]
-    board: Option<Place>,
+    board: Option<BoardName>,
     /// Print the board as it is now, and end.
     #[arg(long, conflicts_with_all = ["plain", "looks"])]
     once: bool,
     /// With --once, for programs: JSON.
     #[arg(long, requires = "once")]
     json: bool,
-    /// A line for each look instead of a screen; so it is too if the output is no terminal.
+    /// Print one line per sample instead of a screen; the default if the output is no terminal.
     #[arg(long)]
     plain: bool,
-    /// How long it is from one look to the next.
+    /// Time between two samples.
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     every: Time,
-    /// End after so many looks.
+    /// End after this number of samples.
     #[arg(long, value_name = "LOOKS")]
     looks: Option<u64>,
 }

@@ -80,7 +80,7 @@ fn show(
             let left = next.saturating_duration_since(Instant::now());
             // Crossterm would read a closed terminal in an endless loop, so it is not called then.
             if !await_keys(&keyboard, left.min(HEED))? {
-                return Err("the terminal has gone".into());
+                return Err("the terminal was closed".into());
             }
             if !event::poll(Duration::ZERO)? {
                 match left.is_zero() {

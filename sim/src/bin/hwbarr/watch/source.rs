@@ -8,14 +8,14 @@ use std::str::FromStr;
 
 /// A user's name for a board.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum BoardName {
     Served(Address),
     Process(u32),
 }
 
 /// The reason why a text does not name a board.
 #[derive(Debug)]
-pub enum BadPlace {
+pub enum BadBoardName {
     Address(AddressError),
     Other(String),
 }
@@ -26,19 +26,22 @@ pub enum Source {
     Memory(Found),
 }
 
-impl FromStr for Place {
-    type Err = BadPlace;
+impl FromStr for BoardName {
+    type Err = BadBoardName;
 
-    fn from_str(text: &str) -> Result<Self, BadPlace> {
+    fn from_str(text: &str) -> Result<Self, BadBoardName> {
         if text.starts_with(SCHEME) {
-            return text.parse().map(Self::Served).map_err(BadPlace::Address);
+            return text
+                .parse()
+                .map(Self::Served)
+                .map_err(BadBoardName::Address);
         }
         let process = text.parse().map(Self::Process);
-        process.map_err(|_| BadPlace::Other(text.to_owned()))
+        process.map_err(|_| BadBoardName::Other(text.to_owned()))
     }
 }
 
-impl fmt::Display for BadPlace {
+impl fmt::Display for BadBoardName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address(bad) => bad.fmt(f),
@@ -50,7 +53,7 @@ impl fmt::Display for BadPlace {
     }
 }
 
-impl std::error::Error for BadPlace {}
+impl std::error::Error for BadBoardName {}
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,22 +66,22 @@ impl fmt::Display for Source {
 
 impl Source {
     /// Opens the board with this name, or the only one of this host.
-    pub fn open(place: Option<&Place>) -> Result<Self, Failure> {
+    pub fn open(place: Option<&BoardName>) -> Result<Self, Failure> {
         let found = match place {
-            Some(Place::Served(address)) => {
+            Some(BoardName::Served(address)) => {
                 return Ok(Self::Served(
                     address.clone(),
                     BoardObserver::connect(address)?,
                 ));
             }
-            Some(Place::Process(pid)) => live::boards_of(*pid),
+            Some(BoardName::Process(pid)) => live::boards_of(*pid),
             None => live::boards(),
         };
         let names: Vec<_> = found.iter().map(|found| found.to_string()).collect();
         let mut found = found.into_iter();
         match (found.next(), found.next(), place) {
             (Some(only), None, _) => Ok(Self::Memory(only)),
-            (None, _, Some(Place::Process(pid))) => Err(format!(
+            (None, _, Some(BoardName::Process(pid))) => Err(format!(
                 "process {pid} has no board in shared memory, or belongs to another user; a served one is named {SCHEME}HOST:PORT"
             )
             .into()),
@@ -108,7 +111,7 @@ impl Source {
             Self::Served(_, observer) => {
                 let View { board, connected } = observer.look()?;
                 let look = Look::at(&board, observer.nodes(), connected);
-                Ok(look.beside(observer.hear()?))
+                Ok(look.beside(observer.eureka_line()?))
             }
             Self::Memory(found) => {
                 let look = found.look();

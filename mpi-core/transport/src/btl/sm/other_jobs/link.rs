@@ -70,7 +70,7 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Returns what the other process has ended, if anything.
+    /// Returns `Some` if the other process has ended the link or this direction of it.
     pub fn end(&self) -> Option<End> {
         let end = meeting::end(self.socket());
         if end == Some(End::Goodbye) {

@@ -18,7 +18,7 @@ pub(super) struct Peer {
     proc: Cell<ProcId>,
     /// All segments of the two processes; usually one.
     slots: FrozenVec<Box<Slot>>,
-    /// Index of the outlet.
+    /// Index of the segment that this process sends through, the outlet.
     outlet: Cell<Option<usize>>,
     lost: Cell<bool>,
 }
@@ -105,7 +105,7 @@ impl Peer {
         self.outlet.get().is_some()
     }
 
-    /// Calls `what` with the outlet.
+    /// Calls `what` with the segment that this process sends through; `None` if there is none.
     pub fn with_outlet<R>(&self, what: impl FnOnce(&Link) -> R) -> Option<R> {
         let slot = self.slots.get(self.outlet.get()?)?;
         slot.borrow().as_ref().map(what)

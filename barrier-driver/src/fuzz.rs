@@ -1,0 +1,57 @@
+//! The readers of serial bytes and of descriptions of ports, as entry points for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::ports::spec::Spec;
+use crate::ring_fence::{COUNT, MOST_NODES, RingFence};
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[
+    ("ring_bytes", ring_bytes),
+    ("port_description", port_description),
+];
+
+/// What a microcontroller hears on the serial ring: the first byte chooses the number of nodes. No byte makes a count of no node.
+pub fn ring_bytes(bytes: &[u8]) {
+    let Some((first, heard)) = bytes.split_first() else {
+        return;
+    };
+    let nodes = 1 + first % MOST_NODES;
+    let Some(mut fence) = RingFence::new(nodes) else {
+        return;
+    };
+    for byte in heard {
+        fence.receive(*byte);
+        assert!((1..=nodes).contains(&(fence.byte() & COUNT)));
+        assert!(fence.byte() < 64);
+    }
+}
+
+/// A description of a port, from the command line or the environment.
+pub fn port_description(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(spec) = Spec::parse(&text, "a port") {
+        let _ = (
+            spec.place("a device"),
+            spec.line("out"),
+            spec.finish(&["out", "in"]),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

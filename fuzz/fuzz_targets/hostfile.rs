@@ -1,0 +1,4 @@
+//! Random bytes for `mpirun::fuzz::hostfile`.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::hostfile(bytes));

@@ -1,0 +1,36 @@
+//! The decoder of messages of collective accesses, as an entry point for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::collective::extent_codec::Extents;
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("file_marks", file_marks)];
+
+/// The stretches of a part of a file that a message names: all of them are inside the part.
+pub fn file_marks(message: &[u8]) {
+    const PART: usize = 1024;
+    let (extents, data) = Extents::read(message, PART);
+    assert!(data.len() <= message.len());
+    extents.each(|range| {
+        assert!(range.start < range.end && range.end <= PART, "{range:?}");
+        true
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

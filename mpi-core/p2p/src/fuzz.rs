@@ -1,0 +1,39 @@
+//! The decoders of messages of other processes, as entry points for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::pml::ob1::wire::{Assist, Rendezvous};
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("rendezvous", rendezvous), ("call_for_help", call_for_help)];
+
+/// The announcement of a long message: one that is accepted is written as one that is read alike.
+pub fn rendezvous(payload: &[u8]) {
+    if let Some(read) = Rendezvous::decode(payload) {
+        assert_eq!(read.encoded(Rendezvous::decode).as_ref(), Some(&read));
+    }
+}
+
+/// The request to copy a part of a message.
+pub fn call_for_help(payload: &[u8]) {
+    if let Some(read) = Assist::decode(payload) {
+        assert_eq!(read.encoded(Assist::decode).as_ref(), Some(&read));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..1100)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The decoders of bytes that other processes and hosts send, as entry points for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::btl::tcp::address_record::AddressRecord;
+use crate::btl::tcp::frame::{Frame, HEADER};
+use crate::btl::tcp::hello::Hello;
+use crate::btl::tcp::incoming::{End, Incoming};
+use crate::btl::{Am, Header, ProcId, Sink};
+use crate::rte::cards;
+use crate::rte::wire::{Lines, Message, unhex};
+use crate::universe::Card;
+use mpi_base::fdpass::Key;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
+use std::os::fd::AsFd as _;
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[
+    ("tcp_frame", tcp_frame),
+    ("tcp_hello", tcp_hello),
+    ("tcp_address_record", tcp_address_record),
+    ("tcp_stream", tcp_stream),
+    ("pmi_line", pmi_line),
+    ("node_card", node_card),
+    ("universe_card", universe_card),
+];
+
+/// The longest payload that a fuzzed peer may announce.
+const LONGEST: usize = 64 << 10;
+
+/// The header of a frame: only canonical encodings are accepted.
+pub fn tcp_frame(bytes: &[u8]) {
+    let Some(header) = bytes.first_chunk::<HEADER>() else {
+        return;
+    };
+    match Frame::decode(header, LONGEST) {
+        Ok(frame) => assert_eq!(frame.encode(), *header),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+/// A connection's greeting: bytes without the key are no greeting.
+pub fn tcp_hello(bytes: &[u8]) {
+    let key = Key::from_bytes([1; 32]);
+    assert_eq!(Hello::decode(bytes, &key), None);
+}
+
+/// The addresses that a process publishes: only canonical encodings are accepted.
+pub fn tcp_address_record(bytes: &[u8]) {
+    if let Some(record) = AddressRecord::decode(bytes) {
+        assert_eq!(record.encode(), bytes);
+    }
+}
+
+/// Drops every message.
+struct Nothing;
+
+impl Sink for Nothing {
+    fn deliver(&self, _: ProcId, _: Am, _: Header, payload: &[u8]) {
+        assert!(payload.len() <= LONGEST);
+    }
+}
+
+/// A stream of frames, cut into pieces of a length that the first byte gives: it ends in one way or another.
+pub fn tcp_stream(bytes: &[u8]) {
+    let Some((first, stream)) = bytes.split_first() else {
+        return;
+    };
+    let kind = SocketType::STREAM;
+    let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
+    let Ok((ours, theirs)) = pair else {
+        // No descriptor is left, which is no property of the bytes.
+        return;
+    };
+    let mut pieces = stream.chunks(1 + 8 * usize::from(*first));
+    let (mut reader, mut writer, mut end) = (Incoming::new(LONGEST), Some(theirs), None);
+    while end.is_none() {
+        match (pieces.next(), &writer) {
+            (Some(piece), Some(open)) => {
+                assert_eq!(send(open, piece, SendFlags::NOSIGNAL), Ok(piece.len()));
+            }
+            _ => drop(writer.take()),
+        }
+        end = reader.progress(ours.as_fd(), 1, &Nothing).end;
+    }
+    let is_known = matches!(end, Some(End::Closed | End::Goodbye | End::Garbled(_)));
+    assert!(is_known, "{end:?}");
+}
+
+/// Lines of the launcher's protocol, PMI-1: each line is read or refused, and so are its values.
+pub fn pmi_line(bytes: &[u8]) {
+    let mut lines = Lines::default();
+    lines.push(bytes);
+    while let Ok(Some(line)) = lines.next_line() {
+        if let Ok(message) = Message::parse(&line) {
+            let value = message.bytes("value").and_then(unhex);
+            let _ = (
+                message.cmd(),
+                message.succeeded(),
+                message.number("rc"),
+                value,
+            );
+        }
+    }
+}
+
+/// What a rank publishes for ranks of its node.
+pub fn node_card(bytes: &[u8]) {
+    cards::fuzz(bytes);
+}
+
+/// What a process publishes for processes of other jobs: only canonical encodings are accepted.
+pub fn universe_card(bytes: &[u8]) {
+    if let Some(card) = Card::decode(bytes) {
+        assert_eq!(card.encode(), bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

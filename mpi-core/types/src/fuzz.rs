@@ -1,0 +1,39 @@
+//! The decoder of `external32`, as an entry point for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::datatype::{Datatype, Named, Scratch};
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("external32", external32)];
+
+/// Packed data of another machine; the first byte chooses the type. More elements are expected than the input has, and fewer.
+pub fn external32(bytes: &[u8]) {
+    let Some((first, input)) = bytes.split_first() else {
+        return;
+    };
+    let all: Vec<Named> = Named::all().collect();
+    let datatype = Datatype::from(all[usize::from(*first) % all.len()]);
+    for count in [1, 2 + input.len() as i64 / datatype.size().max(1)] {
+        if let Ok(memory) = Scratch::new(count, &datatype) {
+            memory.all().unpack_external(input);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

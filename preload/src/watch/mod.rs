@@ -1,0 +1,346 @@
+//! The recorder of MPI calls: for the report of a job that hangs (`PORTCULLIS_HANG`), and for a trace (`PORTCULLIS_TRACE`).
+//!
+//! # Protocol
+//!
+//! * Every rank of a job calls [`start`] after `MPI_Init`. If a report or trace is configured, it collectively creates a duplicate of the
+//!   world, the list of the ranks' hosts, and the node's state pages.
+//! * [`record::around`] wraps each call: it stores the call and what it waits for in the state page, and appends the call to the event
+//!   log ([`tape`]). Handles remain the library's and serve as keys of communicators and requests.
+//! * Every rank calls [`finish`] before `MPI_Finalize`: rank 0 receives the event logs and writes the file.
+//!
+//! If nothing is configured, each call costs one load.
+//! Ranks of spawned jobs are not watched: they are numbered separately and have no file.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`settings`] | the configuration |
+//! | [`depth`] | detection of nested calls |
+//! | [`said`] | the arguments of a call |
+//! | [`record`] | recording of a call |
+//! | [`arrivals`] | results of a call |
+//! | [`waiting`] | the state page: what a call waits for |
+//! | [`comms`] | communicators, with numbers that all members know |
+//! | [`pending`] | incomplete requests |
+//! | [`tape`] | the event log of this rank |
+//! | [`gather`] | the trace of all ranks |
+//! | [`page`] | the state pages of a node |
+//! | [`watcher`] | the thread that prints the report |
+//! | [`functions`], [`words`], [`fortran`] | the library's functions, constants and Fortran handles |
+
+mod arrivals;
+mod comms;
+pub mod depth;
+pub mod fortran;
+mod functions;
+mod gather;
+mod page;
+mod pending;
+pub mod record;
+pub mod said;
+mod settings;
+mod tape;
+mod waiting;
+mod watcher;
+mod words;
+
+use crate::names::NAMES;
+use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
+use comms::Comms;
+use fortran::Fortran;
+use functions::Functions;
+use gather::Wire;
+use mpi_report::trace::clock::Clock;
+use page::Pages;
+use pending::Pendings;
+use settings::Settings;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
+use std::sync::atomic::{AtomicPtr, AtomicU16};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tape::EventLog;
+use watcher::Watcher;
+use words::LibraryConstants;
+
+/// The recorder of a process that is watched.
+pub struct Watch {
+    pub library: &'static Library,
+    functions: Functions,
+    constants: LibraryConstants,
+    pub fortran: Fortran,
+    /// A duplicate of the world, and its group.
+    comm: Handle,
+    group: Handle,
+    rank: c_int,
+    size: c_int,
+    /// The host of each rank.
+    hosts: Arc<Vec<String>>,
+    settings: Settings,
+    /// `Some` if a report is configured.
+    pages: Option<Pages>,
+    /// `Some` if a trace is configured.
+    event_log: Option<Mutex<EventLog>>,
+    comms: Mutex<Comms>,
+    pendings: Mutex<Pendings>,
+    clocks: Mutex<BTreeMap<String, Clock>>,
+    watcher: Mutex<Option<Watcher>>,
+    /// The polling call that the state page shows between two of its calls; 0 if there is none.
+    polling: AtomicU16,
+}
+
+static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
+
+/// Returns true if this process is watched.
+#[inline(always)]
+pub fn is_on() -> bool {
+    !WATCH.load(Acquire).is_null()
+}
+
+/// Returns this process's recorder. It is never freed, because other threads may be using it.
+#[allow(unsafe_code)]
+fn get() -> Option<&'static Watch> {
+    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
+    unsafe { WATCH.load(Acquire).as_ref() }
+}
+
+/// Returns the time on the clock of the state page and the event log, CLOCK_MONOTONIC.
+#[allow(unsafe_code)]
+pub fn now() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is a live local, and every Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
+/// Returns the name of a call by its number.
+fn call_name(call: u16) -> String {
+    let name = usize::from(call)
+        .checked_sub(1)
+        .and_then(|at| NAMES.get(at));
+    name.map_or_else(|| format!("MPI call {call}"), |name| (*name).to_owned())
+}
+
+/// Returns an identifier of the calling thread.
+#[allow(unsafe_code)]
+fn thread() -> u32 {
+    thread_local!(static THREAD: u32 = {
+        // SAFETY: `gettid` has no arguments and cannot fail.
+        unsafe { libc::gettid() }.unsigned_abs()
+    });
+    THREAD.try_with(|thread| *thread).unwrap_or(0)
+}
+
+/// Starts the recorder after the initialising call with this number.
+pub fn start(call: u16, began: u64) {
+    if is_on() {
+        return;
+    }
+    let settings = match Settings::read() {
+        Ok(None) => return,
+        Ok(Some(settings)) => settings,
+        Err(sentence) => return printable::eprintln!("portcullis: {sentence}; nothing is watched"),
+    };
+    match of_program()
+        .map_err(str::to_owned)
+        .and_then(|library| Watch::open(library, settings))
+    {
+        Ok(None) => {}
+        Ok(Some(watch)) => {
+            if let Some(mut event_log) = watch.event_log() {
+                event_log.call(call, thread(), began, now());
+            }
+            WATCH.store(Box::into_raw(Box::new(watch)), Release);
+            coll_hwbarr_foreign::wire::hear(wire);
+        }
+        Err(reason) => printable::eprintln!("portcullis: the ranks cannot be watched: {reason}"),
+    }
+}
+
+/// Records that the wire of the hardware barrier was driven or has changed.
+fn wire(wire: u32, entered: u64, released: u64) {
+    let Some(watch) = get() else {
+        return;
+    };
+    if let Some(pages) = &watch.pages {
+        pages.mine().set_barrier_wire(wire, entered, released);
+    }
+    if let Some(mut event_log) = watch.event_log() {
+        event_log.wire(wire, entered, released, now());
+    }
+}
+
+/// Watching has ended; `MPI_Finalize` runs until this is dropped.
+pub struct CallEnd(Option<(&'static Watch, u16)>);
+
+/// Ends watching before the finalising call with this number.
+#[allow(unsafe_code)]
+pub fn finish(call: u16) -> CallEnd {
+    // SAFETY: null, or a pointer that `start` leaked; it is never freed.
+    let Some(watch) = (unsafe { WATCH.swap(null_mut(), AcqRel).as_ref() }) else {
+        return CallEnd(None);
+    };
+    let began = now();
+    watch.enters(call);
+    if let Some(path) = &watch.settings.trace {
+        let played = watch.event_log().map(|mut event_log| {
+            event_log.call(call, thread(), began, now());
+            event_log.take()
+        });
+        if let Err(reason) = gather::write(watch, played.unwrap_or_default(), path) {
+            printable::eprintln!("portcullis: {reason}");
+        }
+    }
+    watch.close();
+    CallEnd(Some((watch, call)))
+}
+
+impl Drop for CallEnd {
+    fn drop(&mut self) {
+        if let Some((watch, call)) = self.0 {
+            if let Some(pages) = &watch.pages {
+                pages.mine().leave(call);
+                pages.mine().finalized();
+            }
+            drop(lock(&watch.watcher).take());
+        }
+    }
+}
+
+/// Creates the state pages and, in the first rank of each node, the watcher. Rank 0 first checks that the trace file can be written. Every rank of the job calls.
+fn watched_states(
+    wire: &Wire<'_>,
+    functions: &Functions,
+    hosts: &Arc<Vec<String>>,
+    settings: &Settings,
+) -> Result<(Option<Pages>, Option<Watcher>), String> {
+    if let Some(path) = settings.trace.as_ref().filter(|_| wire.rank == 0) {
+        gather::try_to_write(path)?;
+    }
+    if settings.patience.is_none() {
+        return Ok((None, None));
+    }
+    let pages = Pages::open(wire.library, functions, wire.comm, wire.rank)?;
+    pages
+        .mine()
+        .start(std::process::id(), wire.rank.unsigned_abs());
+    pages.mine().run();
+    let watcher = Watcher::start(&pages, hosts, settings)?;
+    Ok((Some(pages), watcher))
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watch {
+    /// Creates the recorder; every rank of the job calls. Returns `None` for ranks of spawned jobs.
+    #[allow(unsafe_code)]
+    fn open(library: &'static Library, settings: Settings) -> Result<Option<Watch>, String> {
+        let functions = Functions::find(library)?;
+        let constants = LibraryConstants::of(library)?;
+        let mut parent = place();
+        // SAFETY: `parent` is a live local of the type that the function writes.
+        let code = unsafe { (functions.comm_get_parent)(&raw mut parent) };
+        done(code, "MPI_Comm_get_parent")?;
+        let (mut rank, mut size): (c_int, c_int) = (0, 0);
+        let world = library.constants.comm_world;
+        // SAFETY: MPI is initialised, and `rank` is a live local.
+        let code = unsafe { (library.functions.comm_rank)(world, &raw mut rank) };
+        done(code, "MPI_Comm_rank")?;
+        // SAFETY: MPI is initialised, and `size` is a live local.
+        let code = unsafe { (library.functions.comm_size)(world, &raw mut size) };
+        done(code, "MPI_Comm_size")?;
+        if parent != constants.comm_null {
+            if rank == 0 {
+                printable::eprintln!("portcullis: ranks of a spawned job are not watched");
+            }
+            return Ok(None);
+        }
+        let (mut comm, mut group) = (place(), place());
+        // SAFETY: MPI is initialised, and `comm` is a live local.
+        let code = unsafe { (library.functions.comm_dup)(world, &raw mut comm) };
+        done(code, "MPI_Comm_dup")?;
+        // SAFETY: `comm` was just created, and `group` is a live local.
+        let code = unsafe { (functions.comm_group)(comm, &raw mut group) };
+        done(code, "MPI_Comm_group")?;
+        let wire = Wire {
+            library,
+            comm,
+            rank,
+            size,
+        };
+        let hosts = Arc::new(wire.hosts()?);
+        let mut clocks = BTreeMap::new();
+        if settings.trace.is_some() {
+            wire.compare(&hosts, &mut clocks)?;
+        }
+        let seen = watched_states(&wire, &functions, &hosts, &settings);
+        if !wire.agree(seen.is_ok())? {
+            // Only one rank reports the error.
+            return seen.map(|_| None);
+        }
+        let (pages, watcher) = seen?;
+        let is_traced = settings.trace.is_some();
+        let watch = Watch {
+            library,
+            functions,
+            constants,
+            fortran: Fortran::of(library),
+            comm,
+            group,
+            rank,
+            size,
+            hosts,
+            pages,
+            event_log: is_traced.then(|| Mutex::new(EventLog::new(settings.kept))),
+            settings,
+            comms: Mutex::default(),
+            pendings: Mutex::default(),
+            clocks: Mutex::new(clocks),
+            watcher: Mutex::new(watcher),
+            polling: AtomicU16::new(0),
+        };
+        watch.register_predefined();
+        Ok(Some(watch))
+    }
+
+    fn wire(&self) -> Wire<'_> {
+        Wire {
+            library: self.library,
+            comm: self.comm,
+            rank: self.rank,
+            size: self.size,
+        }
+    }
+
+    /// Frees the communicator and the group of the recorder.
+    #[allow(unsafe_code)]
+    fn close(&self) {
+        let (mut comm, mut group) = (self.comm, self.group);
+        // SAFETY: this recorder created both, and nothing uses them after this.
+        unsafe {
+            (self.functions.group_free)(&raw mut group);
+            (self.functions.comm_free)(&raw mut comm);
+        }
+    }
+
+    fn comms(&self) -> MutexGuard<'_, Comms> {
+        lock(&self.comms)
+    }
+
+    fn pendings(&self) -> MutexGuard<'_, Pendings> {
+        lock(&self.pendings)
+    }
+
+    fn clocks(&self) -> MutexGuard<'_, BTreeMap<String, Clock>> {
+        lock(&self.clocks)
+    }
+
+    fn event_log(&self) -> Option<MutexGuard<'_, EventLog>> {
+        self.event_log.as_ref().map(lock)
+    }
+}

@@ -1,0 +1,91 @@
+//! The recorder's configuration, from the environment, which launchers pass to all ranks.
+
+use mpi_base::{environment, text};
+use mpi_report::trace::EVENTS;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The trace file; its extension selects the format.
+const TRACE: &str = "PORTCULLIS_TRACE";
+/// Seconds without progress before a report is printed.
+const HANG: &str = "PORTCULLIS_HANG";
+/// The JSON file of the report.
+const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
+/// Maximum number of events kept per rank, as for `mpirun --trace`.
+const KEPT: &str = "PORTCULLIS_MCA_mpi_base_trace";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub trace: Option<PathBuf>,
+    pub patience: Option<Duration>,
+    pub report: Option<PathBuf>,
+    pub kept: usize,
+}
+
+impl Settings {
+    /// Returns `None` if nothing is configured, and an error message if a value is invalid.
+    pub fn read() -> Result<Option<Settings>, String> {
+        Settings::of(|name| environment::var(name).map(text::from_os))
+    }
+
+    fn of(value: impl Fn(&str) -> Option<String>) -> Result<Option<Settings>, String> {
+        let value = |name| value(name).filter(|text| !text.is_empty());
+        let patience = value(HANG).map(|text| seconds(&text)).transpose()?;
+        let kept = match value(KEPT) {
+            None => EVENTS as usize,
+            Some(text) => text
+                .parse()
+                .map_err(|_| format!("{KEPT}={text}: it must be the number of events to keep"))?,
+        };
+        let settings = Settings {
+            trace: value(TRACE).as_deref().map(text::to_path),
+            patience,
+            report: value(HANG_REPORT).as_deref().map(text::to_path),
+            kept,
+        };
+        let wanted = settings.trace.is_some() || settings.patience.is_some();
+        Ok(wanted.then_some(settings))
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).trim();
+    let seconds: Option<f64> = number.parse().ok();
+    seconds
+        .filter(|seconds| *seconds > 0.0)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .ok_or_else(|| format!("{HANG}={text}: it must be a number of seconds, such as 30 or 1.5"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Option<Settings>, String> {
+        Settings::of(|name| {
+            let found = pairs.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn nothing_is_watched_unless_it_is_asked_for() {
+        assert_eq!(of(&[]), Ok(None));
+        assert_eq!(of(&[(HANG, ""), (HANG_REPORT, "x")]), Ok(None));
+        let both = of(&[(HANG, "1.5"), (TRACE, "t.vcd")]).unwrap().unwrap();
+        assert_eq!(both.patience, Some(Duration::from_millis(1500)));
+        assert_eq!(both.trace, Some("t.vcd".into()));
+        assert_eq!(both.kept, EVENTS as usize);
+    }
+
+    #[test]
+    fn what_is_no_time_is_refused_in_a_sentence() {
+        for text in ["soon", "-1", "0", "inf", "1e300"] {
+            let message = of(&[(HANG, text)]).unwrap_err();
+            assert!(
+                message.contains(&format!("{HANG}={text}: it must be a number of seconds")),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! The findings about a job without progress, the most informative first.
+
+use super::doing::DisplayRound;
+use super::graph::{Graph, Needs, missing};
+use super::{Finding, Group, Seen, Wire};
+use crate::rank_snapshot::{Comm, Gate, Round, Waiting};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
+    let graph = Graph::of(ranks);
+    let mut found = mismatches(ranks);
+    found.extend(circles(ranks, &graph));
+    found.extend(absent(ranks));
+    found.extend(culprits(ranks, &graph));
+    found.extend(no_sender(ranks, &graph));
+    found.extend(wires(ranks));
+    if found.is_empty() {
+        found.extend(unended(ranks));
+    }
+    found
+}
+
+/// Returns the rounds in which ranks wait, with those ranks: by communicator, the earliest number first.
+fn rounds(ranks: &[Seen]) -> BTreeMap<(Comm, u64), Vec<(&Seen, &Round)>> {
+    let mut rounds: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for seen in ranks.iter().filter(|seen| !seen.has_left()) {
+        if let Some(round) = seen
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.in_round())
+        {
+            let key = (round.comm, round.number);
+            rounds.entry(key).or_default().push((seen, round));
+        }
+    }
+    rounds
+}
+
+fn mismatches(ranks: &[Seen]) -> Vec<Finding> {
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, number), inside)| {
+            let mut groups: Vec<Group> = Vec::new();
+            for (seen, round) in inside {
+                match groups
+                    .iter_mut()
+                    .find(|group| group.operation == round.what)
+                {
+                    Some(group) => group.ranks.push(seen.rank),
+                    None => groups.push(Group {
+                        ranks: vec![seen.rank],
+                        operation: round.what.clone(),
+                    }),
+                }
+            }
+            (groups.len() > 1).then(|| Finding::Mismatch {
+                comm: comm.to_string(),
+                number,
+                groups,
+            })
+        })
+        .collect()
+}
+
+fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+    graph
+        .circles()
+        .into_iter()
+        .map(|circle| {
+            let members: Vec<&Seen> = circle.iter().map(|&at| &ranks[at]).collect();
+            Finding::Circle {
+                ranks: members.iter().map(|seen| seen.rank).collect(),
+                doing: members.iter().map(|seen| seen.doing()).collect(),
+                tags_differ: matches!(members.as_slice(), [a, b] if tags_differ(a, b)),
+            }
+        })
+        .collect()
+}
+
+/// Returns true if one sends what the other wants to receive, but with another tag.
+fn tags_differ(a: &Seen, b: &Seen) -> bool {
+    let waiting = |seen: &Seen| {
+        seen.snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.waiting.clone())
+    };
+    let (out, back) = match (waiting(a), waiting(b)) {
+        (Some(Waiting::Send(out)), Some(Waiting::Recv(back)))
+        | (Some(Waiting::Recv(back)), Some(Waiting::Send(out))) => (out, back),
+        _ => return false,
+    };
+    out.comm == back.comm && back.tag.is_some() && out.tag != back.tag
+}
+
+/// Finds rounds in which a rank waits although all members have arrived, the earliest of each communicator: their arguments do not match.
+///
+/// Reported only without a better reason: if members forward data to each other, a member that waits elsewhere may be the cause.
+fn unended(ranks: &[Seen]) -> Vec<Finding> {
+    let mut earliest = BTreeSet::new();
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, _), inside)| {
+            let (_, round) = *inside.first()?;
+            let come: Vec<u32> = ranks
+                .iter()
+                .filter(|seen| super::graph::has_come(seen, round))
+                .map(|seen| seen.rank)
+                .collect();
+            let all = earliest.insert(comm)
+                && missing(round, ranks).is_empty()
+                && come.len() == round.members as usize;
+            let inside: Vec<u32> = inside.iter().map(|(seen, _)| seen.rank).collect();
+            all.then(|| Finding::Unended {
+                operation: DisplayRound(round).to_string(),
+                left: come.into_iter().filter(|r| !inside.contains(r)).collect(),
+                inside,
+                is_comparable: true,
+            })
+        })
+        .collect()
+}
+
+/// Finds rounds that lack members, unless they are in a reported cycle with those members; the earliest of each communicator.
+fn absent(ranks: &[Seen]) -> Vec<Finding> {
+    let mut earliest = BTreeSet::new();
+    rounds(ranks)
+        .into_iter()
+        .filter_map(|((comm, number), inside)| {
+            let (_, round) = *inside.first()?;
+            if !earliest.insert(comm) {
+                return None;
+            }
+            let missing = missing(round, ranks);
+            let here = ranks
+                .iter()
+                .filter(|seen| super::graph::has_come(seen, round));
+            let known = here.count() + missing.len();
+            let unknown = match comm {
+                Comm::WORLD => 0,
+                _ => round.members.saturating_sub(known as u32),
+            };
+            if missing.is_empty() && unknown == 0 {
+                return None;
+            }
+            let agreed = inside.iter().all(|(_, other)| other.what == round.what);
+            Some(Finding::Absent {
+                operation: match agreed {
+                    true => DisplayRound(round).to_string(),
+                    // The operations that each of them calls have been reported.
+                    false => format!("collective operation #{number} on {comm}"),
+                },
+                inside: inside.iter().map(|(seen, _)| seen.rank).collect(),
+                missing: missing.iter().map(|&at| ranks[at].rank).collect(),
+                unknown,
+                doing: missing.iter().map(|&at| ranks[at].doing()).collect(),
+            })
+        })
+        .collect()
+}
+
+/// Finds ranks that others exchange messages with, or need at a window, and that wait for none themselves, each with the waiting ranks.
+fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+    let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
+    for (at, seen) in ranks.iter().enumerate() {
+        let is_for_one = seen.snapshot.as_ref().is_some_and(|snapshot| {
+            matches!(
+                snapshot.waiting,
+                Some(Waiting::Send(_) | Waiting::Recv(_) | Waiting::Window(_))
+            )
+        });
+        if let (true, Needs::All(others)) = (is_for_one, graph.needs(at)) {
+            for &other in others {
+                waiting.entry(other).or_default().push(seen.rank);
+            }
+        }
+    }
+    waiting
+        .into_iter()
+        .filter(|(culprit, _)| *graph.needs(*culprit) == Needs::Nothing)
+        .map(|(culprit, waiting)| Finding::Culprit {
+            waiting,
+            rank: ranks[culprit].rank,
+            // The death of a dead rank explains everything.
+            left: ranks[culprit].has_left() && ranks[culprit].lost.is_none(),
+            doing: ranks[culprit].doing(),
+        })
+        .collect()
+}
+
+fn no_sender(ranks: &[Seen], graph: &Graph<'_>) -> Option<Finding> {
+    let stuck = graph.stuck();
+    let waiting: Vec<u32> = ranks
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| stuck[*at] && *graph.needs(*at) == Needs::Any)
+        .map(|(_, seen)| seen.rank)
+        .collect();
+    let takes_any = |rank: &u32| {
+        let seen = ranks.iter().find(|seen| seen.rank == *rank);
+        let waiting = seen.and_then(|seen| seen.snapshot.as_ref()?.waiting.as_ref());
+        matches!(waiting, Some(Waiting::RecvAny { .. }))
+    };
+    (!waiting.is_empty()).then(|| Finding::NoSender {
+        take_any: waiting.iter().all(takes_any),
+        waiting,
+    })
+}
+
+/// Finds wires that are behind while a rank waits for them.
+fn wires(ranks: &[Seen]) -> Option<Finding> {
+    let gates: Vec<(u32, Gate)> = ranks
+        .iter()
+        .filter_map(|seen| Some((seen.rank, seen.snapshot.as_ref()?.gate?)))
+        .collect();
+    let waiting = gates
+        .iter()
+        .filter(|(_, gate)| gate.released < gate.entered);
+    let barrier = waiting.map(|(_, gate)| gate.entered).max()?;
+    let late: Vec<Wire> = gates
+        .iter()
+        .filter(|(_, gate)| gate.entered < barrier)
+        .map(|&(rank, Gate { wire, entered, .. })| Wire {
+            wire,
+            rank,
+            entered,
+        })
+        .collect();
+    (!late.is_empty()).then_some(Finding::Wires {
+        barrier,
+        entered: gates.len() - late.len(),
+        late,
+    })
+}

@@ -1,0 +1,167 @@
+//! The wait-for graph of a job, with searches for cycles and for ranks that can never proceed.
+//!
+//! A rank that waits for one peer, or in a collective operation for all absent members, proceeds only when *all* of them have
+//! proceeded; a rank that receives from any source, or waits for any of several requests, proceeds when *one* of them has
+//! (E. Knapp, "Deadlock detection in distributed databases", ACM Computing Surveys 19(4), 1987: the AND and the OR model).
+//! So a cycle of the first kind is a deadlock; ranks of the second kind are deadlocked only if no free rank can reach them any more.
+
+use super::Seen;
+use crate::rank_snapshot::{Comm, Round, Waiting};
+use std::collections::VecDeque;
+
+/// The condition for a rank to proceed; ranks as indices into the slice of all ranks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// It does not wait, or has left.
+    Nothing,
+    All(Vec<usize>),
+    Any,
+}
+
+#[derive(Debug)]
+pub(super) struct Graph<'a> {
+    ranks: &'a [Seen],
+    needs: Vec<Needs>,
+}
+
+impl<'a> Graph<'a> {
+    pub(super) fn of(ranks: &'a [Seen]) -> Graph<'a> {
+        let needs = ranks.iter().map(|seen| needs(seen, ranks)).collect();
+        Graph { ranks, needs }
+    }
+
+    pub(super) fn needs(&self, at: usize) -> &Needs {
+        &self.needs[at]
+    }
+
+    fn all(&self, at: usize) -> &[usize] {
+        match &self.needs[at] {
+            Needs::All(others) => others,
+            _ => &[],
+        }
+    }
+
+    /// Returns one shortest cycle through each rank that is in a cycle and not in an earlier one.
+    pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+        let mut circles: Vec<Vec<usize>> = Vec::new();
+        for start in 0..self.ranks.len() {
+            if circles.iter().any(|circle| circle.contains(&start)) {
+                continue;
+            }
+            circles.extend(self.way_back(start));
+        }
+        // A longer cycle that shares a rank with a shorter one adds nothing.
+        circles.sort_by_key(Vec::len);
+        let mut told: Vec<usize> = Vec::new();
+        circles.retain(|circle| {
+            let new = !circle.iter().any(|rank| told.contains(rank));
+            told.extend(circle);
+            new
+        });
+        circles.sort();
+        circles
+    }
+
+    /// Returns the shortest path from a rank to itself.
+    fn way_back(&self, start: usize) -> Option<Vec<usize>> {
+        let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
+        let mut ahead = VecDeque::from([start]);
+        while let Some(here) = ahead.pop_front() {
+            for &next in self.all(here) {
+                if next == start {
+                    let step = |at: &usize| from[*at];
+                    let mut way: Vec<usize> = std::iter::successors(Some(here), step).collect();
+                    way.reverse();
+                    return Some(way);
+                }
+                if from[next].is_none() {
+                    from[next] = Some(here);
+                    ahead.push_back(next);
+                }
+            }
+        }
+        None
+    }
+
+    /// Returns the ranks that will never proceed, whatever the free ranks do.
+    pub(super) fn stuck(&self) -> Vec<bool> {
+        let mut free: Vec<bool> = (0..self.ranks.len())
+            .map(|at| self.needs[at] == Needs::Nothing && !self.ranks[at].has_left())
+            .collect();
+        loop {
+            let before = free.clone();
+            let free_before = before.iter().filter(|free| **free).count();
+            for at in 0..free.len() {
+                free[at] |= match &self.needs[at] {
+                    Needs::Nothing => false,
+                    Needs::All(others) => others.iter().all(|&other| before[other]),
+                    Needs::Any => free_before > usize::from(before[at]),
+                };
+            }
+            if free == before {
+                break;
+            }
+        }
+        let stuck = |at: usize| !free[at] && !self.ranks[at].has_left();
+        (0..free.len()).map(stuck).collect()
+    }
+}
+
+fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
+    let Some(snapshot) = seen.snapshot.as_ref().filter(|_| !seen.has_left()) else {
+        return Needs::Nothing;
+    };
+    if snapshot.call.is_none() {
+        return Needs::Nothing;
+    }
+    match &snapshot.waiting {
+        Some(Waiting::Send(partner) | Waiting::Recv(partner)) => {
+            let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
+            known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
+        }
+        // The holder must release the lock; without a holder, the member itself must act.
+        Some(Waiting::Window(at)) => {
+            let known = ranks.iter().position(|seen| seen.rank == at.needed());
+            known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))
+        }
+        Some(Waiting::RecvAny { .. } | Waiting::Any { .. }) => Needs::Any,
+        Some(Waiting::Collective) | None => match snapshot.in_round() {
+            Some(round) => {
+                let missing = missing(round, ranks);
+                match missing.is_empty() {
+                    true => Needs::Nothing,
+                    false => Needs::All(missing),
+                }
+            }
+            None => Needs::Nothing,
+        },
+    }
+}
+
+/// Returns true if a rank has entered a round, or has passed it.
+pub(super) fn has_come(seen: &Seen, round: &Round) -> bool {
+    let theirs = seen
+        .snapshot
+        .as_ref()
+        .and_then(|snapshot| snapshot.round.as_ref());
+    theirs.is_some_and(|theirs| theirs.comm == round.comm && theirs.number >= round.number)
+}
+
+/// Returns the members that are known not to have entered a round.
+///
+/// All ranks are members of `MPI_COMM_WORLD`. Of another communicator only members whose latest collective operation was on it are known.
+pub(super) fn missing(round: &Round, ranks: &[Seen]) -> Vec<usize> {
+    let member = |seen: &Seen| {
+        let theirs = seen
+            .snapshot
+            .as_ref()
+            .and_then(|snapshot| snapshot.round.as_ref());
+        round.comm == Comm::WORLD || theirs.is_some_and(|theirs| theirs.comm == round.comm)
+    };
+    ranks
+        .iter()
+        .enumerate()
+        .filter(|(_, seen)| member(seen) && !has_come(seen, round))
+        .map(|(at, _)| at)
+        .collect()
+}

@@ -1,0 +1,399 @@
+//! Hang reports: which rank waits for which, derived from the [`RankSnapshot`]s of a job without progress.
+//!
+//! Pure: snapshots go in, a [`Report`] comes out, as text for people and JSON for tools.
+//! The report begins with the findings, each of which explains why a rank waits ([`Finding`]); then it lists the activity of every rank.
+//! Snapshots are taken while ranks run, so a finding about ranks that have just begun to wait may be outdated; the waiting times show that.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
+//! | `find` | the findings |
+//! | `doing` | the activity of one rank, in words |
+
+mod doing;
+mod find;
+mod graph;
+#[cfg(test)]
+mod tests;
+
+use crate::rank_snapshot::{RankSnapshot, Stage, Waiting};
+use mpi_base::ranges;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A rank of the job.
+#[derive(Clone, Debug, Serialize)]
+pub struct Seen {
+    pub rank: u32,
+    pub host: String,
+    pub alive: bool,
+    /// How it died, if the job goes on without it: "was killed by signal 9 (SIGKILL)".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost: Option<String>,
+    pub snapshot: Option<RankSnapshot>,
+}
+
+impl Seen {
+    fn has_left(&self) -> bool {
+        let finalized = |snapshot: &RankSnapshot| {
+            snapshot.stage == Stage::Finalized || snapshot.call.as_deref() == Some("MPI_Finalize")
+        };
+        !self.alive || self.snapshot.as_ref().is_some_and(finalized)
+    }
+}
+
+/// An explanation of why ranks wait.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Finding {
+    /// A cycle: each rank waits for the next, and the last for the first.
+    Circle {
+        ranks: Vec<u32>,
+        doing: Vec<String>,
+        /// Two ranks that wait for each other with different tags.
+        tags_differ: bool,
+    },
+    /// Members of a communicator are in operations that do not match.
+    Mismatch {
+        comm: String,
+        number: u64,
+        groups: Vec<Group>,
+    },
+    /// A collective operation waits for members that have not arrived.
+    Absent {
+        operation: String,
+        inside: Vec<u32>,
+        missing: Vec<u32>,
+        /// The number of missing members whose ranks are not known.
+        unknown: u32,
+        doing: Vec<String>,
+    },
+    /// A collective operation does not end although all its members have arrived.
+    Unended {
+        operation: String,
+        inside: Vec<u32>,
+        /// The members for which it has ended.
+        left: Vec<u32>,
+        /// Whether the job's own library can compare the members' arguments.
+        #[serde(skip)]
+        is_comparable: bool,
+    },
+    /// Ranks wait for a rank that waits for none.
+    Culprit {
+        waiting: Vec<u32>,
+        rank: u32,
+        left: bool,
+        doing: String,
+    },
+    /// Ranks receive from any source, or wait for one of several requests, and no rank is left that could send or receive.
+    NoSender {
+        waiting: Vec<u32>,
+        /// Whether all of them receive from any source.
+        #[serde(skip)]
+        take_any: bool,
+    },
+    /// Wires of the hardware barrier that have not toggled while others have.
+    Wires {
+        barrier: u64,
+        entered: usize,
+        late: Vec<Wire>,
+    },
+}
+
+/// Ranks that call the same operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Group {
+    pub ranks: Vec<u32>,
+    pub operation: String,
+}
+
+/// A wire of the hardware barrier and the rank that drives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Wire {
+    pub wire: u32,
+    pub rank: u32,
+    /// The number of barriers that it has entered.
+    pub entered: u64,
+}
+
+/// The findings, and the activity of every rank.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// 0 is the job that was launched; others were spawned.
+    pub job: usize,
+    pub findings: Vec<Finding>,
+    pub ranks: Vec<Seen>,
+}
+
+impl Report {
+    /// Derives the findings from the snapshots of a job's ranks.
+    pub fn of(job: usize, mut ranks: Vec<Seen>) -> Report {
+        find_outsiders(&mut ranks);
+        Report {
+            job,
+            findings: find::all(&ranks),
+            ranks,
+        }
+    }
+
+    /// The same for ranks on another library, which does not take this library's parameters.
+    pub fn of_other_library(ranks: Vec<Seen>) -> Report {
+        let mut report = Report::of(0, ranks);
+        for finding in &mut report.findings {
+            if let Finding::Unended { is_comparable, .. } = finding {
+                *is_comparable = false;
+            }
+        }
+        report
+    }
+
+    /// Returns the report for tools: the findings, each with its kind and its sentence, and the ranks.
+    pub fn json(&self) -> serde_json::Value {
+        let mut json = serde_json::json!(self);
+        let told = json["findings"].as_array_mut().into_iter().flatten();
+        for (finding, told) in self.findings.iter().zip(told) {
+            told["text"] = finding.to_string().into();
+        }
+        let told = json["ranks"].as_array_mut().into_iter().flatten();
+        for (seen, told) in self.ranks.iter().zip(told) {
+            told["text"] = seen.doing().into();
+        }
+        json
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.job > 0 {
+            write!(f, "spawned job {}: ", self.job)?;
+        }
+        for finding in &self.findings {
+            writeln!(f, "{finding}")?;
+        }
+        if self.findings.is_empty() {
+            writeln!(f, "no rank is seen to wait for a rank that does not come")?;
+        }
+        write!(f, "every rank:")?;
+        let mut alike: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for seen in &self.ranks {
+            alike.entry(seen.doing()).or_default().push(seen.rank);
+        }
+        let mut groups: Vec<_> = alike.into_iter().collect();
+        groups.sort_by_key(|(_, ranks)| ranks.first().copied());
+        for (doing, ranks) in groups {
+            let doing = match ranks.len() {
+                1 => doing,
+                _ => of_several(&doing),
+            };
+            write!(f, "\n  {} {doing}", named(&ranks))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Circle {
+                ranks,
+                doing,
+                tags_differ,
+            } => {
+                match ranks.as_slice() {
+                    [alone] => write!(f, "rank {alone} waits for itself:")?,
+                    _ => {
+                        let names: Vec<String> = ranks.iter().map(u32::to_string).collect();
+                        let names = names.join(", ");
+                        write!(f, "ranks {names} wait for each other in a circle:")?;
+                    }
+                }
+                for (rank, doing) in ranks.iter().zip(doing) {
+                    write!(f, "\n  rank {rank} {doing}")?;
+                }
+                match tags_differ {
+                    true => write!(f, "\n  their tags differ, so they never meet"),
+                    false => Ok(()),
+                }
+            }
+            Finding::Mismatch {
+                comm,
+                number,
+                groups,
+            } => {
+                write!(
+                    f,
+                    "collective operation #{number} on {comm} is not the same everywhere:"
+                )?;
+                for Group { ranks, operation } in groups {
+                    let verb = if ranks.len() == 1 { "is" } else { "are" };
+                    write!(f, "\n  {} {verb} in {operation}", named(ranks))?;
+                }
+                Ok(())
+            }
+            Finding::Absent {
+                operation,
+                inside,
+                missing,
+                unknown,
+                doing,
+            } => {
+                let verb = if inside.len() == 1 { "is" } else { "are" };
+                write!(
+                    f,
+                    "{} {verb} in {operation}, which waits for ",
+                    named(inside)
+                )?;
+                match (missing.as_slice(), unknown) {
+                    ([], unknown) => return write!(f, "{unknown} more of its members"),
+                    ([_], 0) => {
+                        let doing = doing.first().map_or("", String::as_str);
+                        return write!(f, "{}, which {doing}", named(missing));
+                    }
+                    (_, 0) => write!(f, "{}:", named(missing))?,
+                    (_, unknown) => {
+                        write!(f, "{} and {unknown} more of its members:", named(missing))?
+                    }
+                }
+                /// Beyond this number of lines the list of all ranks is clearer.
+                const SHOWN: usize = 4;
+                for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
+                    write!(f, "\n  rank {rank} {doing}")?;
+                }
+                match missing.len().saturating_sub(SHOWN) {
+                    0 => Ok(()),
+                    more => write!(f, "\n  and {more} more"),
+                }
+            }
+            Finding::Unended {
+                operation,
+                inside,
+                left,
+                is_comparable,
+            } => {
+                let verb = if inside.len() == 1 { "is" } else { "are" };
+                write!(
+                    f,
+                    "{} {verb} in {operation}, which does not end although all its members have entered it",
+                    named(inside)
+                )?;
+                match left.as_slice() {
+                    [] => {}
+                    [_] => write!(f, ", and {} has left it", named(left))?,
+                    _ => write!(f, ", and {} have left it", named(left))?,
+                }
+                if has_no_data(operation) {
+                    return write!(
+                        f,
+                        ": a rank may be stopped in it, by a debugger or by a signal, or be about to leave it"
+                    );
+                }
+                write!(f, ": the lengths that they give and expect may differ")?;
+                match is_comparable {
+                    true => write!(f, ", which --mca coll_base_check true compares"),
+                    false => Ok(()),
+                }
+            }
+            Finding::Culprit {
+                waiting,
+                rank,
+                left,
+                doing,
+            } => {
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+                let why = if *left { "has left: it " } else { "" };
+                write!(
+                    f,
+                    "{} {verb} for rank {rank}, which {why}{doing}",
+                    named(waiting)
+                )
+            }
+            Finding::NoSender { waiting, take_any } => {
+                let (verb, take) = match waiting.len() {
+                    1 => ("waits", "takes"),
+                    _ => ("wait", "take"),
+                };
+                let what = match take_any {
+                    true => "a message of any rank, and no rank is left that could send one",
+                    false => {
+                        "one of several messages, and no rank is left that could send or take one"
+                    }
+                };
+                write!(
+                    f,
+                    "{} {verb} for {what}: all others have left or wait themselves, and no rank that {take} part can move",
+                    named(waiting)
+                )
+            }
+            Finding::Wires {
+                barrier,
+                entered,
+                late,
+            } => {
+                let wires: Vec<String> = late
+                    .iter()
+                    .map(|Wire { wire, rank, .. }| format!("wire {wire} (rank {rank})"))
+                    .collect();
+                let verb = if late.len() == 1 { "has" } else { "have" };
+                write!(
+                    f,
+                    "hardware barrier {barrier}: {} {verb} not toggled, {entered} of {} have",
+                    wires.join(", "),
+                    entered + late.len()
+                )
+            }
+        }
+    }
+}
+
+/// Returns true if an operation moves no data of the program, so that its members cannot disagree about its length.
+fn has_no_data(operation: &str) -> bool {
+    let name = operation.split(' ').next().unwrap_or_default();
+    matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
+}
+
+/// Marks ranks that wait at a window for a rank that has been outside MPI since the wait began: it has made no call since.
+fn find_outsiders(ranks: &mut [Seen]) {
+    let outside: BTreeMap<u32, u64> = ranks
+        .iter()
+        .filter(|seen| seen.alive)
+        .filter_map(|seen| Some((seen.rank, seen.snapshot.as_ref()?)))
+        .filter(|(_, snapshot)| snapshot.call.is_none() && snapshot.stage == Stage::Running)
+        .map(|(rank, snapshot)| (rank, snapshot.calls))
+        .collect();
+    for snapshot in ranks.iter_mut().filter_map(|seen| seen.snapshot.as_mut()) {
+        if let Some(Waiting::Window(at)) = &mut snapshot.waiting {
+            let now = outside.get(&at.needed()).copied();
+            at.is_outside = at.calls.is_some() && at.calls == now;
+        }
+    }
+}
+
+/// Turns one rank's activity into that of several; the first word is the verb.
+fn of_several(doing: &str) -> String {
+    if let Some(how) = doing.strip_prefix(doing::DEAD) {
+        return format!("are dead; each {how}");
+    }
+    let word = |(place, word)| match (place, word) {
+        (0, "waits") => "wait",
+        (0, "is") => "are",
+        (0, "has") => "have",
+        (0, "computes;") => "compute;",
+        (0, "computes") => "compute",
+        (_, "its") => "their",
+        (_, word) => word,
+    };
+    let words: Vec<&str> = doing.split(' ').enumerate().map(word).collect();
+    words.join(" ")
+}
+
+fn named(ranks: &[u32]) -> String {
+    match ranks {
+        [one] => format!("rank {one}"),
+        many => {
+            let many: Vec<usize> = many.iter().map(|rank| *rank as usize).collect();
+            // With spaces, as in other lists of ranks in messages.
+            format!("ranks {}", ranges::write(&many).replace(',', ", "))
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! Tests of reports from hand-made snapshots; `tests/tests/hang.rs` shows that real jobs yield such snapshots.
+
+use super::*;
+use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
+use std::time::Duration;
+
+fn idle(rank: u32) -> Seen {
+    let snapshot = RankSnapshot {
+        stage: Stage::Running,
+        call: None,
+        last_call: Some("MPI_Send".into()),
+        calls: 4,
+        waiting: None,
+        waited: None,
+        round: None,
+        gate: None,
+        in_file: None,
+        progress: 0,
+    };
+    Seen {
+        rank,
+        host: "node1".into(),
+        alive: true,
+        lost: None,
+        snapshot: Some(snapshot),
+    }
+}
+
+fn with(mut seen: Seen, change: impl FnOnce(&mut RankSnapshot)) -> Seen {
+    if let Some(snapshot) = &mut seen.snapshot {
+        snapshot.waited = Some(Duration::from_secs(31));
+        change(snapshot);
+    }
+    seen
+}
+
+fn partner(job_rank: u32, tag: i32) -> Partner {
+    Partner {
+        comm: Comm::WORLD,
+        rank: job_rank,
+        job_rank,
+        tag: Some(tag),
+        bytes: 8,
+        requests: 1,
+    }
+}
+
+fn calls(rank: u32, call: &str, waiting: Waiting) -> Seen {
+    with(idle(rank), |snapshot| {
+        snapshot.call = Some(call.into());
+        snapshot.waiting = Some(waiting);
+    })
+}
+
+fn sends(rank: u32, to: u32, tag: i32) -> Seen {
+    calls(rank, "MPI_Ssend", Waiting::Send(partner(to, tag)))
+}
+
+fn receives(rank: u32, from: u32, tag: i32) -> Seen {
+    calls(rank, "MPI_Recv", Waiting::Recv(partner(from, tag)))
+}
+
+fn meets(rank: u32, what: &str, number: u64) -> Seen {
+    with(idle(rank), |snapshot| {
+        snapshot.call = what.split(' ').next().map(str::to_string);
+        snapshot.round = Some(Round {
+            comm: Comm::WORLD,
+            number,
+            what: what.into(),
+            members: 4,
+            inside: true,
+        });
+    })
+}
+
+fn gone(rank: u32) -> Seen {
+    Seen {
+        alive: false,
+        ..idle(rank)
+    }
+}
+
+fn lost(rank: u32) -> Seen {
+    Seen {
+        lost: Some("was killed by signal 9 (SIGKILL)".into()),
+        ..gone(rank)
+    }
+}
+
+fn report(ranks: Vec<Seen>) -> String {
+    Report::of(0, ranks).to_string()
+}
+
+#[test]
+fn a_rank_that_the_job_goes_on_without_is_named_as_dead() {
+    let ranks = vec![receives(0, 1, 7), lost(1), lost(2)];
+    let said = report(ranks);
+    for part in [
+        "rank 0 waits for rank 1, which is dead; it was killed by signal 9 (SIGKILL)\n",
+        "\n  ranks 1-2 are dead; each was killed by signal 9 (SIGKILL)",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
+    // A dead rank without a snapshot counts the same.
+    let unseen = Seen {
+        snapshot: None,
+        ..lost(1)
+    };
+    assert!(report(vec![unseen]).contains("rank 1 is dead; it was killed"));
+}
+
+#[test]
+fn crossed_sends_are_a_circle() {
+    insta::assert_snapshot!(report(vec![sends(0, 1, 7), sends(1, 0, 7)]));
+}
+
+#[test]
+fn a_longer_circle_is_told_once_and_who_waits_for_it_is_not_in_it() {
+    let ranks = vec![
+        receives(0, 1, 1),
+        receives(1, 2, 1),
+        receives(2, 0, 1),
+        receives(3, 0, 1),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_wrong_tag_is_named() {
+    insta::assert_snapshot!(report(vec![sends(0, 1, 7), receives(1, 0, 8)]));
+}
+
+#[test]
+fn a_missing_receive_is_a_circle_through_the_barrier() {
+    let ranks = vec![sends(0, 1, 7), meets(1, "MPI_Barrier", 1)];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_rank_that_computes_or_has_left_is_the_culprit() {
+    let ranks = vec![
+        receives(0, 1, 5),
+        receives(1, 2, 5),
+        idle(2),
+        gone(3),
+        receives(4, 3, 9),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn a_mismatch_is_named_with_who_calls_what() {
+    let ranks = vec![
+        meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(1, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(2, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        meets(3, "MPI_Bcast from rank 0 of 8 bytes", 12),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn who_has_not_come_is_not_said_to_be_missed_in_what_only_some_call() {
+    let ranks = vec![
+        meets(0, "MPI_Allreduce of 8 bytes with MPI_SUM", 12),
+        idle(1),
+        meets(2, "MPI_Bcast from rank 0 of 8 bytes", 12),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn members_that_have_not_come_are_named_with_what_they_do() {
+    let ranks = vec![
+        meets(0, "MPI_Barrier", 12),
+        idle(1),
+        meets(2, "MPI_Barrier", 12),
+        receives(3, 1, 4),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn what_several_ranks_do_is_told_of_several() {
+    let before = |rank| {
+        with(idle(rank), |snapshot| {
+            snapshot.stage = Stage::Before;
+            snapshot.last_call = None;
+        })
+    };
+    let sends = |rank| calls(rank, "MPI_Waitall", Waiting::Send(partner(9, 7)));
+    let ranks = vec![
+        before(0),
+        before(1),
+        idle(2),
+        idle(3),
+        sends(4),
+        sends(5),
+        gone(6),
+        gone(7),
+        sends(8),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
+    let any = || {
+        let (comm, tag) = (Comm::WORLD, None);
+        calls(0, "MPI_Recv", Waiting::RecvAny { comm, tag })
+    };
+    let vain = |ranks: &[Seen]| {
+        let found = find::all(ranks);
+        found
+            .iter()
+            .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
+    };
+    assert!(!vain(&[any(), idle(1)]));
+    // Rank 1 proceeds when rank 2 does, and may send then.
+    assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
+    assert!(vain(&[any(), gone(1)]));
+    assert!(vain(&[any(), receives(1, 0, 1)]));
+    insta::assert_snapshot!(report(vec![any(), receives(1, 0, 1), gone(2)]));
+}
+
+#[test]
+fn wires_of_the_hardware_barrier_that_lag_are_named() {
+    let wired = |seen: Seen, wire, entered, released| {
+        with(seen, |snapshot| {
+            snapshot.gate = Some(Gate {
+                wire,
+                entered,
+                released,
+            });
+        })
+    };
+    let ranks = vec![
+        wired(meets(0, "MPI_Barrier", 3), 0, 3, 2),
+        wired(idle(1), 1, 2, 2),
+        wired(meets(2, "MPI_Barrier", 3), 2, 3, 2),
+    ];
+    insta::assert_snapshot!(report(ranks));
+    let ranks = vec![
+        wired(meets(0, "MPI_Barrier", 3), 0, 3, 3),
+        wired(idle(1), 1, 3, 3),
+    ];
+    assert_eq!(find::all(&ranks)[1..], [], "all have entered");
+}
+
+#[test]
+fn tools_get_kind_ranks_and_sentence_of_each_finding() {
+    let json = Report::of(0, vec![sends(0, 1, 7), sends(1, 0, 7)]).json();
+    let finding = &json["findings"][0];
+    assert_eq!(finding["kind"], "circle");
+    assert_eq!(finding["ranks"], serde_json::json!([0, 1]));
+    assert!(
+        finding["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("ranks 0, 1 wait for each other")
+    );
+    let rank = &json["ranks"][1];
+    assert_eq!(rank["snapshot"]["waiting"]["send"]["job_rank"], 0);
+    assert_eq!(
+        rank["text"],
+        "waits in MPI_Ssend to rank 0, tag 7, 8 bytes, for 31 s"
+    );
+}
+
+/// Ranks 1 to 3 expect more than rank 0 has sent, so they wait indefinitely.
+#[test]
+fn an_operation_that_does_not_end_though_all_have_come_is_told() {
+    let mut ranks: Vec<Seen> = (1..4)
+        .map(|rank| meets(rank, "MPI_Scatter from rank 0 of 40 bytes", 1))
+        .collect();
+    ranks.insert(0, meets(0, "MPI_Reduce to rank 0 of 4 bytes", 2));
+    insta::assert_snapshot!(report(ranks.clone()));
+    // The rank that has left the operation may compute as well, or have exited.
+    ranks[0] = with(meets(0, "MPI_Scatter", 1), |snapshot| {
+        snapshot.round.as_mut().expect("a round").inside = false;
+    });
+    let told = report(ranks.clone());
+    assert!(told.contains("and rank 0 has left it:"), "{told}");
+    // While a member is absent, that alone explains the wait.
+    ranks[0] = idle(0);
+    let told = report(ranks);
+    assert!(!told.contains("coll_base_check"), "{told}");
+}
+
+/// Members of a barrier have no lengths, so these cannot differ.
+#[test]
+fn a_barrier_that_does_not_end_is_reported_without_lengths() {
+    let told = report((0..4).map(|rank| meets(rank, "MPI_Barrier", 1)).collect());
+    let sentence = ": a rank may be stopped in it";
+    assert!(told.contains(sentence), "{told}");
+    assert!(!told.contains("lengths"), "{told}");
+}
+
+/// Another user may have chosen the names of windows and files.
+#[test]
+fn names_in_a_report_are_shown() {
+    let window = |name: &str| AtWindow {
+        name: name.into(),
+        rank: 0,
+        job_rank: 0,
+        need: WindowNeed::Lock,
+        holder: None,
+        calls: None,
+        is_outside: false,
+    };
+    let at = window("w\x1b[2J\nmpirun: forged");
+    let mut file = idle(1);
+    if let Some(snapshot) = &mut file.snapshot {
+        snapshot.call = Some("MPI_File_write".into());
+        snapshot.in_file = Some(Box::new(InFile {
+            call: "pwrite".into(),
+            name: "f\x1b[2J\nmpirun: forged".into(),
+            since: Duration::from_secs(31),
+        }));
+    }
+    let told = report(vec![
+        calls(0, "MPI_Win_lock", Waiting::Window(Box::new(at))),
+        file,
+    ]);
+    for shown in [
+        "w\\u{1b}[2J\\nmpirun: forged",
+        "f\\u{1b}[2J\\nmpirun: forged",
+    ] {
+        assert!(told.contains(shown), "{told:?}");
+    }
+    assert!(
+        !told.contains('\x1b') && !told.contains("\nmpirun"),
+        "{told:?}"
+    );
+}
+
+fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {
+    let at = AtWindow {
+        name: "board".into(),
+        rank: 0,
+        job_rank: 0,
+        need: WindowNeed::Lock,
+        holder: Some(holder),
+        calls: Some(calls_then),
+        is_outside: false,
+    };
+    calls(rank, "MPI_Win_lock", Waiting::Window(Box::new(at)))
+}
+
+#[test]
+fn a_lock_holder_without_calls_has_been_outside_as_long_as_the_others_wait() {
+    let text = Report::of(0, vec![idle(0), locks(1, 2, 4), idle(2)]).to_string();
+    let line = "rank 1 waits in MPI_Win_lock for the lock of rank 0 of window board, held by rank 2 of the job, which has been outside MPI for 31 s";
+    assert!(text.contains(line), "{text}");
+    assert!(
+        text.contains("rank 1 waits for rank 2, which computes"),
+        "{text}"
+    );
+    // It has made calls meanwhile.
+    let text = Report::of(0, vec![idle(0), locks(1, 2, 2), idle(2)]).to_string();
+    assert!(
+        text.contains("held by rank 2 of the job, for 31 s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_fence_is_called_by_its_name() {
+    let fence = with(meets(0, "MPI_Barrier", 2), |snapshot| {
+        snapshot.call = Some("MPI_Win_fence".into());
+    });
+    let text = Report::of(0, vec![fence, idle(1)]).to_string();
+    let line = "rank 0 waits in MPI_Win_fence (MPI_Barrier #2 on";
+    assert!(text.contains(line), "{text}");
+}

@@ -1,0 +1,118 @@
+//! Aligns the clocks of several hosts: no message is received before it was sent.
+//!
+//! Clocks that were compared by requests and replies ([`super::clock`]) may still differ by more than a message's latency.
+//! First each host as a whole is delayed by the minimum that its messages require: each message from host A to host B is the constraint
+//! that B be later than A by some amount, and the least solution is found as longest paths are (R. Bellman, 1958).
+//! If no such shift suffices, because a clock did not run evenly, single receives are moved after their sends, with the later
+//! events of their rank if necessary (R. Rabenseifner, "The controlled logical clock", 1997, without its second pass).
+
+use super::{Arrow, Trace};
+use mpi_base::node::{Event, EventKind};
+use std::collections::{BTreeMap, HashMap};
+
+impl Trace {
+    /// Moves every receive after its send.
+    pub fn align(&mut self) {
+        let arrows = self.arrows();
+        self.move_hosts(&arrows);
+        if arrows.iter().any(|arrow| self.early(arrow) > 0) {
+            self.move_receives(&arrows);
+        }
+    }
+
+    /// Returns how long before its send a message was received; 0 if after.
+    fn early(&self, arrow: &Arrow) -> u64 {
+        let (sent, received) = (self.event(arrow.from).at, self.event(arrow.to).at);
+        sent.saturating_sub(received)
+    }
+
+    fn move_hosts(&mut self, arrows: &[Arrow]) {
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut hosts = Vec::with_capacity(self.lanes.len());
+        for lane in &self.lanes {
+            let next = numbers.len();
+            hosts.push(*numbers.entry(&lane.host).or_insert(next));
+        }
+        let count = numbers.len();
+        // How much later the second host must be than the first, at least; may be negative.
+        let mut demands: BTreeMap<(usize, usize), i128> = BTreeMap::new();
+        for arrow in arrows {
+            let between = (hosts[arrow.from.0], hosts[arrow.to.0]);
+            let sent = i128::from(self.event(arrow.from).at);
+            let demand = sent - i128::from(self.event(arrow.to).at);
+            if between.0 != between.1 {
+                let most = demands.entry(between).or_insert(demand);
+                *most = demand.max(*most);
+            }
+        }
+        let mut later = vec![0i128; count];
+        // Bounded by the number of hosts, as contradictory constraints would never be satisfied.
+        for _ in 0..count {
+            for (&(from, to), demand) in &demands {
+                later[to] = later[to].max(later[from] + demand);
+            }
+        }
+        for (lane, host) in self.lanes.iter_mut().zip(hosts) {
+            let by = u64::try_from(later[host]).unwrap_or(u64::MAX);
+            if by > 0 {
+                let events = lane.tape.events.iter_mut();
+                events.for_each(|event| change(event, |time| time.saturating_add(by)));
+            }
+        }
+    }
+
+    /// Visits all event rings in an order in which each send precedes its receive.
+    fn move_receives(&mut self, arrows: &[Arrow]) {
+        let senders: HashMap<(usize, usize), (usize, usize)> =
+            arrows.iter().map(|arrow| (arrow.to, arrow.from)).collect();
+        let mut seen = vec![0usize; self.lanes.len()];
+        let mut moved: Vec<Moved> = vec![Moved::default(); self.lanes.len()];
+        let mut any = true;
+        while std::mem::take(&mut any) {
+            for lane in 0..self.lanes.len() {
+                while seen[lane] < self.lanes[lane].tape.events.len() {
+                    let place = seen[lane];
+                    let sender = senders.get(&(lane, place)).copied();
+                    if sender.is_some_and(|(other, at)| seen[other] <= at) {
+                        break;
+                    }
+                    let sent = sender.map(|sender| self.event(sender).at);
+                    let event = &mut self.lanes[lane].tape.events[place];
+                    change(event, |time| moved[lane].apply(time));
+                    if let Some(sent) = sent
+                        && event.kind == EventKind::Received
+                        && event.at < sent
+                    {
+                        moved[lane].add(event.at, sent);
+                        event.at = sent;
+                    }
+                    seen[lane] += 1;
+                    any = true;
+                }
+            }
+        }
+    }
+}
+
+fn change(event: &mut Event, mut to: impl FnMut(u64) -> u64) {
+    event.at = to(event.at);
+    if event.until > 0 {
+        event.until = to(event.until);
+    }
+}
+
+/// The shifts of a rank's times: from the first of a pair on, no time is before the second.
+#[derive(Clone, Debug, Default)]
+struct Moved(Vec<(u64, u64)>);
+
+impl Moved {
+    fn add(&mut self, from: u64, to: u64) {
+        self.0.push((from, to));
+    }
+
+    /// A call that began before the shifted event keeps its beginning.
+    fn apply(&self, time: u64) -> u64 {
+        let last = self.0.iter().rev().find(|(from, _)| *from <= time);
+        last.map_or(time, |(_, to)| time.max(*to))
+    }
+}

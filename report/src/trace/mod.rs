@@ -1,0 +1,112 @@
+//! `mpirun --trace FILE`: converts the event rings of all ranks to one file for a viewer.
+//!
+//! The event rings are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
+//! other hosts send theirs, and their times are converted to this host's clock ([`clock`], [`align`]).
+//! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
+//! that Perfetto and Chrome read ([`chrome`]).
+//!
+//! Promise: no message is received before it was sent, and each rank's events keep their order.
+
+mod align;
+pub mod chrome;
+pub mod clock;
+pub mod lane;
+pub mod vcd;
+
+use crate::CallName;
+use lane::Trace;
+use mpi_base::node::{Event, EventKind};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// The default number of events kept of each rank: a mebibyte.
+pub const EVENTS: u32 = 1 << 14;
+
+/// A message with both its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrow {
+    /// The indices of the lanes, and of the events in them.
+    pub from: (usize, usize),
+    pub to: (usize, usize),
+}
+
+impl Trace {
+    /// Writes the file in the format of its extension; an incomplete file is removed.
+    pub fn write(&self, path: &Path, call_name: CallName) -> io::Result<()> {
+        let file = File::create(path)?;
+        let is_plain = file.metadata().is_ok_and(|about| about.is_file());
+        let mut out = BufWriter::new(file);
+        let written = match path.extension().is_some_and(|end| end == "vcd") {
+            true => vcd::write(self, call_name, &mut out),
+            false => chrome::write(self, call_name, &mut out),
+        };
+        let written = written.and_then(|()| out.flush());
+        if written.is_err() && is_plain {
+            let _ = std::fs::remove_file(path);
+        }
+        written
+    }
+
+    /// Returns the time of the first event.
+    pub fn begin(&self) -> u64 {
+        let events = self.lanes.iter().flat_map(|lane| &lane.tape.events);
+        events.map(|event| event.at).min().unwrap_or(0)
+    }
+
+    /// Returns the number of events that were overwritten in the ranks' event rings.
+    pub fn lost(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.tape.lost).sum()
+    }
+
+    /// Returns the messages with both ends in the event rings: sender and receiver count them alike.
+    pub fn arrows(&self) -> Vec<Arrow> {
+        // Job, context, source in the communicator, destination in the job, tag, number.
+        type Key = (usize, u64, i32, i32, i32, u64);
+        let mut sent: HashMap<Key, (usize, usize)> = HashMap::new();
+        let of = |kind: EventKind| {
+            let lanes = self.lanes.iter().enumerate();
+            lanes.flat_map(move |(at, lane)| {
+                let events = lane.tape.events.iter().enumerate();
+                let alike = events.filter(move |(_, e)| e.kind == kind && e.number > 0);
+                alike.map(move |(place, event)| (lane, (at, place), event))
+            })
+        };
+        for (lane, place, event) in of(EventKind::Sent) {
+            let source = event.extra as u32 as i32;
+            let key = (
+                lane.job,
+                event.comm,
+                source,
+                event.peer,
+                event.tag,
+                event.number,
+            );
+            sent.insert(key, place);
+        }
+        of(EventKind::Received)
+            .filter_map(|(lane, to, event)| {
+                let me = lane.rank as i32;
+                let key = (
+                    lane.job,
+                    event.comm,
+                    event.peer,
+                    me,
+                    event.tag,
+                    event.number,
+                );
+                let from = sent.remove(&key)?;
+                Some(Arrow { from, to })
+            })
+            .collect()
+    }
+
+    /// Returns an event by its lane and its index there, as in [`Arrow`].
+    pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
+        &self.lanes[lane].tape.events[place]
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! The decoders of what nodes send to a served board, and of a file of arrivals, as entry points for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::served::frame::{GREETING, Greeting, REPLY, REQUEST, Reply, Request};
+use crate::virtual_time::Table;
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("board_frames", board_frames), ("arrivals", arrivals)];
+
+/// The frames of a served board: only canonical encodings are accepted.
+pub fn board_frames(bytes: &[u8]) {
+    if let Some(bytes) = bytes.first_chunk::<GREETING>()
+        && let Ok(greeting) = Greeting::decode(bytes)
+    {
+        assert_eq!(greeting.encode(), *bytes);
+    }
+    if let Some(bytes) = bytes.first_chunk::<REQUEST>()
+        && let Ok(request) = Request::decode(bytes)
+    {
+        assert_eq!(request.encode(), *bytes);
+    }
+    if let Some(bytes) = bytes.first_chunk::<REPLY>()
+        && let Ok(reply) = Reply::decode(bytes)
+    {
+        assert_eq!(reply.encode(), *bytes);
+    }
+}
+
+/// A file of measured arrivals.
+pub fn arrivals(bytes: &[u8]) {
+    let _ = Table::parse("file", &String::from_utf8_lossy(bytes));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

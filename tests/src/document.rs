@@ -1,0 +1,134 @@
+//! Documents whose programs and consoles a test runs.
+//!
+//! A fence with a language and a name (`c hello.c`) is a file. A fence marked `console` is a session: each line that begins with `$ ` is run by `sh`
+//! in the folder of the files, with our programs first in the path and the installation in `PREFIX`;
+//! the lines after it are what it must print on both outputs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use xtask::process::Running;
+use xtask::workspace;
+
+use crate::installation;
+
+/// The time limit of one command.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// A document, and the folder in which its commands run.
+#[derive(Debug)]
+pub struct Document {
+    text: String,
+    folder: TempDir,
+}
+
+/// What a test has done with a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// Files that were written.
+    pub files: usize,
+    /// Commands that were run.
+    pub commands: usize,
+}
+
+/// A fenced block: the words after the fence, and the lines inside.
+struct Block<'a> {
+    words: Vec<&'a str>,
+    lines: Vec<&'a str>,
+}
+
+fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        if let Some(words) = line.strip_prefix("```") {
+            let inside = lines.by_ref().take_while(|line| *line != "```");
+            found.push(Block {
+                words: words.split_whitespace().collect(),
+                lines: inside.collect(),
+            });
+        }
+    }
+    found
+}
+
+impl Document {
+    /// Reads a document of the repository, such as `docs/tutorial.md`.
+    pub fn of(path: &str) -> Document {
+        let file = workspace::root().join(path);
+        Document {
+            text: fs::read_to_string(file).unwrap_or_else(|e| panic!("{path}: {e}")),
+            folder: tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}")),
+        }
+    }
+
+    /// The folder in which its commands run.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The text of one of its files.
+    pub fn file(&self, name: &str) -> String {
+        let blocks = blocks(&self.text);
+        let block = blocks
+            .iter()
+            .find(|block| block.words.get(1) == Some(&name));
+        let block = block.unwrap_or_else(|| panic!("the document has no file {name}"));
+        block.lines.join("\n") + "\n"
+    }
+
+    /// Writes its files and runs its commands in order; panics if one prints another text than the document shows.
+    pub fn holds(&self) -> Counts {
+        let (mut files, mut commands) = (0, 0);
+        for block in blocks(&self.text) {
+            match block.words.as_slice() {
+                ["console"] => {
+                    let session = block.lines.join("\n");
+                    for step in session.split("$ ").filter(|step| !step.is_empty()) {
+                        let (command, shown) = step.split_once('\n').unwrap_or((step, ""));
+                        let real = self.printed(command);
+                        assert_eq!(real.trim_end(), shown.trim_end(), "$ {command}");
+                        commands += 1;
+                    }
+                }
+                [_, name] => {
+                    self.write(name, &block.lines);
+                    files += 1;
+                }
+                _ => {}
+            }
+        }
+        Counts { files, commands }
+    }
+
+    /// Writes the file of a block, executable for all users.
+    fn write(&self, name: &str, lines: &[&str]) {
+        let path = self.folder().join(name);
+        let folder = path.parent().unwrap_or(self.folder());
+        fs::create_dir_all(folder).unwrap_or_else(|e| panic!("{name}: {e}"));
+        fs::write(&path, lines.join("\n") + "\n").unwrap_or_else(|e| panic!("{name}: {e}"));
+        let all = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(&path, all).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+
+    /// The output of a command, standard error after standard output.
+    fn printed(&self, command: &str) -> String {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut ours = OsString::from(installation().join("bin"));
+        ours.push(":");
+        ours.push(path);
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", &format!("{{ {command}\n}} 2>&1")])
+            .current_dir(self.folder())
+            .env("PREFIX", installation())
+            .env("PATH", ours);
+        let ended = Running::start(&mut shell).and_then(|running| running.wait(LIMIT));
+        ended.unwrap_or_else(|e| panic!("{command}: {e}")).stdout
+    }
+}

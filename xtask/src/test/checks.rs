@@ -1,0 +1,164 @@
+//! The checks of the sources that are no tests: form, lints, documentation, the oldest compiler, undefined behaviour.
+//!
+//! They are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
+
+use std::process::Command;
+
+use super::suites::Suite;
+use crate::packages;
+use crate::process::{self, ProcessError};
+use crate::ui;
+use crate::workspace;
+
+/// The oldest compiler that builds what is installed: `rust-version` of the workspace.
+const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// What the oldest compiler has to build: what users compile. Tests and this command may need a newer one.
+const INSTALLED: &[&str] = &["mpi-abi-library", "mpirun", "mpi-bench"];
+
+/// Tests of mpi-base that call no function of the operating system beyond Miri's, as filters of libtest.
+const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy::"];
+
+/// The components that the checks need of the compiler in use.
+const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
+
+/// The toolchain of Miri, which only nightly ones have, and its components.
+const NIGHTLY: &str = "nightly";
+const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
+
+/// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
+///
+/// The oldest compiler and Miri compile all packages once more, so they belong to the long form.
+/// Returns an error if rustfmt or clippy are missing and cannot be added.
+pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
+    if !offline {
+        add_components()?;
+    }
+    let mut suites = vec![form(), lints(), documentation()];
+    if !long {
+        return Ok(suites);
+    }
+    let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
+    match has_oldest || (!offline && install(OLDEST, &[])) {
+        true => suites.push(oldest()),
+        false => ui::say(&format!(
+            "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
+        )),
+    }
+    let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
+    match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
+        true => suites.push(undefined_behaviour()),
+        false => ui::say(
+            "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
+        ),
+    }
+    Ok(suites)
+}
+
+/// Adds rustfmt and clippy to the compiler in use if it lacks them.
+fn add_components() -> Result<(), ProcessError> {
+    let missing = COMPONENTS.iter().filter(|name| !is_component(name));
+    let missing: Vec<_> = missing.collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    ui::say(&format!("      adding {missing:?} to the compiler"));
+    process::run(rustup(&["component", "add"]).args(missing))
+}
+
+/// rustfmt leaves every file as it is.
+fn form() -> Suite {
+    let command = super::cargo(&["fmt", "--all", "--check"]);
+    Suite::of("cargo fmt --check", &command)
+}
+
+/// clippy has no objection to any target.
+fn lints() -> Suite {
+    let mut command = checking(
+        &["clippy", "--workspace", "--all-targets", "--quiet"],
+        "lints",
+    );
+    command.args(["--", "-D", "warnings"]);
+    Suite::of("cargo clippy", &command)
+}
+
+/// All links in the documentation lead somewhere.
+fn documentation() -> Suite {
+    let mut command = checking(&["doc", "--workspace", "--no-deps", "--quiet"], "lints");
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    Suite::of("cargo doc", &command)
+}
+
+/// The oldest compiler accepts what is installed.
+fn oldest() -> Suite {
+    let mut command = by(OLDEST, &["check", "--quiet", "--locked"], "oldest");
+    for package in INSTALLED {
+        command.args(["--package", package]);
+    }
+    Suite::of(&format!("cargo check by Rust {OLDEST}"), &command)
+}
+
+/// Miri finds no undefined behaviour in the pure parts of mpi-base.
+fn undefined_behaviour() -> Suite {
+    let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
+    command.args(["--package", "mpi-base", "--lib", "--"]);
+    command.args(PURE);
+    // proptest asks for the current folder, and Miri runs a hundredth as fast as the processor.
+    command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
+    command.env("PROPTEST_CASES", "4");
+    Suite::of("mpi-base under Miri", &command)
+}
+
+/// Returns a command of cargo with a target folder for checks.
+fn checking(task: &[&str], folder: &str) -> Command {
+    let mut command = super::cargo(task);
+    in_folder(&mut command, folder);
+    command
+}
+
+/// Returns the same by the cargo of another toolchain.
+fn by(toolchain: &str, task: &[&str], folder: &str) -> Command {
+    let mut command = rustup(&["run", toolchain, "cargo"]);
+    command.current_dir(workspace::root()).args(task);
+    in_folder(&mut command, folder);
+    command
+}
+
+fn in_folder(command: &mut Command, folder: &str) {
+    let folder = workspace::target().join("checks").join(folder);
+    command.arg("--target-dir").arg(folder);
+}
+
+fn rustup(words: &[&str]) -> Command {
+    let mut command = Command::new("rustup");
+    command.args(words);
+    command
+}
+
+/// Returns true if a command of `rustup run` succeeds; it installs nothing.
+fn answers(words: &[&str]) -> bool {
+    let mut command = rustup(&["run"]);
+    let output = command.args(words).output();
+    packages::on_path("rustup") && output.is_ok_and(|output| output.status.success())
+}
+
+/// Returns true if cargo of the toolchain in use has a component.
+fn is_component(name: &str) -> bool {
+    let task = if name == "rustfmt" { "fmt" } else { name };
+    let output = super::cargo(&[task, "--version"]).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Installs a toolchain with components. Returns true if it is there afterwards.
+fn install(toolchain: &str, components: &[&str]) -> bool {
+    if !packages::on_path("rustup") {
+        return false;
+    }
+    ui::say(&format!("      installing Rust {toolchain}"));
+    let mut command = rustup(&["--quiet", "toolchain", "install", toolchain]);
+    command.args(["--profile", "minimal", "--no-self-update"]);
+    for component in components {
+        command.args(["--component", component]);
+    }
+    process::run(&mut command).is_ok()
+}
