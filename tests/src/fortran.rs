@@ -63,6 +63,8 @@ impl Compiler {
 
 /// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date; returns its path, whose last part is the source's name.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
+    // Before the lock, since it may take minutes to make.
+    let installation = installation();
     let _alone = lock("programs");
     let from = workspace::programs().join("fortran");
     let name = Path::new(sources.first().copied().unwrap_or_default());
@@ -70,12 +72,12 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
         .join("test-programs/fortran")
         .join(format!("{}-{way:?}", compiler.name()))
         .join(name.file_stem().unwrap_or_default());
-    let wrapper = installation().join("bin/mpifort");
+    let wrapper = installation.join("bin/mpifort");
     let mut inputs: Vec<PathBuf> = sources.iter().map(|source| from.join(source)).collect();
     inputs.extend(["ways.h", "check.inc"].map(|name| from.join(name)));
     inputs.extend(
         ["include/mpif.h", "share/portcullis/fortran/mpi_f08.f90"]
-            .map(|path| installation().join(path)),
+            .map(|path| installation.join(path)),
     );
     inputs.push(wrapper.clone());
     if inputs.iter().all(|input| is_newer(&program, input)) {
@@ -86,7 +88,7 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
     let mut objects = Vec::new();
     for source in sources.iter().filter(|source| source.ends_with(".c")) {
         let object = scratch.path().join(source).with_extension("o");
-        let mut command = Command::new(installation().join("bin/mpicc"));
+        let mut command = Command::new(installation.join("bin/mpicc"));
         command.args(["-Wall", "-Wextra", "-Werror", "-c", "-o"]);
         run(command.arg(&object).arg(from.join(source)));
         objects.push(object);

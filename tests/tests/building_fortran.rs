@@ -35,7 +35,10 @@ fn of_tests(path: &str) -> PathBuf {
 
 #[test]
 fn cmake_configures_a_project_in_c_and_fortran_that_names_no_components() {
-    if !needs(on_path("cmake") && on_path("gfortran"), "cmake and gfortran") {
+    if !needs(
+        on_path("cmake") && on_path("gfortran"),
+        "cmake and gfortran",
+    ) {
         return;
     }
     let build = tempfile::tempdir().unwrap();
@@ -58,7 +61,10 @@ fn cmake_configures_a_project_in_c_and_fortran_that_names_no_components() {
 
 #[test]
 fn pkg_config_has_the_flags_of_a_program_that_includes_mpif_h() {
-    if !needs(on_path("pkg-config") && on_path("gfortran"), "pkg-config and gfortran") {
+    if !needs(
+        on_path("pkg-config") && on_path("gfortran"),
+        "pkg-config and gfortran",
+    ) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -80,7 +86,10 @@ fn pkg_config_has_the_flags_of_a_program_that_includes_mpif_h() {
 
 #[test]
 fn the_macros_of_autoconf_find_everything_in_the_wrapper() {
-    if !needs(on_path("autoconf") && on_path("gfortran"), "autoconf and gfortran") {
+    if !needs(
+        on_path("autoconf") && on_path("gfortran"),
+        "autoconf and gfortran",
+    ) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
