@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod document;
+pub mod fortran;
 pub mod hosts;
 pub mod job;
 pub mod leftovers;

@@ -68,7 +68,7 @@ fn make(prefix: PathBuf, contents: &Contents) -> PathBuf {
 }
 
 /// Locks out other test programs, also of other processes; released when the file is closed.
-fn lock(what: &str) -> File {
+pub(crate) fn lock(what: &str) -> File {
     let folder = workspace::target();
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
     let path = folder.join(format!("{what}.lock"));
@@ -126,7 +126,7 @@ fn compile_by(compiler: &str, source: &Path, program: &str, options: &[&str]) ->
     program
 }
 
-fn is_newer(a: &Path, b: &Path) -> bool {
+pub(crate) fn is_newer(a: &Path, b: &Path) -> bool {
     let time = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
     matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
 }

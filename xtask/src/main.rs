@@ -27,6 +27,8 @@ enum Task {
     Mpi4py(mpi4py::Options),
     /// Run MPICH's own tests on our library and compare with the list of those known to fail
     MpichTests(mpich_tests::Options),
+    /// Run MPICH's own tests in Fortran, by mpif.h, use mpi and use mpi_f08, likewise
+    MpichFortran(mpich_tests::Options),
     /// Build PnetCDF with our mpicc and run its own tests
     Pnetcdf(pnetcdf::Options),
     /// Build the crate mpi (rsmpi) with our mpicc and run its examples
@@ -64,7 +66,12 @@ fn main() -> ExitCode {
         Task::Demo(options) => demo::run(&options).map_err(|e| e.to_string()),
         Task::Test(options) => test::run(&options).map_err(|e| e.to_string()),
         Task::Mpi4py(options) => mpi4py::run(&options).map_err(|e| e.to_string()),
-        Task::MpichTests(options) => mpich_tests::run(&options).map_err(|e| e.to_string()),
+        Task::MpichTests(options) => {
+            mpich_tests::run(&options, &mpich_tests::C).map_err(|e| e.to_string())
+        }
+        Task::MpichFortran(options) => {
+            mpich_tests::run(&options, &mpich_tests::FORTRAN).map_err(|e| e.to_string())
+        }
         Task::Pnetcdf(options) => pnetcdf::run(&options).map_err(|e| e.to_string()),
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),

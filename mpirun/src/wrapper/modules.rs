@@ -148,7 +148,7 @@ fn lock(place: &Path, name: &str) -> io::Result<File> {
     }
 }
 
-/// Compiles the modules into a folder, which nobody sees before it is complete.
+/// Compiles the modules into a folder that gets its name only when it is complete.
 fn make(
     sources: &Path,
     place: &Path,

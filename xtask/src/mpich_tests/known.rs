@@ -59,6 +59,7 @@ mod tests {
     fn the_list_is_readable_and_a_line_without_a_reason_is_refused() {
         for list in [
             include_str!("known.txt"),
+            include_str!("fortran.txt"),
             include_str!("on_openmpi.txt"),
             include_str!("on_mpich.txt"),
             include_str!("on_openmpi5.txt"),

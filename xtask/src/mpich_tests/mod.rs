@@ -1,4 +1,4 @@
-//! `cargo xtask mpich-tests`: runs MPICH's test suite, from Debian's source package, on Portcullis.
+//! `cargo xtask mpich-tests` and `mpich-fortran`: run MPICH's test suite, from Debian's source package, on Portcullis, in C and in Fortran.
 //!
 //! The tests were written over thirty years against the text of the standard, by other authors, and cover cases that the authors of a library do not think of.
 //! Guarantee: every program of the chosen folders is run as its list defines (`list`), and must print "No Errors" and succeed,
@@ -29,7 +29,96 @@ use crate::ui::{self, Steps};
 use known::{Known, Why};
 use list::Run;
 
-/// The folders of the implemented chapters.
+/// The half of the test suite that a command runs.
+#[derive(Debug)]
+pub struct Suite {
+    /// The folder of the sources, below the target folder.
+    folder: &'static str,
+    /// The folders of tests of the implemented chapters.
+    tests: &'static [&'static str],
+    /// The folders with what the tests share, which are built before them.
+    shared: &'static [&'static str],
+    /// The option of `configure` that selects the languages.
+    languages: &'static str,
+    /// The lists of programs known to fail, for each library.
+    known: Lists,
+}
+
+/// The lists of known failures: on our library, and by the library's name with `--on`.
+type Lists = &'static [(Option<&'static str>, &'static str)];
+
+/// The tests in C.
+pub const C: Suite = Suite {
+    folder: "mpich",
+    tests: FOLDERS,
+    shared: &["dtpools", "util"],
+    languages: "--disable-fortran",
+    known: &[
+        (None, include_str!("known.txt")),
+        (Some("openmpi"), include_str!("on_openmpi.txt")),
+        (Some("mpich"), include_str!("on_mpich.txt")),
+    ],
+};
+
+/// The tests in Fortran: by `mpif.h`, `use mpi` and `use mpi_f08`.
+pub const FORTRAN: Suite = Suite {
+    folder: "mpich-fortran",
+    tests: FORTRAN_FOLDERS,
+    shared: &["util"],
+    languages: "--enable-fortran=all",
+    known: &[(None, include_str!("fortran.txt"))],
+};
+
+/// The folders of the tests in Fortran.
+const FORTRAN_FOLDERS: &[&str] = &[
+    "f77/attr",
+    "f77/coll",
+    "f77/comm",
+    "f77/datatype",
+    "f77/ext",
+    "f77/info",
+    "f77/init",
+    "f77/io",
+    "f77/profile",
+    "f77/pt2pt",
+    "f77/rma",
+    "f77/spawn",
+    "f77/topo",
+    "f90/attr",
+    "f90/coll",
+    "f90/comm",
+    "f90/datatype",
+    "f90/ext",
+    "f90/f90types",
+    "f90/info",
+    "f90/init",
+    "f90/io",
+    "f90/misc",
+    "f90/profile",
+    "f90/pt2pt",
+    "f90/rma",
+    "f90/spawn",
+    "f90/timer",
+    "f90/topo",
+    "f08/attr",
+    "f08/coll",
+    "f08/comm",
+    "f08/datatype",
+    "f08/ext",
+    "f08/info",
+    "f08/init",
+    "f08/io",
+    "f08/misc",
+    "f08/profile",
+    "f08/pt2pt",
+    "f08/rma",
+    "f08/spawn",
+    "f08/subarray",
+    "f08/timer",
+    "f08/topo",
+];
+
+/// The folders of the implemented chapters, in C.
 const FOLDERS: &[&str] = &[
     "attr",
     "coll",
@@ -145,8 +234,8 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> MpichTestsError {
 }
 
 /// The command.
-pub fn run(options: &Options) -> Result<(), MpichTestsError> {
-    let known = Known::parse(&list_of(options)?)?;
+pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
+    let known = Known::parse(&list_of(options, suite)?)?;
     let mut steps = Steps::new(5);
     steps
         .step("looking for compilers and tools", packages::ensure)
@@ -157,13 +246,20 @@ pub fn run(options: &Options) -> Result<(), MpichTestsError> {
             install::install(&prefix, &test_installation::CONTENTS)
         })
         .map_err(MpichTestsError::Install)?;
-    let root = steps.step("fetching the source package mpich", source::fetch)?;
+    let root = steps.step("fetching the source package mpich", || {
+        source::fetch(suite.folder)
+    })?;
     let folders: Vec<&str> = match options.folders.is_empty() {
-        true => FOLDERS.to_vec(),
+        true => suite.tests.to_vec(),
         false => options.folders.iter().map(String::as_str).collect(),
     };
-    steps.step("building its tests with our mpicc", || {
-        source::build(&root, &prefix.join("bin"), &folders)
+    steps.step("building its tests with our compiler wrappers", || {
+        source::configure(&root, &prefix.join("bin"), suite.languages)?;
+        source::build(
+            &root,
+            &prefix.join("bin"),
+            &[suite.shared, &folders].concat(),
+        )
     })?;
     steps.step("running them", || {
         check(options, &prefix, &root, &folders, &known)
@@ -171,18 +267,15 @@ pub fn run(options: &Options) -> Result<(), MpichTestsError> {
 }
 
 /// Returns the text of the list to compare with.
-fn list_of(options: &Options) -> Result<Cow<'static, str>, MpichTestsError> {
+fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichTestsError> {
     if let Some(path) = &options.list {
         let text = std::fs::read_to_string(path).map_err(file(path))?;
         return Ok(text.into());
     }
-    Ok(Cow::Borrowed(match options.on.as_deref() {
-        None => include_str!("known.txt"),
-        Some("openmpi") => include_str!("on_openmpi.txt"),
-        Some("mpich") => include_str!("on_mpich.txt"),
-        // For other libraries all failures are reported.
-        Some(_) => "",
-    }))
+    let on = options.on.as_deref();
+    let list = suite.known.iter().find(|(library, _)| *library == on);
+    // For other libraries all failures are reported.
+    Ok(Cow::Borrowed(list.map_or("", |(_, text)| text)))
 }
 
 /// The result of one run.

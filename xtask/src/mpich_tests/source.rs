@@ -1,4 +1,4 @@
-//! Adapts the source of MPICH's tests to Portcullis's `mpicc`, and builds it.
+//! Adapts the source of MPICH's tests to Portcullis's compiler wrappers, and builds it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -27,6 +27,12 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "dtpools/src/dtpools_custom.c",
         "MPI_Type_struct(",
         "MPI_Type_create_struct(",
+    ),
+    // The tests of mpi_f08 are configured for MPICH itself only.
+    (
+        "configure",
+        r#"test "$enable_f08" = "yes" -a "$FROM_MPICH" = "yes""#,
+        r#"test "$enable_f08" = "yes""#,
     ),
     // In the standard since MPI 4.1.
     (
@@ -62,10 +68,10 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Returns the folder of the tests, unpacked and patched; it is fetched unless it exists.
-pub fn fetch() -> Result<PathBuf, MpichTestsError> {
+/// Returns the folder of the tests, unpacked below this folder and patched; it is fetched unless it exists.
+pub fn fetch(folder: &str) -> Result<PathBuf, MpichTestsError> {
     let archive = debian_source::archive("mpich").map_err(MpichTestsError::Source)?;
-    let folder = workspace::target().join("mpich/source");
+    let folder = workspace::target().join(folder).join("source");
     let root = folder.join("test/mpi");
     if root.join("configure").is_file() {
         return Ok(root);
@@ -80,8 +86,8 @@ pub fn fetch() -> Result<PathBuf, MpichTestsError> {
     Ok(root)
 }
 
-/// Configures the tests unless that was done, and builds the programs of these folders; a program that does not build is reported as missing later.
-pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
+/// Makes commands that run in the tests' folder and find our compiler wrappers first.
+fn commands(root: &Path, bin: &Path) -> impl Fn(&str) -> Command {
     let path = match std::env::var_os("PATH") {
         Some(path) => {
             let all = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
@@ -89,25 +95,43 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
         }
         None => bin.into(),
     };
-    let command = |program: &str| {
+    let root = root.to_owned();
+    move |program| {
         let mut command = Command::new(program);
-        command.current_dir(root).env("PATH", &path);
+        command.current_dir(&root).env("PATH", &path);
         command
-    };
-    if !root.join("Makefile").is_file() {
-        // Without optimisation the build takes half the time.
-        let mut configure = command("./configure");
-        configure
-            .args(["--disable-fortran", "--disable-cxx", "--enable-strictmpi"])
-            .arg(format!(
-                "--with-mpi={}",
-                bin.parent().unwrap_or(bin).display()
-            ))
-            .env("CFLAGS", "-O0 -w");
-        process::output(&mut configure, Duration::from_secs(600))
-            .map_err(MpichTestsError::Process)?;
     }
-    for folder in ["dtpools", "util"].iter().chain(folders) {
+}
+
+/// Configures the tests unless that was done.
+pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTestsError> {
+    if root.join("Makefile").is_file() {
+        return Ok(());
+    }
+    let mut configure = commands(root, bin)("./configure");
+    configure
+        .args([languages, "--disable-cxx", "--enable-strictmpi"])
+        .arg(format!(
+            "--with-mpi={}",
+            bin.parent().unwrap_or(bin).display()
+        ));
+    // Without optimisation the build takes half the time. Tests of mpif.h pass buffers of several types to one procedure.
+    let fortran = "-O0 -w -fallow-argument-mismatch";
+    for (flags, value) in [
+        ("CFLAGS", "-O0 -w"),
+        ("FFLAGS", fortran),
+        ("FCFLAGS", fortran),
+    ] {
+        configure.env(flags, value);
+    }
+    process::output(&mut configure, Duration::from_secs(600)).map_err(MpichTestsError::Process)?;
+    Ok(())
+}
+
+/// Builds the programs of these folders; a program that does not build is reported as missing later.
+pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
+    let command = commands(root, bin);
+    for folder in folders {
         let mut make = command("make");
         make.args(["-k", "-j2", "-C", folder, "all"]);
         // The strict configuration excludes the nonblocking programs of `io`, which are of MPI 3.1.
@@ -127,7 +151,13 @@ fn listed(folder: &Path) -> Vec<String> {
         .lines()
         .filter_map(|line| line.split_whitespace().next());
     let mut names: Vec<_> = names
-        .filter(|name| folder.join(name).with_extension("c").is_file())
+        .filter(|name| {
+            let source = |ending| folder.join(name).with_extension(ending);
+            ["c", "f", "f90"]
+                .map(source)
+                .iter()
+                .any(|path| path.is_file())
+        })
         .map(str::to_owned)
         .collect();
     names.sort_unstable();

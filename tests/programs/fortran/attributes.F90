@@ -1,0 +1,71 @@
+! Attributes that C and Fortran share, in each direction, and handles that go from one language to the other (attributes.c is the C half).
+#include "ways.h"
+program attributes
+  MPI_MODULE
+#if WAY != 1
+  use, intrinsic :: iso_c_binding
+#endif
+  implicit none
+  MPI_INCLUDE
+  interface
+    ! Returns what C sees of the attribute: the integer that a pointer leads to, or a negative number.
+    function seen_by_c(comm, keyval) bind(c)
+      import :: c_int
+      integer(c_int), value :: comm, keyval
+      integer(c_int) :: seen_by_c
+    end function seen_by_c
+    ! Makes a key in C whose attribute, the address of an int that holds 4321, is copied; sets it.
+    subroutine set_by_c(comm, keyval) bind(c)
+      import :: c_int
+      integer(c_int), value :: comm
+      integer(c_int) :: keyval
+    end subroutine set_by_c
+    ! Sends to the rank itself with the handles that Fortran gave, and fills the Fortran status.
+    subroutine message_by_c(comm, type, status) bind(c)
+      import :: c_int
+      integer(c_int), value :: comm, type
+      integer(c_int) :: status(*)
+    end subroutine message_by_c
+  end interface
+  integer :: ierr, me, keyval, c_key, raw(MPI_STATUS_SIZE)
+  integer(MPI_ADDRESS_KIND) :: value
+  integer(MPI_ADDRESS_KIND), parameter :: zero = 0, wide = 98765
+  integer, pointer :: from_c
+  logical :: flag
+  COMM :: comm, copy
+  DATATYPE :: pair
+
+  call MPI_Init(ierr)
+  call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
+  call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
+
+  ! Set in Fortran, read in C as a pointer to the value.
+  call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, zero, ierr)
+  call MPI_Comm_set_attr(comm, keyval, wide, ierr)
+  call claim(seen_by_c(VAL(comm), keyval) == 98765, 'C sees a pointer to the value that Fortran has set')
+
+  ! Set in C, read in Fortran as the pointer.
+  call set_by_c(VAL(comm), c_key)
+  call MPI_Comm_get_attr(comm, c_key, value, flag, ierr)
+  call claim(flag, 'an attribute of C is there')
+  call c_f_pointer(transfer(value, c_null_ptr), from_c)
+  call claim(from_c == 4321, 'Fortran sees the pointer that C has set')
+  call MPI_Comm_dup(comm, copy, ierr)
+  call MPI_Comm_get_attr(copy, c_key, value, flag, ierr)
+  call claim(flag, 'C''s attribute was copied by a call from Fortran')
+  call claim(seen_by_c(VAL(copy), keyval) == 98765, 'so was Fortran''s')
+  call MPI_Comm_free(copy, ierr)
+  call MPI_Comm_free_keyval(c_key, ierr)
+  call MPI_Comm_free_keyval(keyval, ierr)
+
+  ! Handles and statuses.
+  call MPI_Type_contiguous(2, MPI_INTEGER, pair, ierr)
+  call MPI_Type_commit(pair, ierr)
+  call message_by_c(VAL(comm), VAL(pair), raw)
+  call claim(raw(MPI_SOURCE) == me .and. raw(MPI_TAG) == 17, 'a status of C is one of Fortran')
+  call MPI_Type_free(pair, ierr)
+  call MPI_Comm_free(comm, ierr)
+  call finish('attributes')
+contains
+  include 'check.inc'
+end program attributes

@@ -1,0 +1,112 @@
+//! Fortran programs that check their own claims, in each of the three interfaces, compiled by gfortran and by flang for one and the same library.
+//!
+//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI by `mpirun --on`.
+
+use std::path::Path;
+
+use tests::fortran::{Compiler, WAYS, Way, compile};
+use tests::{Job, installation, mpich, open_mpi};
+
+/// Runs a program of each compiler with each of these numbers of ranks; its argument is a folder of its own.
+fn hold(compilers: &[Compiler], ways: &[Way], sources: &[&str], ranks: &[u32]) {
+    for &compiler in compilers {
+        for &way in ways {
+            let program = compile(compiler, way, sources);
+            for &ranks in ranks {
+                let folder = tempfile::tempdir().unwrap();
+                job(&program).ranks(ranks).arg(folder.path()).holds();
+            }
+        }
+    }
+}
+
+fn job(program: &Path) -> Job {
+    Job::command(program).under(&installation().join("bin/mpirun"))
+}
+
+/// One test for each program: all interfaces with gfortran, the newest with other numbers of ranks, and with flang the two that differ most.
+macro_rules! programs {
+    ($($claim:ident: $source:literal on $ranks:expr;)*) => {
+        $(
+            #[test]
+            fn $claim() {
+                let gfortran: Vec<_> = Compiler::gfortran().into_iter().collect();
+                hold(&gfortran, &WAYS, &[$source], &$ranks[..1]);
+                hold(&gfortran, &[Way::F08], &[$source], &$ranks[1..]);
+                let flang: Vec<_> = Compiler::flang().into_iter().collect();
+                hold(&flang, &[Way::Header, Way::F08], &[$source], &$ranks[..1]);
+            }
+        )*
+    };
+}
+
+programs! {
+    messages_and_statuses_are_the_same_in_each_interface: "messages.F90" on [3, 2];
+    collectives_agree_in_each_interface: "collectives.F90" on [3, 1, 4];
+    strings_are_padded_and_trimmed: "strings.F90" on [2, 1];
+    procedures_of_the_program_are_called: "callbacks.F90" on [3, 1];
+    files_are_written_and_read: "files.F90" on [3, 1];
+    windows_are_put_to_and_got_from: "windows.F90" on [3, 1];
+    processes_are_started_with_arguments: "spawning.F90" on [2];
+    kernels_of_five_patterns_compute_what_one_process_would: "kernels.F90" on [4, 1];
+}
+
+#[test]
+fn sections_are_sent_and_received_in_place() {
+    hold(&Compiler::all(), &[Way::F08], &["sections.f90"], &[1, 3]);
+}
+
+#[test]
+fn old_programs_in_fixed_form_run() {
+    hold(&Compiler::all(), &[Way::Header], &["fixed.f"], &[1, 3]);
+}
+
+#[test]
+fn attributes_and_handles_are_shared_with_c() {
+    let sources = ["attributes.F90", "attributes.c"];
+    hold(&Compiler::all(), &WAYS, &sources, &[2]);
+}
+
+/// The programs whose claims hold on the other libraries too.
+const ELSEWHERE: &[(Way, &str)] = &[
+    (Way::Header, "messages.F90"),
+    (Way::F08, "messages.F90"),
+    (Way::Mpi, "collectives.F90"),
+    (Way::F08, "callbacks.F90"),
+    (Way::F08, "windows.F90"),
+    (Way::F08, "kernels.F90"),
+    (Way::F08, "sections.f90"),
+];
+
+fn hold_on(library: &Path) {
+    let mut failed = Vec::new();
+    for compiler in Compiler::all() {
+        for (way, source) in ELSEWHERE {
+            let program = compile(compiler, *way, &[source]);
+            let outcome = job(&program).ranks(2).with(["--on"]).with([library]).run();
+            let line = format!(
+                "all claims of {} hold on 2 ranks",
+                program.file_stem().unwrap_or_default().to_string_lossy()
+            );
+            if !outcome.status.success() || !outcome.stdout.contains(&line) {
+                let said = [outcome.stdout, outcome.stderr].concat();
+                failed.push(format!("{}:\n{said}", program.display()));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn the_same_programs_run_on_mpichs_library_of_the_standard_abi() {
+    if let Some(mpich) = mpich() {
+        hold_on(&mpich.lib().join("libmpi_abi.so.1"));
+    }
+}
+
+#[test]
+fn the_same_programs_run_on_open_mpi() {
+    if let Some(open_mpi) = open_mpi() {
+        hold_on(&open_mpi.lib().join("libmpi.so.40"));
+    }
+}
