@@ -2,6 +2,7 @@
 //!
 //! The dynamic linker makes the address equal in the program and here, whichever of the two defines the symbol.
 //! `mpif.h` has a COMMON block of all sentinels; the modules have a symbol for each.
+#![allow(unsafe_code)]
 
 use crate::bodies::Ptr;
 use std::cell::UnsafeCell;

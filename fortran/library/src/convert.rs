@@ -1,4 +1,5 @@
 //! Values: LOGICALs, indices, lengths, and the error code.
+#![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicI32, Ordering};
 

@@ -1,4 +1,5 @@
 //! Handles: INTEGERs in Fortran, pointers in C.
+#![allow(unsafe_code)]
 
 use crate::bodies::Ptr;
 use std::marker::PhantomData;

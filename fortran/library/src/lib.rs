@@ -3,6 +3,8 @@
 //! Every procedure calls the C function of its name, so a tool that intercepts C functions sees each call once.
 //! The bodies are generated from `fortran/api`; what the tables do not describe is in `hand`.
 
+#![deny(unsafe_code)]
+
 #[macro_use]
 mod pool;
 
@@ -22,6 +24,7 @@ mod text;
     non_snake_case,
     unused_unsafe
 )]
+#[allow(unsafe_code)]
 pub mod bodies {
     use crate::convert::{self, always_report, length, report};
     use crate::handle::{self, input, output};

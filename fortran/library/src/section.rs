@@ -2,6 +2,7 @@
 //!
 //! A contiguous array is passed on by its address. Of another section, a message gets a datatype that describes where its elements are, so no
 //! element is copied and the call may be nonblocking. Where a call has no datatype for each buffer, the elements are copied.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::{cells, handle};

@@ -1,4 +1,5 @@
 //! Strings: of fixed length and padded with blanks in Fortran, ended by a zero byte in C.
+#![allow(unsafe_code)]
 
 use fortran_sections::Descriptor;
 use std::ffi::CString;

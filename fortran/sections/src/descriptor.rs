@@ -1,6 +1,7 @@
 //! The descriptor of an array: `CFI_cdesc_t` of the Fortran standard.
 //!
 //! gfortran and flang agree on the fields that are read here; they use the bytes between rank and dimensions differently.
+#![allow(unsafe_code)]
 
 use std::ffi::c_void;
 

@@ -2,6 +2,8 @@
 //!
 //! Nothing here calls MPI: `libmpifort_abi` makes datatypes of a [`Layout`].
 
+#![deny(unsafe_code)]
+
 mod descriptor;
 mod layout;
 

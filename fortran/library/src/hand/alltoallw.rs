@@ -1,4 +1,5 @@
 //! The alltoallw family: arrays of datatypes whose length the communicator knows.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::cells;

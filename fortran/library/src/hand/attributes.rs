@@ -5,6 +5,7 @@
 //! There is one cell for each value, for as long as the process lives: C copies pointers to it when a communicator is duplicated.
 //!
 //! The values of predefined attributes are behind the pointers that C returns.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::convert;

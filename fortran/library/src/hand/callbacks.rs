@@ -1,4 +1,5 @@
 //! Generalized requests and data representations: C passes the extra state as a pointer, here to a box with the functions of Fortran.
+#![allow(unsafe_code)]
 
 use super::predefined;
 use crate::bodies::{Calls, Ptr};

@@ -1,4 +1,5 @@
 //! Error handlers: C passes the address of a handle, Fortran expects an INTEGER.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::handle::{self, number, output};

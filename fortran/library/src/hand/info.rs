@@ -1,4 +1,5 @@
 //! Strings whose length is an argument, counted with the terminating zero byte in C and without it in Fortran.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::convert;

@@ -2,6 +2,7 @@
 //!
 //! C passes the extra state as a pointer: here to a box with both functions and the extra state of Fortran.
 //! Boxes live as long as the process: objects with attributes may outlive the keyval.
+#![allow(unsafe_code)]
 
 use super::attributes::{loaded, stored};
 use super::predefined;

@@ -1,6 +1,7 @@
 //! Bodies that the tables do not describe, each generic over the C functions.
 //!
 //! The build script finds them by their heads; the exported symbols are generated.
+#![allow(unsafe_code)]
 // SAFETY of all of it: a Fortran program passes arguments as the interfaces of the modules state.
 #![allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
 

@@ -1,4 +1,5 @@
 //! Reduction operators: C passes the datatype as a handle, Fortran expects an INTEGER.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::convert;

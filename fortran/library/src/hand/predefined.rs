@@ -1,4 +1,5 @@
 //! The predefined callbacks: procedures in Fortran, recognised by their addresses; constants in C.
+#![allow(unsafe_code)]
 
 use crate::bodies::Ptr;
 use crate::convert::set_logical;

@@ -1,4 +1,5 @@
 //! Procedures that the standard has removed and that old programs call, by those that replaced them.
+#![allow(unsafe_code)]
 
 use super::comm_create_errhandler;
 use crate::bodies::{Calls, Mpi, Pmpi, Ptr};

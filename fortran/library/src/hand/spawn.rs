@@ -1,4 +1,5 @@
 //! Commands and their arguments: arrays of strings that end with a blank one. Only the root's are read.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::cells;

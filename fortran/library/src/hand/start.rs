@@ -1,4 +1,5 @@
 //! Initialization, and what the C library must know of the Fortran compiler.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi, Ptr};
 use crate::convert;

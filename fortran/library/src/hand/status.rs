@@ -1,4 +1,5 @@
 //! Statuses between the languages: the memory layout is the same in C, in INTEGERs and in `TYPE(MPI_Status)`.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use fortran_sections::Descriptor;

@@ -1,4 +1,5 @@
 //! Grids: arrays of LOGICALs whose length the communicator knows.
+#![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::convert;
