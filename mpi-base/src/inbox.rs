@@ -106,7 +106,7 @@ impl Inbox {
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// The number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_starving`].
+    /// The number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
     #[inline(always)]
     pub fn calls(&self) -> u32 {
         // SYNC POINT inbox.calls

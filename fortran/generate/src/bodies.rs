@@ -111,17 +111,24 @@ fn c_parameters(procedure: &Procedure, width: Width) -> impl Iterator<Item = &Pa
 
 /// It is passed to C by value.
 fn by_value(parameter: &Parameter, width: Width) -> bool {
+    // An array whose length is stated nowhere.
+    let is_hidden_array = parameter.kind == "ERROR_CODE" && parameter.name == "array_of_errcodes";
     parameter.direction == Direction::In
+        && !is_hidden_array
         && parameter.length.is_none()
         && !parameter.pointer
         && !parameter.hidden
         && !matches!(
             parameter.class(width),
-            Class::Buffer | Class::Status | Class::String | Class::Arguments(_) | Class::AnyLogical
-                | Class::OldStatus | Class::NewStatus | Class::Function
+            Class::Buffer
+                | Class::Status
+                | Class::String
+                | Class::Arguments(_)
+                | Class::AnyLogical
+                | Class::OldStatus
+                | Class::NewStatus
+                | Class::Function
         )
-        // Arrays whose length is stated nowhere.
-        && !(parameter.kind == "ERROR_CODE" && parameter.name == "array_of_errcodes")
 }
 
 /// The type of a parameter of a C function.

@@ -102,7 +102,7 @@ fn a_sender_that_wants_space_is_rung_or_sees_it() {
             thread::spawn(move || {
                 while tx.push_word(0, [0; 2], 4) == Err(Full) {
                     starving.bell().sleep(NAP, || {
-                        owner.starve(7);
+                        owner.want_space(7);
                         owner.notify(7);
                         tx.has_cell()
                     });
@@ -119,7 +119,7 @@ fn a_sender_that_wants_space_is_rung_or_sees_it() {
             rx.give_back();
             if owner.calls() != calls {
                 calls = owner.calls();
-                for _ in ones(owner.take_starving(0)) {
+                for _ in ones(owner.take_wants_space(0)) {
                     starving.bell().ring();
                 }
                 continue;
