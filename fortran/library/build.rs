@@ -43,9 +43,7 @@ fn by_hand(folder: &Path) -> Result<BTreeSet<String>, String> {
         let text = std::fs::read_to_string(entry.map_err(wrong)?.path()).map_err(wrong)?;
         let heads = text.split("pub unsafe fn ").skip(1);
         let names = heads.filter_map(|head| head.split_once("<C: Calls>"));
-        let rows = text
-            .lines()
-            .map(|line| line.trim_start().split_whitespace());
+        let rows = text.lines().map(|line| line.split_whitespace());
         found.extend(rows.filter_map(|mut words| {
             let (name, c) = (words.next()?, words.next()?);
             let is_row = c.starts_with("MPI_") && c.to_lowercase() == format!("mpi_{name}");

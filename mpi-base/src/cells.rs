@@ -97,7 +97,7 @@ pub struct Cells<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
-    /// The cells in memory of [`words`] words, with the rings where [`tracks`] places them; `None` if the numbers do not fit.
+    /// The cells in memory of [`words`] words, with the rings where `tracks` places them; `None` if the numbers do not fit.
     pub fn new(memory: M, me: u32, members: u32, rings: &[Ring]) -> Option<Cells<M>> {
         let fits = me < members
             && rings.iter().all(Ring::is_possible)

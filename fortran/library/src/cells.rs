@@ -6,7 +6,7 @@
 
 use crate::bodies::Ptr;
 use std::cell::UnsafeCell;
-use std::ptr::{null_mut, without_provenance_mut};
+use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Memory of one sentinel. Its value is never used.
@@ -171,7 +171,7 @@ pub fn weights(argument: *mut i32) -> Ptr {
 
 /// Returns true if the argument is a sentinel whose C value is null: an ignored argument.
 pub fn is_ignored<T>(argument: *const T) -> bool {
-    translated(argument.cast_mut().cast()) == null_mut() && !argument.is_null()
+    translated(argument.cast_mut().cast()).is_null() && !argument.is_null()
 }
 
 /// Gives MPI_BUFFER_AUTOMATIC, which C has returned as the address of a detached buffer, its address in Fortran.

@@ -21,6 +21,7 @@ mod text;
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
     clippy::too_many_arguments,
+    clippy::unnecessary_cast,
     non_snake_case,
     unused_unsafe
 )]

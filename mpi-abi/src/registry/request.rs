@@ -1,7 +1,7 @@
 //! Request handles: their table, the state of an operation, waiting, starting.
 //!
 //! A handle refers to an operation of the engine, a persistent operation, or a generalized request of the program;
-//! [`handles`] resolves it.
+//! `handles` resolves it.
 //! A send that was complete when the call returned needs none of these: it gets the handle [`DONE`], which is always complete.
 //!
 //! Protocol: the table is never borrowed while the engine makes progress or a function of the program runs.

@@ -2,8 +2,8 @@
 //!
 //! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
 //! 1. rank 0 broadcasts an invitation: the components that are willing there, by name and priority, in the order of names,
-//!    each with its config blob ([`Module::give`]);
-//! 2. every member passes each blob to its component of that name ([`Module::take`]) and votes; components without a refusal stay;
+//!    each with its config blob (`Module::give`);
+//! 2. every member passes each blob to its component of that name (`Module::take`) and votes; components without a refusal stay;
 //! 3. if some of these have a collective set-up, according to rank 0, they are enabled in the order of names,
 //!    and the members vote again on the outcome;
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.

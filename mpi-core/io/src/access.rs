@@ -1,8 +1,8 @@
 //! Data transfer between memory and the runs of a view, with data sieving.
 //!
 //! Adjacent runs are merged. Contiguous memory is read and written in place; other memory is packed through a buffer of
-//! [`STAGE`] bytes. Where runs are short with short gaps between them, a read also reads the gaps, as far as that costs less
-//! than another system call ([`Disk::read_sieve`]). A write does so only if no other process has the file open or a hint asks for it, since it
+//! `STAGE` bytes. Where runs are short with short gaps between them, a read also reads the gaps, as far as that costs less
+//! than another system call (`Disk::read_sieve`). A write does so only if no other process has the file open or a hint asks for it, since it
 //! writes back bytes that others may write concurrently.
 //! Short counts, `EINTR` and the kernel's limit for one call are handled in loops.
 #![allow(unsafe_code)]

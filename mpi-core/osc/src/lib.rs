@@ -1,30 +1,30 @@
 //! OSC, one-sided communication: windows and RMA operations, which need no call by the target (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs ([`state::epoch`]) serves two components, one of which is chosen for each window and each target:
-//! * **direct**: the target shares this node's memory. Its control words ([`state::control`]) are in shared memory. Its window is mapped if it is in an arena
-//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory ([`direct::mapped`]);
+//! One state machine of epochs (`state::epoch`) serves two components, one of which is chosen for each window and each target:
+//! * **direct**: the target shares this node's memory. Its control words (`state::control`) are in shared memory. Its window is mapped if it is in an arena
+//!   of the node, as memory of `MPI_Win_allocate`, `MPI_Win_allocate_shared` and `MPI_Alloc_mem` is, or if the kernel can map other memory (`direct::mapped`);
 //!   otherwise the kernel copies (`process_vm_writev`).
 //!   The origin never waits for the target to make progress.
 //! * **am**: active messages over any transport that reaches the target (`am`). The target serves them inside any MPI call.
 //!
-//! Guarantee: accumulates of one basic type to one element are atomic on every route ([`direct::apply`]).
+//! Guarantee: accumulates of one basic type to one element are atomic on every route (`direct::apply`).
 //!
 //! | file | subject |
 //! |---|---|
-//! | [`spec`] | the arguments of window creation |
-//! | [`state`] | the parts of a window's state |
-//! | [`direct`] | memory of this node |
-//! | [`win`] | a window at one process, and its queries |
-//! | [`make`] | window creation and `MPI_Win_free` |
-//! | [`sync`] | epochs: active and passive synchronisation |
-//! | [`access`] | put, get, accumulates, and attached memory |
-//! | [`am`] | one-sided communication by active messages |
-//! | [`runs`] | the contiguous runs of an access |
-//! | [`check`] | detection of conflicting accesses |
-//! | [`traced`] | trace records of accesses |
-//! | [`recorded`] | the order of locks and accesses in a recorded or replayed run |
+//! | `spec` | the arguments of window creation |
+//! | `state` | the parts of a window's state |
+//! | `direct` | memory of this node |
+//! | `win` | a window at one process, and its queries |
+//! | `make` | window creation and `MPI_Win_free` |
+//! | `sync` | epochs: active and passive synchronisation |
+//! | `access` | put, get, accumulates, and attached memory |
+//! | `am` | one-sided communication by active messages |
+//! | `runs` | the contiguous runs of an access |
+//! | `check` | detection of conflicting accesses |
+//! | `traced` | trace records of accesses |
+//! | `recorded` | the order of locks and accesses in a recorded or replayed run |
 //!
-//! The modules of [`state`] import no operation. Each operation adds its methods to [`Win`] in a file of its own.
+//! The modules of `state` import no operation. Each operation adds its methods to [`Win`] in a file of its own.
 
 #![deny(unsafe_code)]
 

@@ -98,7 +98,7 @@ pub(super) fn is_program(file: &Path) -> bool {
 
 /// Returns the flag among `args` that makes default INTEGER 8 bytes long.
 pub(super) fn long_integers(args: &[OsString]) -> Option<String> {
-    let texts: Vec<String> = args.iter().map(|arg| text::from_os(arg)).collect();
+    let texts: Vec<String> = args.iter().map(text::from_os).collect();
     // Some compilers take the flag's value as an argument of its own.
     let pairs = texts.windows(2).map(|pair| (pair.concat(), pair.join(" ")));
     let single = texts.iter().map(|text| (text.clone(), text.clone()));

@@ -1,7 +1,7 @@
 //! `mpirun --trace FILE`: converts the event rings of all ranks to one file for a viewer.
 //!
 //! The event rings are in the hosts' memory, so they are read when the ranks have ended, however they ended ([`mpi_base::node::Player`]);
-//! other hosts send theirs, and their times are converted to this host's clock ([`clock`], [`align`]).
+//! other hosts send theirs, and their times are converted to this host's clock ([`clock`], `align`).
 //! The file's extension selects the format: `.vcd` is a waveform ([`vcd`]), anything else the trace event format
 //! that Perfetto and Chrome read ([`chrome`]).
 //!

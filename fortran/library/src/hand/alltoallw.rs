@@ -1,5 +1,7 @@
 //! The alltoallw family: arrays of datatypes whose length the communicator knows.
 #![allow(unsafe_code)]
+// The procedures have the arguments of the standard.
+#![allow(clippy::too_many_arguments)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::cells;

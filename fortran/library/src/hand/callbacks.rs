@@ -22,7 +22,7 @@ type Cancel = unsafe extern "C" fn(*mut i64, *mut i32, *mut i32);
 
 unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
     unsafe {
-        let (function, mut outcome): (Query, i32) = (std::mem::transmute((*state).query), 0);
+        let (function, mut outcome) = (std::mem::transmute::<usize, Query>((*state).query), 0_i32);
         function(&raw mut (*state).extra, status, &raw mut outcome);
         outcome
     }
@@ -31,7 +31,7 @@ unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
 /// The last call for a request.
 unsafe extern "C" fn free(state: *mut Request) -> i32 {
     unsafe {
-        let (function, mut outcome): (Free, i32) = (std::mem::transmute((*state).free), 0);
+        let (function, mut outcome) = (std::mem::transmute::<usize, Free>((*state).free), 0_i32);
         function(&raw mut (*state).extra, &raw mut outcome);
         drop(Box::from_raw(state));
         outcome
@@ -40,7 +40,8 @@ unsafe extern "C" fn free(state: *mut Request) -> i32 {
 
 unsafe extern "C" fn cancel(state: *mut Request, complete: i32) -> i32 {
     unsafe {
-        let (function, mut outcome): (Cancel, i32) = (std::mem::transmute((*state).cancel), 0);
+        let (function, mut outcome) =
+            (std::mem::transmute::<usize, Cancel>((*state).cancel), 0_i32);
         let mut complete = convert::of_logical(complete != 0);
         function(&raw mut (*state).extra, &raw mut complete, &raw mut outcome);
         outcome
@@ -99,7 +100,8 @@ unsafe fn converted<L>(
     state: *mut Representation,
 ) -> i32 {
     unsafe {
-        let (function, mut outcome): (Conversion<L>, i32) = (std::mem::transmute(function), 0);
+        let (function, mut outcome) =
+            (std::mem::transmute::<usize, Conversion<L>>(function), 0_i32);
         let mut datatype = number::<handle::Datatype>(datatype);
         function(
             userbuf,
@@ -158,7 +160,8 @@ unsafe extern "C" fn write<L>(
 
 unsafe extern "C" fn extent(datatype: Ptr, extent: *mut i64, state: *mut Representation) -> i32 {
     unsafe {
-        let (function, mut outcome): (Extent, i32) = (std::mem::transmute((*state).extent), 0);
+        let (function, mut outcome) =
+            (std::mem::transmute::<usize, Extent>((*state).extent), 0_i32);
         let mut datatype = number::<handle::Datatype>(datatype);
         function(
             &raw mut datatype,

@@ -1,5 +1,7 @@
 //! Commands and their arguments: arrays of strings that end with a blank one. Only the root's are read.
 #![allow(unsafe_code)]
+// The procedures have the arguments of the standard.
+#![allow(clippy::too_many_arguments)]
 
 use crate::bodies::{Calls, Ptr};
 use crate::cells;

@@ -1,5 +1,7 @@
 //! Statuses between the languages: the memory layout is the same in C, in INTEGERs and in `TYPE(MPI_Status)`.
 #![allow(unsafe_code)]
+// The generated bodies name the interface for every procedure.
+#![allow(clippy::extra_unused_type_parameters)]
 
 use crate::bodies::{Calls, Ptr};
 use fortran_sections::Descriptor;

@@ -332,13 +332,13 @@ mod tests {
         let library = Library::of(call);
         let world = library.world();
         let run = |which: usize| {
-            let (mut ours, mut theirs) = ([0; 4], [0; 4]);
+            let (ours, mut theirs) = ([0; 4], [0; 4]);
             let mut flights = Flights::new(3, 1);
             match which {
                 0 => world.send_many(&ours, 1, 0, &mut flights),
                 1 => world.recv_many(&mut theirs, 1, 0, &mut flights),
                 2 => world.exchange_many((&ours, 0), (&mut theirs, 0), 1, &mut flights),
-                _ => world.behind_posted(3, 1, 0, || world.send(&mut ours, 1, 9)),
+                _ => world.behind_posted(3, 1, 0, || world.send(&ours, 1, 9)),
             }
         };
         for (which, calls) in [4, 4, 8, 8].into_iter().enumerate() {
