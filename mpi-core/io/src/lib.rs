@@ -8,7 +8,7 @@
 //! | [`access`] | data transfer between memory and the runs of a view, with data sieving |
 //! | `uring_read` | long nonblocking reads by io_uring |
 //! | `collective` | collective buffering: two-phase I/O by messages, in shared memory and between nodes |
-//! | [`mod@file`] | an open file and the agreement of its members |
+//! | `file` | an open file and the agreement of its members |
 //! | `close` | `MPI_File_close`; `ending` is the agreement on it, also after deaths |
 //! | [`size`] | its size |
 //! | [`position`] | setting the view, and the file pointers |

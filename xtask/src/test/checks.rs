@@ -28,16 +28,17 @@ const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
 /// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
 ///
-/// The oldest compiler and Miri compile all packages once more, so they belong to the long form.
+/// All but the form compile all packages once more, for which the short form has no time: clippy and rustdoc took 300 s of two cores.
 /// Returns an error if rustfmt or clippy are missing and cannot be added.
 pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
     if !offline {
         add_components()?;
     }
-    let mut suites = vec![form(), lints(), documentation()];
+    let mut suites = vec![form()];
     if !long {
         return Ok(suites);
     }
+    suites.extend([lints(), documentation()]);
     let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
     match has_oldest || (!offline && install(OLDEST, &[])) {
         true => suites.push(oldest()),
