@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tests::{Outcome, compile, installation, needs};
 use xtask::process::{self, ProcessError};
 
-/// An ordinary user of every Debian, `nobody`.
+/// The user id of `nobody`, an account without rights that every Debian system has.
 const USER: &str = "--reuid=65534";
 
 /// A program in a folder of its own with a copy of the library, since the loader ignores the library path of a set-user-ID program.

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use tests::{Job, compile, installation, needs, shipped_installation};
 use xtask::{process, workspace};
 
-/// An ordinary user of every Debian, `nobody`.
+/// The user id of `nobody`, an account without rights that every Debian system has.
 const USER: &str = "65534";
 
 /// The environment of a job: shell commands before it, words in front of it, and a proof that they took effect.

@@ -120,7 +120,7 @@ struct Sm {
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
     info: Info,
-    /// Maximum length of a message that goes by the eager pipeline.
+    /// Maximum length in bytes of a message that the sender sends by the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
