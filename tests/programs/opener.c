@@ -1,10 +1,11 @@
 /* Loads the MPI library, or a module that needs one, named by its first argument, like interpreters, which are not linked with one.
  *
- * With a second argument it makes no MPI call: it reports that the library is open, and ends at the end of its standard input. */
+ * With a second argument it makes no MPI call: it reports that the library of this rank is open, and ends at the end of its standard input. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 typedef int init_function(int *, char ***);
 typedef int size_function(void *, int *);
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
         return 2;
     }
     if (argc > 2) {
-        puts("open");
+        printf("open on rank %s\n", getenv("PMI_RANK"));
         fflush(stdout);
         while (getchar() != EOF)
             continue;

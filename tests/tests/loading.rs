@@ -118,7 +118,8 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
 fn waiting(job: Job) -> (Started, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let started = job.stdin(File::from(OwnedFd::from(reader))).start();
-    started.says("open");
+    // The other ranks have no input and may have ended before rank 0 has begun.
+    started.says("open on rank 0");
     (started, writer.into())
 }
 
