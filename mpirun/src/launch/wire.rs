@@ -222,6 +222,28 @@ pub enum FromDaemon {
     Heartbeat,
 }
 
+impl FromDaemon {
+    /// Returns the process that the message is about, if it is about one.
+    pub fn proc(&self) -> Option<usize> {
+        match self {
+            FromDaemon::Started { proc, .. }
+            | FromDaemon::Pmi { proc, .. }
+            | FromDaemon::Output { proc, .. }
+            | FromDaemon::Ended { proc, .. }
+            | FromDaemon::Loaded { proc, .. }
+            | FromDaemon::EventRing { proc, .. } => Some(*proc),
+            FromDaemon::NotStarted { .. }
+            | FromDaemon::Dying(_)
+            | FromDaemon::Snapshots(_)
+            | FromDaemon::Time { .. }
+            | FromDaemon::EventRingsSent
+            | FromDaemon::Fed(_)
+            | FromDaemon::Lost { .. }
+            | FromDaemon::Heartbeat => None,
+        }
+    }
+}
+
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum End {

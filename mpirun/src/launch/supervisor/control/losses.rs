@@ -6,21 +6,21 @@
 //! The exit status is that of the survivors; if none survives, that of the first lost rank.
 //! An abort, a rank that sends a malformed request, and a rank that could not be started are no deaths: they end the job as usual.
 
-use super::super::ending::{Cause, list};
-use super::super::program::{App, Plan};
-use super::super::sys;
-use super::Supervisor;
+use super::super::jobs::Jobs;
+use super::JobControl;
 use crate::hosts::Host;
 use crate::hosts::map::MapError;
+use crate::launch::ending::Cause;
+use crate::launch::program::{App, Plan};
 use crate::pmi::Proc;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The end of the sentence about a loss.
 const HOW: &str = "(--with-ft ulfm)";
 
 /// The lost ranks and hosts so far.
 #[derive(Debug, Default)]
-pub(super) struct Losses {
+pub(in super::super) struct Losses {
     /// The exit code that the first lost rank would have given the job.
     first: Option<i32>,
     /// Lost hosts, which are not used any more.
@@ -29,32 +29,42 @@ pub(super) struct Losses {
     reached: BTreeSet<u32>,
 }
 
-impl Supervisor<'_> {
+impl Losses {
+    /// Records that another host's launcher has sent something.
+    pub(in super::super) fn note_reached(&mut self, host: u32) {
+        self.reached.insert(host);
+    }
+
+    /// Returns true if the launchers of all these ranks have ever sent something; if not, their loss is a failed start.
+    pub(super) fn were_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
+        let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
+        ranks.all(|rank| self.reached.contains(&rank.host))
+    }
+
+    /// Returns the host of each rank of a job that is about to start: living ranks and lost hosts leave no slots.
+    pub(in super::super) fn place(
+        &self,
+        plan: &Plan,
+        apps: &[App],
+        jobs: &Jobs<'_>,
+    ) -> Result<Vec<Vec<usize>>, MapError> {
+        let used: Vec<u32> = jobs.alive().map(|(_, rank)| rank.host).collect();
+        place_beside(plan, apps, &used, &self.hosts)
+    }
+}
+
+impl JobControl<'_> {
     /// Records the death of a rank; the others go on.
     pub(super) fn lose(&mut self, proc: Proc, cause: &Cause, code: i32) {
         if !self.is_running() || self.is_explained(proc) {
             return;
         }
-        let mut text = format!("{} {cause}.", self.name_of(proc));
-        if let Some(call) = self.last_call(proc) {
-            text += &format!(" {call}");
-        }
-        if self.ranks.any_alive() {
+        let mut text = self.ranks.sentence(proc, cause);
+        if self.ranks.jobs.any_alive() {
             text += &format!(" The job goes on without it {HOW}.");
         }
-        self.say(&text);
+        self.ranks.outputs.say(&text);
         self.record_lost(proc, cause, code);
-    }
-
-    /// Records that another host's launcher has sent something.
-    pub(super) fn note_reached(&mut self, host: u32) {
-        self.losses.reached.insert(host);
-    }
-
-    /// Returns true if the launchers of all these ranks have ever sent something; if not, their loss is a failed start.
-    pub(super) fn were_reached(&self, ranks: &[Proc]) -> bool {
-        let mut hosts = ranks.iter().filter_map(|&proc| self.ranks.get(proc));
-        hosts.all(|rank| self.losses.reached.contains(&rank.host))
     }
 
     /// Records the loss of hosts, with all ranks that ran there.
@@ -63,14 +73,18 @@ impl Supervisor<'_> {
         if !self.is_running() {
             return;
         }
-        self.drop_stdin_readers(hosts);
         for &host in hosts {
-            let on_host = |proc: &Proc| self.ranks.get(*proc).is_some_and(|rank| rank.host == host);
+            let on_host = |proc: &Proc| {
+                self.ranks
+                    .jobs
+                    .get(*proc)
+                    .is_some_and(|rank| rank.host == host)
+            };
             let lost: Vec<Proc> = ranks.iter().copied().filter(on_host).collect();
             if lost.is_empty() {
                 continue;
             }
-            let name = self.host_name(host);
+            let name = self.ranks.jobs.host_name(host);
             let cause = Cause::HostLost {
                 host: name.clone(),
                 why: why.into(),
@@ -79,12 +93,12 @@ impl Supervisor<'_> {
                 self.lose(*one, &cause, 1);
                 continue;
             }
-            let ranks = self.named(&lost);
+            let ranks = self.ranks.jobs.names_of(&lost);
             let mut text = format!("{ranks} are lost with their host {name}: {why}.");
-            if self.ranks.any_alive() {
+            if self.ranks.jobs.any_alive() {
                 text += &format!(" The job goes on without them {HOW}.");
             }
-            self.say(&text);
+            self.ranks.outputs.say(&text);
             for proc in lost {
                 self.record_lost(proc, &cause, 1);
             }
@@ -92,78 +106,37 @@ impl Supervisor<'_> {
         self.find_abandoned();
     }
 
-    /// Formats processes: "ranks 2, 3 and 0, 1 of spawned job 1".
-    fn named(&self, procs: &[Proc]) -> String {
-        let mut jobs: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-        for rank in procs.iter().filter_map(|&proc| self.ranks.get(proc)) {
-            jobs.entry(rank.job.0).or_default().push(rank.rank);
-        }
-        let told = |(job, ranks): (usize, Vec<u32>)| match job {
-            0 => list(&ranks),
-            job => format!("{} of spawned job {job}", list(&ranks)),
-        };
-        let told: Vec<String> = jobs.into_iter().map(told).collect();
-        format!("ranks {}", told.join(" and "))
-    }
-
     /// Records a loss, kills what the rank has left, and notifies the other ranks.
     fn record_lost(&mut self, proc: Proc, cause: &Cause, code: i32) {
         self.losses.first.get_or_insert(code);
-        if let Some(rank) = self.ranks.get_mut(proc) {
-            rank.lost = Some(cause.to_string());
-            rank.pmi = None;
-            if rank.here {
-                sys::end_group_of(rank.pid);
-            }
-        }
+        self.ranks.jobs.record_lost(proc, cause.to_string());
+        self.ranks.local.close_socket(proc);
+        self.ranks.local.end_group_of(proc);
         let effects = self.server.died(proc);
         self.carry_out(effects);
     }
 
     /// All ranks have ended: sets the exit status if no rank survived.
-    pub(super) fn count_losses(&mut self) {
-        let survivors = self.ranks.iter().filter(|(_, rank)| rank.lost.is_none());
-        let survived = survivors.count() > 0 || self.ranks.has_forgotten();
+    pub(in super::super) fn count_losses(&mut self) {
+        let survivors = self
+            .ranks
+            .jobs
+            .iter()
+            .filter(|(_, rank)| rank.lost.is_none());
+        let survived = survivors.count() > 0 || self.ranks.jobs.has_forgotten();
         if let (false, Some(first)) = (survived, self.losses.first) {
-            self.lifecycle.fail(first);
+            self.ending.fail(first);
         }
     }
 
     /// Reports the lost ranks of a job that was not ended, after all other output.
-    pub(super) fn report_losses(&mut self) {
+    pub(in super::super) fn report_losses(&mut self) {
         // The loss of a single rank has been reported in full.
-        if !self.is_running() || self.losses.first.is_none() || self.ranks.count() == 1 {
+        if !self.is_running() || self.losses.first.is_none() || self.ranks.jobs.count() == 1 {
             return;
         }
-        let jobs = self.nodes.iter().map(|(job, _)| job);
-        let told: Vec<String> = jobs.filter_map(|job| self.losses_of(job)).collect();
-        self.say(&told.join("; "));
-    }
-
-    /// Formats the losses of a job: "2 of 8 ranks were lost: 2, 5".
-    fn losses_of(&self, job: usize) -> Option<String> {
-        let ranks = self.ranks.iter().map(|(_, rank)| rank);
-        let ranks = ranks.filter(|rank| rank.job.0 == job);
-        let mut size = 0;
-        let mut lost = Vec::new();
-        for rank in ranks {
-            size = rank.size;
-            lost.extend(rank.lost.is_some().then_some(rank.rank));
-        }
-        let of = match job {
-            0 => String::new(),
-            job => format!(" of spawned job {job}"),
-        };
-        let verb = if lost.len() == 1 { "was" } else { "were" };
-        let (count, list) = (lost.len(), list(&lost));
-        (count > 0).then(|| format!("{count} of {size} ranks{of} {verb} lost: {list}"))
-    }
-
-    /// Returns the host of each rank of a job.
-    pub(super) fn place(&self, apps: &[App]) -> Result<Vec<Vec<usize>>, MapError> {
-        let alive = self.ranks.iter().filter(|(_, rank)| rank.alive);
-        let used: Vec<u32> = alive.map(|(_, rank)| rank.host).collect();
-        place_beside(self.plan, apps, &used, &self.losses.hosts)
+        let losses = self.ranks.jobs.losses();
+        self.ranks.outputs.say(&losses);
     }
 }
 

@@ -1,7 +1,6 @@
-//! The ranks of one or more jobs: starting those of this host, and the state of each rank.
+//! Starting the ranks of one host: programs, processors, environment, descriptors.
 
 use super::binding::Machine;
-use super::output::Stream;
 use super::pmi_socket::PmiSocket;
 use super::program::{App, ProgramError};
 use super::rseq;
@@ -10,60 +9,17 @@ use super::wire::Order;
 use crate::cli::explain_variable;
 use crate::foreign::{self, Libraries, Served};
 use crate::hosts::map::MapError;
-use crate::ledger::Ledger;
-use crate::pmi::{Job, Proc};
-use crate::rank_snapshot::RankSnapshot;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
 use mpi_core::rte::deaths::SERVED;
 use mpi_core::rte::room;
-use mpi_core::rte::wire::Lines;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-
-/// One rank of one job.
-#[derive(Debug)]
-pub struct Rank {
-    pub job: Job,
-    pub rank: u32,
-    pub size: usize,
-    pub program: String,
-    /// Its host, as an index of the plan's.
-    pub host: u32,
-    /// Whether that host is this one.
-    pub here: bool,
-    /// Whether it started this launcher instead of being started by it: the end of its socket is its end, and it gets no signals.
-    pub is_adopted: bool,
-    /// Its index among the job's ranks of its host.
-    pub local_rank: u32,
-    /// 0 until the launcher of its host has reported it.
-    pub pid: i32,
-    pub alive: bool,
-    /// Whether its host has reported that it has begun to die.
-    pub is_dying: bool,
-    /// Whether its job is being ended while others go on: its end is a consequence and is not reported.
-    pub is_dismissed: bool,
-    /// How it died, if the job goes on without it.
-    pub lost: Option<String>,
-    pub pmi: Option<Client>,
-    pub stdout: Option<Stream>,
-    pub stderr: Option<Stream>,
-    /// The last snapshot that its host has sent.
-    pub snapshot: Option<RankSnapshot>,
-}
-
-/// The server's side of a rank's PMI connection.
-#[derive(Debug)]
-pub struct Client {
-    /// `None` if the rank runs on another host, whose daemon has the socket.
-    pub socket: Option<PmiSocket>,
-    pub lines: Lines,
-}
 
 /// The reason why a job could not be started.
 #[derive(Debug)]
@@ -121,19 +77,26 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
+/// Makes the error of a system call, which has failed while `doing` something.
+pub fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
     move |error| StartError::System {
         doing,
         error: error.into(),
     }
 }
 
-/// What all starts of one launcher on one host share.
-pub struct Starter<'a> {
+/// What all ranks of one launcher on one host inherit.
+#[derive(Clone, Copy)]
+pub struct Inherited<'a> {
     /// The environment of every rank, without the variables that [`Starter::start`] adds.
     pub env: &'a [(OsString, OsString)],
     /// The working directory of programs that name none; `None` is this process's own.
     pub dir: Option<&'a Path>,
+}
+
+/// What all starts of one launcher on one host share.
+pub struct Starter<'a> {
+    pub inherited: Inherited<'a>,
     /// The pipe on which a child reports that it could not execute its program.
     pub report: BorrowedFd<'a>,
     pub null: BorrowedFd<'a>,
@@ -198,11 +161,13 @@ impl Starter<'_> {
                 if !ranks.iter().any(here) {
                     return Ok(None);
                 }
-                let mut env = self.env.to_vec();
+                let mut env = self.inherited.env.to_vec();
                 for (name, value) in &app.env {
                     super::program::set_env(&mut env, name, value);
                 }
-                let path = app.resolve(&env, self.dir).map_err(StartError::Program)?;
+                let path = app
+                    .resolve(&env, self.inherited.dir)
+                    .map_err(StartError::Program)?;
                 let libraries = Libraries::of_this_installation();
                 let served = foreign::serve(&path, order.hosts.len(), &libraries, &mut env);
                 Ok(Some(ResolvedApp {
@@ -298,7 +263,7 @@ impl Starter<'_> {
             rseq::do_without(&mut env);
         }
         let argv = std::iter::once(&app.program).chain(&app.args);
-        let dir = app.dir_from(self.dir);
+        let dir = app.dir_from(self.inherited.dir);
         let image = Image::new(
             resolved.path.as_os_str(),
             argv,
@@ -410,113 +375,5 @@ impl JobOnHost<'_> {
             set("PMI_SPAWNED", "1".to_string());
         }
         env
-    }
-}
-
-impl Rank {
-    /// Returns true if the rank runs on this host.
-    pub fn is_here(&self) -> bool {
-        self.here
-    }
-
-    /// Returns true if it lives, or has sent something that was not read yet.
-    fn has_unread(&self) -> bool {
-        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
-    }
-}
-
-/// The processes of all jobs, by their number.
-#[derive(Debug, Default)]
-pub struct Ranks {
-    ranks: Ledger<Rank>,
-}
-
-impl Ranks {
-    /// Adds a process, whose number is the next one.
-    pub fn push(&mut self, rank: Rank) -> Proc {
-        Proc(self.ranks.push(rank))
-    }
-
-    /// Returns a process by its number, living or ended, unless it was forgotten.
-    pub fn get(&self, proc: Proc) -> Option<&Rank> {
-        self.ranks.get(proc.0)
-    }
-
-    /// Returns the processes of a job.
-    pub fn of(&self, job: Job) -> impl Iterator<Item = &Rank> {
-        let ranks = self.ranks.iter().map(|(_, rank)| rank);
-        ranks.filter(move |rank| rank.job == job)
-    }
-
-    /// Forgets the processes of a job that has ended. Returns false while one of them may still have unread data.
-    pub fn forget(&mut self, job: Job) -> bool {
-        let of_job = |(_, rank): &(usize, &Rank)| rank.job == job;
-        let all: Vec<usize> = self.ranks.iter().filter(of_job).map(|(n, _)| n).collect();
-        let has_unread = |&n: &usize| self.ranks.get(n).is_some_and(Rank::has_unread);
-        if all.iter().any(has_unread) {
-            return false;
-        }
-        for number in all {
-            self.ranks.remove(number);
-        }
-        true
-    }
-
-    /// Returns true if processes have been forgotten; none of those was lost.
-    pub fn has_forgotten(&self) -> bool {
-        self.ranks.has_forgotten()
-    }
-
-    /// The same, mutably.
-    pub fn get_mut(&mut self, proc: Proc) -> Option<&mut Rank> {
-        self.ranks.get_mut(proc.0)
-    }
-
-    /// Returns the number of processes so far, ended and forgotten ones included.
-    pub fn count(&self) -> usize {
-        self.ranks.next()
-    }
-
-    /// Returns all processes that were not forgotten, with their numbers.
-    pub fn iter(&self) -> impl Iterator<Item = (Proc, &Rank)> {
-        self.ranks.iter().map(|(n, rank)| (Proc(n), rank))
-    }
-
-    /// The same, mutably.
-    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Rank> {
-        self.ranks.values_mut()
-    }
-
-    /// Returns the living process of this host with this pid; the kernel reuses pids of ended processes.
-    pub fn by_pid(&self, pid: i32) -> Option<Proc> {
-        self.iter()
-            .find(|(_, rank)| rank.pid == pid && rank.alive && rank.is_here())
-            .map(|(proc, _)| proc)
-    }
-
-    /// Returns true if a rank lives, on any host.
-    pub fn any_alive(&self) -> bool {
-        self.ranks.iter().any(|(_, rank)| rank.alive)
-    }
-
-    /// Sends a signal to the process group of each living rank of this host.
-    pub fn signal(&self, signal: sys::Signal) {
-        self.signal_those(signal, |_| true);
-    }
-
-    /// The same, to the ranks for which `meant` returns true.
-    pub fn signal_those(&self, signal: sys::Signal, meant: impl Fn(&Rank) -> bool) {
-        let meant = self.started_here().filter(|rank| meant(rank));
-        meant.for_each(|rank| sys::signal_group(rank.pid, signal));
-    }
-
-    /// Returns the pids of living ranks that this host's launcher started, each the leader of a process group.
-    pub fn leaders(&self) -> impl Iterator<Item = i32> {
-        self.started_here().map(|rank| rank.pid)
-    }
-
-    fn started_here(&self) -> impl Iterator<Item = &Rank> {
-        let ranks = self.ranks.iter().map(|(_, rank)| rank);
-        ranks.filter(|rank| rank.alive && rank.is_here() && !rank.is_adopted)
     }
 }
