@@ -41,7 +41,7 @@ pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     let mut command = Command::new("mpirun")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .args(shown.cloned().map(told));
+        .args(shown.cloned().map(with_values));
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut bytes);
     let script = String::from_utf8_lossy(&bytes).into_owned();
@@ -107,7 +107,8 @@ fn stop_at_program(options: &Command) -> String {
     )
 }
 
-fn told(option: Arg) -> Arg {
+/// Adds the values that the shell offers for an option.
+fn with_values(option: Arg) -> Arg {
     let id = option.get_id().as_str();
     if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == id) {
         return option.value_parser(PossibleValuesParser::new(*words));

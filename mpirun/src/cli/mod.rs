@@ -6,9 +6,10 @@
 //! The peers' spellings are accepted as well (`translated`).
 //! Known but unsupported options are refused with a message (`not_yet`) and never silently ignored.
 //!
-//! `options` defines the options; `choices` and `numbers` give their values types; `dashes` normalises single dashes, `usage` words clap's errors, `help` generates screens and
-//! the manual page, `completion` the shell completions, and `configfile` reads parts from a file. This module joins the parts, and
-//! `assemble` builds a [`Plan`] from them with the values that `placement`, `values` and `observation` read from single options.
+//! `options` defines the options, and `choices` and `numbers` the types of their values; `dashes` normalises single dashes,
+//! `usage` words clap's errors, `help` generates screens and the manual page, `completion` the shell completions, and `configfile`
+//! reads parts from a file. This module joins the parts, and `assemble` builds a [`Plan`] from them with the values that
+//! `placement`, `values` and `observation` read from single options.
 //! `settings` reports errors in parameters.
 
 mod assemble;
@@ -105,9 +106,9 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 fn parse<T: Parser>(
     me: &OsString,
     part: &[OsString],
-    place: OptionPosition,
+    position: OptionPosition,
 ) -> Result<T, CliError> {
-    let line = std::iter::once(me.clone()).chain(dashes::normalised(part, place)?);
+    let line = std::iter::once(me.clone()).chain(dashes::normalised(part, position)?);
     T::try_parse_from(line).map_err(CliError::Usage)
 }
 

@@ -149,7 +149,7 @@ impl Daemon {
     }
 
     fn own_host(&self) -> u32 {
-        self.hello.as_ref().map_or(ALL, |hello| hello.you.host)
+        self.hello.as_ref().map_or(ALL, |hello| hello.branch.host)
     }
 
     fn step(&mut self) {

@@ -118,7 +118,8 @@ impl Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub version: String,
-    pub you: Branch,
+    /// The addressee, and the hosts that are reached through it.
+    pub branch: Branch,
     pub remote: RemoteLaunch,
     pub grace: Duration,
     /// Whether the death of a rank does not end the job.

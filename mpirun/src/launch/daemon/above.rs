@@ -120,15 +120,15 @@ impl Daemon {
         if hello.version != VERSION {
             printable::eprintln!(
                 "mpirun on {}: this is version {VERSION}, but the launcher is version {}",
-                hello.you.name,
+                hello.branch.name,
                 hello.version
             );
             return self.lose_launcher(libc::SIGTERM);
         }
-        for branch in hello.you.below.clone() {
+        for branch in hello.branch.below.clone() {
             let hosts = branch.hosts();
             let below = Hello {
-                you: branch,
+                branch,
                 ..hello.clone()
             };
             let (report, nofile) = (self.local.report_fd(), self.local.nofile());

@@ -31,7 +31,7 @@ impl Daemon {
             dir: Some(&hello.dir),
         };
         let explained = |error: StartError| (error.to_string(), error.code());
-        let prepared = self.local.prepare(order, hello.you.host, inherited);
+        let prepared = self.local.prepare(order, hello.branch.host, inherited);
         let (feed, epoll) = (&mut self.feed, &self.epoll);
         let input = |rank: u32| match order.readers.contains(&rank) {
             true => feed.add(|pipe| watch_writable(epoll, pipe)).map(Some),

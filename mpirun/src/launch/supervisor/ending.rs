@@ -172,7 +172,7 @@ mod tests {
         let mut ranks = AllRanks::new(&plan, None).unwrap();
         let mut ending = Ending::new(&plan);
         ending.dismiss(&BTreeSet::from([1]), libc::SIGTERM, &mut ranks);
-        let due = ending.next().expect("a set of jobs is to be killed");
+        let due = ending.next().expect("one set of jobs waits for its end");
         assert!(!ending.step(due - Duration::from_millis(1), &mut ranks));
         assert_eq!(ending.next(), Some(due));
         ending.step(due, &mut ranks);

@@ -23,7 +23,7 @@ impl Supervisor<'_> {
         for branch in Branch::tree(&missing, self.plan.remote.fanout) {
             let hello = Hello {
                 version: VERSION.into(),
-                you: branch,
+                branch,
                 remote: self.plan.remote.clone(),
                 grace: self.plan.grace,
                 tolerates_deaths: self.plan.tolerates_deaths,

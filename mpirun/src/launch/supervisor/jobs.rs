@@ -243,7 +243,7 @@ impl<'a> Jobs<'a> {
     }
 
     /// Lets adopted processes of these jobs go: such a process was not started here and is not killed here, but sees its socket close.
-    /// Returns those whose sockets are to be closed.
+    /// Returns those whose sockets the caller must close.
     pub(super) fn let_go(&mut self, is_meant: impl Fn(Job) -> bool) -> Vec<Proc> {
         let adopted = self.iter().filter(|(_, rank)| rank.is_adopted);
         let adopted = adopted.filter(|(_, rank)| is_meant(rank.job));

@@ -310,9 +310,9 @@ impl<'a> Outputs<'a> {
 
 /// Creates `FOLDER/JOB/rank.N/stdout`, jobs counted from 1, as users count them.
 fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
-    let place = folder.join(format!("{}/rank.{rank}", job + 1));
-    let path = place.join(name);
-    std::fs::create_dir_all(&place)
+    let of_rank = folder.join(format!("{}/rank.{rank}", job + 1));
+    let path = of_rank.join(name);
+    std::fs::create_dir_all(&of_rank)
         .and_then(|()| match name {
             // Two streams of a rank may share a file, so both append.
             "stdout" | "stderr" => File::options()
