@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::error::{Failure, Target, raise};
+use crate::error::{Failure, Target};
+use crate::raise;
 use crate::state::{self, CallGuard};
 use std::any::Any;
 use std::ffi::c_int;

@@ -79,7 +79,7 @@ pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.extend(copies(engine));
     lines.extend(windows(engine));
     if let Some(world) = engine.world()
-        && let Some(table) = world.coll()
+        && let Some(table) = world.collectives().components()
     {
         lines.extend(table.explain("MPI_COMM_WORLD"));
     }

@@ -17,6 +17,8 @@ mod fuzz;
 mod heads;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/parts.rs"]
+mod parts;
 #[path = "tidy/words.rs"]
 mod words;
 

@@ -490,7 +490,7 @@ impl Table {
 
     /// The table of a communicator whose members have agreed on one.
     pub fn chosen(comm: &Comm) -> Option<&Table> {
-        let chosen: &dyn Any = comm.coll()?;
+        let chosen: &dyn Any = comm.collectives().components()?;
         chosen.downcast_ref()
     }
 
@@ -593,7 +593,7 @@ impl Table {
 }
 
 impl Invocation {
-    /// Carries out a step of this invocation on another communicator; see [`Comm::create_for_steps`].
+    /// Carries out a step of this invocation on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
     /// The step uses the invocation's number, so steps of different calls match in whatever order the members begin them.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {

@@ -11,7 +11,7 @@ fn told_by(from: u32, words: &[u8]) {
             true => words.to_vec(),
             false => b"something else".to_vec(),
         };
-        let cx = world.hidden();
+        let cx = world.internal().conversation();
         let circle = ControlGroup::of(&cx, world.group(), world.rank());
         engine.block_on(circle.tell(mine, from)).expect("words")
     });
@@ -31,7 +31,7 @@ fn the_lowest_number_of_each_place_is_found_wherever_it_is() {
     for size in [1, 2, 3, 8, 9, 20] {
         let found = Job::of(size).run(|engine| {
             let world = engine.world().expect("a world");
-            let (me, cx) = (world.rank(), world.hidden());
+            let (me, cx) = (world.rank(), world.internal().conversation());
             let circle = ControlGroup::of(&cx, world.group(), me);
             let mut numbers = [me + 5, size - me, 1000 - (me ^ 3)];
             let outcome = engine.block_on(circle.lowest(&mut numbers));
@@ -50,7 +50,7 @@ fn a_group_is_told_in_the_conversation_of_a_larger_one() {
     let heard = Job::of(5).run(|engine| {
         let world = engine.world().expect("a world");
         let group = Group::from_procs(vec![4, 1, 3]);
-        let cx = world.hidden();
+        let cx = world.internal().conversation();
         let rank = group.rank_of(world.rank())?;
         let circle = ControlGroup::of(&cx, &group, rank);
         Some(engine.block_on(circle.tell(vec![rank as u8], 1)))

@@ -351,7 +351,7 @@ impl File {
         let all = self
             .comm
             .engine()
-            .block_on(self.comm.share(&[etypes as u64]))?;
+            .block_on(self.comm.internal().share(&[etypes as u64]))?;
         let before: u64 = all[..self.comm.rank() as usize].iter().sum();
         let total: u64 = all.iter().sum();
         let base = match self.comm.rank() {
@@ -361,7 +361,7 @@ impl File {
         let bases = self
             .comm
             .engine()
-            .block_on(self.comm.share(&[base as u64]))?;
+            .block_on(self.comm.internal().share(&[base as u64]))?;
         Ok((bases[0] + before) as i64)
     }
 

@@ -27,7 +27,7 @@ fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
 
 #[inline(always)]
 fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
-    match comm.comm.try_fast_call(brief)? {
+    match comm.comm.collectives().try_fast_call(brief)? {
         Ok(()) => Some(Ok(())),
         Err(e) => Some(Err(e.into())),
     }
@@ -43,7 +43,7 @@ fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
 /// Resolves an operator and a type, both predefined: programs mostly combine one type in one way, so the last pair is cached.
 #[inline(always)]
 fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
-    match state().last_op.get() {
+    match state().program().last_op().get() {
         Some((last, of, found)) if (last, of) == (op, datatype) => Some(found),
         _ => look_up(op, datatype),
     }
@@ -56,7 +56,7 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
         return None;
     }
     let found = DenseOp::new(&state::op(op).ok()?, &state::datatype(datatype).ok()?)?;
-    state().last_op.set(Some((op, datatype, found)));
+    state().program().last_op().set(Some((op, datatype, found)));
     Some(found)
 }
 

@@ -23,9 +23,10 @@ fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<Str
         let world = engine.world().expect("a world");
         let call = call(world.rank());
         let outcome = match blocking {
-            true => world.collective(call),
+            true => world.collectives().carry_out(call),
             false => world
-                .icollective(call)
+                .collectives()
+                .begin(call)
                 .and_then(|req| engine.wait(&req).map(|_| ())),
         };
         outcome.map_or_else(|e| e.to_string(), |()| "agreed".into())
@@ -385,8 +386,8 @@ fn an_edge_that_one_end_does_not_know_is_reported() {
 fn members_go_on_after_a_difference() {
     let outcomes = checked(4).run(|engine| {
         let world = engine.world().expect("a world");
-        let wrong = world.collective(bcast(1, world.rank()));
-        let right = world.collective(Call::Barrier);
+        let wrong = world.collectives().carry_out(bcast(1, world.rank()));
+        let right = world.collectives().carry_out(Call::Barrier);
         (wrong.is_err(), right.is_ok())
     });
     assert!(outcomes.into_iter().all(|o| o == (true, true)));

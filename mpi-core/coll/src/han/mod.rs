@@ -15,7 +15,7 @@
 //! Barriers have a ticket order of their own: the component above may pass one down late, and on each member between different other calls.
 //! Components number barriers separately from other calls, and messages match by the call's number, so nothing is confused below.
 //!
-//! The derived communicators are not offered to plugins ([`Comm::create_for_steps`]):
+//! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):
 //! barrier hardware either serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
 
 mod blocks;
@@ -108,7 +108,7 @@ impl HanModule {
     async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
         let node = comm.engine().node_id();
-        let told = comm.share(&[node, self.blocks_up_to]).await;
+        let told = comm.internal().share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
         let seats = Seats::new(&nodes);
@@ -122,9 +122,9 @@ impl HanModule {
         let here = seats.on(seats.of(comm.rank()).node);
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
-        let local = comm.create_for_steps(&here).await;
+        let local = comm.constructors().create_for_steps(&here).await;
         // Even if the first has failed, since the leaders of other nodes wait for this one.
-        let leaders = comm.create_for_steps(&leading).await;
+        let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
             let levels = Rc::new(Levels {

@@ -81,7 +81,7 @@ impl Component for PluginComponent {
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
         }
-        if comm.is_for_steps() {
+        if comm.collectives().is_for_steps() {
             return Err(Refusal(
                 "what is made for steps of other collectives is served without plugins".into(),
             ));

@@ -141,7 +141,7 @@ impl Seat {
 
     /// Begins the conversations; every member calls it at the same point.
     pub fn begin(&self, comm: &Comm) {
-        let tag = || comm.hidden().tag();
+        let tag = || comm.internal().conversation().tag();
         self.tags.set(Some(Tags {
             waited: tag(),
             tested: tag(),

@@ -20,7 +20,7 @@ pub async fn vote(
         Err(_) => comm.rank(),
     };
     let mut refusers: Vec<u32> = mine.iter().map(ballot).collect();
-    let cx = comm.hidden();
+    let cx = comm.internal().conversation();
     let all = ControlGroup::of(&cx, comm.group(), comm.rank());
     all.lowest(&mut refusers).await?;
 
@@ -30,7 +30,7 @@ pub async fn vote(
             Ok(())
         } else {
             let reason = own.err().map(|r| r.0).unwrap_or_default();
-            let reason = hear(&comm.hidden(), reason, refuser).await?;
+            let reason = hear(&comm.internal().conversation(), reason, refuser).await?;
             Err(Refusal(format!("rank {refuser}: {reason}")))
         });
     }

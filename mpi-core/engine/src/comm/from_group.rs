@@ -5,7 +5,8 @@
 //! The tag of a conversation there is a hash of the program's string tag and of the kind of object;
 //! the standard requires the program to use different strings in calls that overlap in time.
 
-use super::{Comm, CommError, ControlGroup, LeaderError, Purpose};
+use super::collective_calls::Purpose;
+use super::{Comm, CommError, ControlGroup, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -29,7 +30,9 @@ impl Engine {
             return Err(CommError::Strangers.into());
         }
         let meeting = self.meeting();
-        let cx = meeting.group_conversation(conversation("communicator", text));
+        let cx = meeting
+            .internal()
+            .group_conversation(conversation("communicator", text));
         let cx = cx.among(group);
         let circle = ControlGroup::of(&cx, group, rank);
         circle.found(Purpose::Program).await.map(Some)
@@ -47,12 +50,12 @@ impl Engine {
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {
             // The leader of the other group waits for this one.
-            meeting.refuse_inter(*proc, tag, error);
+            meeting.inter().refuse(*proc, tag, error);
         }
         let Some(local) = made? else {
             return Ok(None);
         };
         let bridge = other.map(|other| other.map(|proc| (&meeting, proc)));
-        local.inter(leader, bridge, tag).await.map(Some)
+        local.inter().create(leader, bridge, tag).await.map(Some)
     }
 }

@@ -112,7 +112,7 @@ pub(super) async fn share(
         Some(astray) => astray.told(local.engine().me()),
         None => U64Buf::new(MOST),
     };
-    let (talk, all) = (local.hidden(), words.recv(0..MOST));
+    let (talk, all) = (local.internal().conversation(), words.recv(0..MOST));
     local.engine().coll()?.bcast(&talk, &all, leader).await?;
     Ok(heard(&words))
 }

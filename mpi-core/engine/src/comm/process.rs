@@ -39,7 +39,7 @@ impl Engine {
         self.hear_of_failures();
         let (alone, context) = (Group::range(self.me(), 1), Context::new(self.me(), MYSELF));
         let alone = Comm::assemble(self, context, alone, 0, "MPI_COMM_SELF".into());
-        self.block_on(alone.choose_coll())?;
+        self.block_on(alone.collectives().choose())?;
         *self.predefined().myself.borrow_mut() = Some(alone);
         self.state().run();
         Ok(())
@@ -49,7 +49,7 @@ impl Engine {
     pub fn join_world(&self) -> Result<(), Error> {
         let (all, context) = (Group::range(0, self.size()), Context::new(0, WORLD));
         let world = Comm::assemble(self, context, all, self.me(), "MPI_COMM_WORLD".into());
-        self.block_on(world.choose_coll())?;
+        self.block_on(world.collectives().choose())?;
         *self.predefined().world.borrow_mut() = Some(world);
         Ok(())
     }

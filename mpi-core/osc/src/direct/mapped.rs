@@ -130,7 +130,7 @@ impl Mapped {
             _ => Some(Part::Nothing),
         };
         let parts: Option<Vec<Part>> = here.iter().map(part).collect();
-        let could = comm.share(&[u64::from(parts.is_some())]).await?;
+        let could = comm.internal().share(&[u64::from(parts.is_some())]).await?;
         mapped.agreed = here
             .iter()
             .all(|rank| could.get(*rank as usize) == Some(&1));
