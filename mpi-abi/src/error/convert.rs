@@ -219,7 +219,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
     match e {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
-        CommError::LeaderError { astray, .. } => match astray.code {
+        CommError::LeaderError { error, .. } => match error.code {
             LeaderError::LOST => None,
             LeaderError::FAILED => Some(gone_class()),
             LeaderError::REVOKED => Some(MPIX_ERR_REVOKED),

@@ -49,12 +49,12 @@ pub fn enter(id: usize) -> CallGuard {
 
 /// Leaves function `id`.
 #[inline(always)]
-pub fn leave(id: usize, inside: CallGuard) {
+pub fn leave(id: usize, guard: CallGuard) {
     if let Some(page) = tracing::page() {
         page.leave(number(id));
     }
-    if inside.extras != 0 {
-        leave_with(id, inside);
+    if guard.extras != 0 {
+        leave_with(id, guard);
     }
 }
 
@@ -82,12 +82,12 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
 }
 
 #[cold]
-fn leave_with(id: usize, inside: CallGuard) {
+fn leave_with(id: usize, guard: CallGuard) {
     // False if tracing began inside the call.
-    if inside.extras & TRACED != 0 {
-        tracing::trace_call(number(id), inside.began);
+    if guard.extras & TRACED != 0 {
+        tracing::trace_call(number(id), guard.began);
     }
-    if inside.extras & LOCKED != 0 {
+    if guard.extras & LOCKED != 0 {
         global_lock::release();
     }
 }

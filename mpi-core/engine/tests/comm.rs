@@ -101,7 +101,10 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
             engine.exhaust_serials();
         }
         names(1, made(between(2).map(Some)));
-        names(1, made(engine.block_on(inter.constructors().dup()).map(Some)));
+        names(
+            1,
+            made(engine.block_on(inter.constructors().dup()).map(Some)),
+        );
         let own = inter.group().clone();
         names(1, made(engine.block_on(inter.constructors().create(&own))));
         let all = SplitKey {
@@ -109,19 +112,22 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
             key: 0,
         };
         names(1, made(engine.block_on(inter.constructors().split(all))));
-        names(1, made(engine.block_on(inter.inter().merge(false)).map(Some)));
+        names(
+            1,
+            made(engine.block_on(inter.inter().merge(false)).map(Some)),
+        );
         engine.block_on(world.internal().fence()).expect("a fence");
     });
 }
 
 /// Checks that the call failed because the leader of this process's group got invalid arguments.
 #[track_caller]
-fn led_astray<T: Debug>(leader: u32, astray: &LeaderError, outcome: Result<T, Error>) {
-    let error = outcome.expect_err("there is no way");
-    let astray = astray.clone();
-    let expected = CommError::LeaderError { leader, astray };
-    assert_eq!(error.find(), Some(&expected));
-    let text = error.to_string();
+fn fails_by_its_leader<T: Debug>(leader: u32, due: &LeaderError, outcome: Result<T, Error>) {
+    let failure = outcome.expect_err("there is no way");
+    let error = due.clone();
+    let expected = CommError::LeaderError { leader, error };
+    assert_eq!(failure.find(), Some(&expected));
+    let text = failure.to_string();
     let begins = format!("no intercommunicator was made: rank {leader} of the job, the leader");
     assert!(text.starts_with(&begins), "{text}");
 }
@@ -145,21 +151,21 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
                 code: -3,
                 why: why.into(),
             };
-            let (astray, heard) = (with(why), with(heard));
+            let (error, heard) = (with(why), with(heard));
             let wrong = || match me == leader {
-                true => Err(astray.clone()),
+                true => Err(error.clone()),
                 false => Ok(0),
             };
             let bridge = wrong().map(|rank| (&world, rank));
             let outcome = engine.block_on(part.inter().create(1, Some(bridge), 3));
-            led_astray(leader, &heard, made(outcome.map(Some)));
+            fails_by_its_leader(leader, &heard, made(outcome.map(Some)));
             let group = part.group();
             let outcome = engine.block_on(engine.inter_from_groups(
                 (group, 1),
                 (me == leader).then(wrong),
-                "astray",
+                "a failed leader",
             ));
-            led_astray(leader, &heard, made(outcome));
+            fails_by_its_leader(leader, &heard, made(outcome));
         }
         // Existing communicators keep working, and the same leaders connect when they have valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
@@ -256,10 +262,19 @@ fn a_wrong_group_on_one_side_of_an_intercommunicator_fails_on_both() {
             0 => (inter.group().clone(), "the other side"),
             _ => (Group::from_procs(vec![3, 2]), "this side"),
         };
-        outside(1, 2, whole, 2, made(engine.block_on(inter.constructors().create(&group))));
+        outside(
+            1,
+            2,
+            whole,
+            2,
+            made(engine.block_on(inter.constructors().create(&group))),
+        );
         let own = inter.group().clone();
         let size = own.size();
-        assert_eq!(made(engine.block_on(inter.constructors().create(&own))), Ok(Some(size)));
+        assert_eq!(
+            made(engine.block_on(inter.constructors().create(&own))),
+            Ok(Some(size))
+        );
     });
 }
 

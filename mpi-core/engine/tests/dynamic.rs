@@ -79,7 +79,9 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             let merged = engine.block_on(inter.inter().merge(high)).expect("merged");
             assert_eq!(ranks(engine, &merged), all);
             // A duplicate of a mixed communicator is mixed, and its id collides with none of a job's own.
-            let twin = engine.block_on(merged.constructors().dup()).expect("a twin");
+            let twin = engine
+                .block_on(merged.constructors().dup())
+                .expect("a twin");
             assert!(twin.context().is_random() && twin.context() != merged.context());
             assert_eq!(ranks(engine, &twin), all);
             engine
@@ -124,7 +126,7 @@ fn refused(outcome: Result<Comm, Error>, says: &str) {
         .map(|comm| comm.size())
         .expect_err("no process has this port");
     let Some(CommError::LeaderError {
-        astray: LeaderError { code, .. },
+        error: LeaderError { code, .. },
         ..
     }) = error.find()
     else {

@@ -253,8 +253,8 @@ unsafe fn spawn(
     let comm = &object.comm;
     let (codes, met) = engine.block_on(async {
         let bytes = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
-        let talk = comm.internal().conversation();
-        let group = ControlGroup::of(&talk, comm.group(), comm.rank());
+        let conversation = comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, comm.group(), comm.rank());
         match group.tell(bytes, root).await {
             Ok(codes) => {
                 let met = comm

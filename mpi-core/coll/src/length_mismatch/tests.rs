@@ -126,8 +126,8 @@ fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool 
                 {
                     let count = if me == odd { other } else { usual };
                     let call = call(id, count, &world, ROOT);
-                    let cx = Invocation::from(&world.internal().conversation());
-                    let outcome = engine.block_on(algorithm.run(&cx, &call));
+                    let invocation = Invocation::from(&world.internal().conversation());
+                    let outcome = engine.block_on(algorithm.run(&invocation, &call));
                     let about = (id, algorithm.name(), size, me, odd, other);
                     if concerns(id, me, odd) {
                         is_told(outcome, &about);
@@ -183,8 +183,8 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
                     buf: buf.clone(),
                     root: 0,
                 };
-                let cx = Invocation::from(&world.internal().conversation());
-                let outcome = engine.block_on(algorithm.run(&cx, &call));
+                let invocation = Invocation::from(&world.internal().conversation());
+                let outcome = engine.block_on(algorithm.run(&invocation, &call));
                 if me >= 4 {
                     is_told(outcome, &(algorithm.name(), me));
                 } else {
@@ -221,18 +221,21 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
 fn a_receive_is_exact_unless_it_says_otherwise() {
     Job::of(2).run(|engine| {
         let world = engine.world().expect("a world");
-        let cx = Invocation::from(&world.internal().conversation());
+        let invocation = Invocation::from(&world.internal().conversation());
         let (short, long) = (room(1), room(3));
         engine.block_on(async {
             if world.rank() == 0 {
                 for _ in 0..3 {
-                    cx.send(&short.as_send(), 1).await.expect("sent");
+                    invocation.send(&short.as_send(), 1).await.expect("sent");
                 }
                 return;
             }
-            is_told(cx.recv(&long, 0).await, &"a short message");
-            cx.recv_up_to(&long, 0).await.expect("a short message");
-            cx.recv(&short, 0).await.expect("a message");
+            is_told(invocation.recv(&long, 0).await, &"a short message");
+            invocation
+                .recv_up_to(&long, 0)
+                .await
+                .expect("a short message");
+            invocation.recv(&short, 0).await.expect("a message");
         });
         engine.block_on(world.internal().fence()).expect("a fence");
     });

@@ -103,8 +103,8 @@ impl Module for FaultyModule {
         };
         Box::pin(std::future::ready(outcome))
     }
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        Box::pin(async move { Table::next(&cx, call).await })
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        Box::pin(async move { Table::next(&invocation, call).await })
     }
     fn disable(&self) {
         self.calls.disabled.fetch_add(1, Relaxed);

@@ -27,11 +27,11 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix
         if !algorithm.suits(&part.call) {
             continue;
         }
-        let (cx, call) = (
+        let (invocation, call) = (
             Invocation::from(&world.internal().conversation()),
             part.call.clone(),
         );
-        let running = async move { algorithm.run(&cx, &call).await };
+        let running = async move { algorithm.run(&invocation, &call).await };
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {

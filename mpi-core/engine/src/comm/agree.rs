@@ -6,7 +6,7 @@
 use super::Comm;
 use super::failure_state::FailureState;
 use crate::Error;
-use crate::fault::{AgreementKey, Circle, Death, FaultError, Faults, NodeAgreement, Value};
+use crate::fault::{AgreementKey, Death, FaultError, Faults, NodeAgreement, Participants, Value};
 use mpi_transport::btl::ProcId;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -187,13 +187,13 @@ impl<'a> Agreement<'a> {
             number,
         };
         let procs = self.comm.all_procs();
-        let circle = self.circle(&procs)?;
-        value.memory = (agreements.memory()).word(engine, &procs, number, circle.me == 0);
+        let participants = self.participants(&procs)?;
+        value.memory = (agreements.memory()).word(engine, &procs, number, participants.me == 0);
         // Agreements over messages always carry both lists.
         value.dead.resize(procs.len(), false);
         value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();
-        running.begin(key, circle, value);
+        running.begin(key, participants, value);
         let decision = poll_fn(|_| match running.decision(key) {
             Some(decision) if faults.has_said_all() => Poll::Ready(decision),
             _ => Poll::Pending,
@@ -266,7 +266,7 @@ impl<'a> Agreement<'a> {
     }
 
     /// Returns the members of the next agreement: all except those that earlier agreements found dead.
-    fn circle(self, procs: &[ProcId]) -> Result<Circle, Error> {
+    fn participants(self, procs: &[ProcId]) -> Result<Participants, Error> {
         let left_out = self.state.agreements().left_out();
         let part = (0..).zip(procs);
         let part = part.filter(|(_, proc)| !left_out.contains(proc));
@@ -275,7 +275,7 @@ impl<'a> Agreement<'a> {
         let Some(me) = (0..).zip(&places).find(|(_, proc)| **proc == me) else {
             return Err(self.held_for_dead());
         };
-        Ok(Circle {
+        Ok(Participants {
             me: me.0,
             members,
             places,

@@ -119,7 +119,7 @@ impl<'a> CollectiveCalls<'a> {
         }
         let (number, state) = (self.next_number(), engine.state());
         let (comm, round) = (self.comm.context().number(), number as u64 + 1);
-        let signature = fast_call.said();
+        let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
         let components = &table.components;

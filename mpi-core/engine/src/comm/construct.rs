@@ -76,8 +76,8 @@ impl CollectiveCalls<'_> {
         if self.comm().rank() == 0 {
             proposal.invite(self.comm(), &mut invitation);
         }
-        let cx = self.comm().internal().conversation();
-        let all = ControlGroup::of(&cx, self.comm().group(), self.comm().rank());
+        let conversation = self.comm().internal().conversation();
+        let all = ControlGroup::of(&conversation, self.comm().group(), self.comm().rank());
         let invitation = all.tell(invitation, 0).await?;
         proposal.agree(self.comm(), &invitation).await
     }

@@ -35,8 +35,8 @@ impl<'a> Constructors<'a> {
         if self.comm.is_inter() {
             return self.comm.inter().dup().await;
         }
-        let cx = self.comm.internal().conversation();
-        let control_group = ControlGroup::of(&cx, self.comm.group(), self.comm.rank());
+        let conversation = self.comm.internal().conversation();
+        let control_group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
         control_group.found(Purpose::Program).await
     }
 
@@ -47,9 +47,9 @@ impl<'a> Constructors<'a> {
             return self.comm.inter().create_of_part(group).await;
         }
         // Disjoint groups are allowed, each with its own first member; a member of none receives nothing.
-        let cx = self.comm.internal().conversation();
+        let conversation = self.comm.internal().conversation();
         self.check_has(group)?;
-        self.found_in(&cx, group, Purpose::Program).await
+        self.found_in(&conversation, group, Purpose::Program).await
     }
 
     /// Checks that all members of a group are members here.
@@ -64,28 +64,28 @@ impl<'a> Constructors<'a> {
     ///
     /// No plugin may serve the parts: a plugin that could would serve this communicator itself, and it uses scarce resources for each communicator it serves.
     pub async fn create_for_steps(self, group: &Group) -> Result<Option<Comm>, Error> {
-        let cx = self.comm.internal().conversation();
-        self.found_in(&cx, group, Purpose::Steps).await
+        let conversation = self.comm.internal().conversation();
+        self.found_in(&conversation, group, Purpose::Steps).await
     }
 
     /// `MPI_Comm_create_group`: only members of `group` call; `tag` separates calls that overlap in time.
     pub async fn create_group(self, group: &Group, tag: i32) -> Result<Option<Comm>, Error> {
         self.comm.only_intra("MPI_Comm_create_group")?;
         self.check_has(group)?;
-        let cx = self.comm.internal().group_conversation(tag).among(group);
-        self.found_in(&cx, group, Purpose::Program).await
+        let conversation = self.comm.internal().group_conversation(tag).among(group);
+        self.found_in(&conversation, group, Purpose::Program).await
     }
 
     /// Creates a communicator of the members of `group`, all of which are members of this one; only they take part.
     async fn found_in(
         self,
-        cx: &Conversation,
+        conversation: &Conversation,
         group: &Group,
         purpose: Purpose,
     ) -> Result<Option<Comm>, Error> {
         match group.rank_of(self.comm.engine().me()) {
             Some(rank) => {
-                let control_group = ControlGroup::of(cx, group, rank);
+                let control_group = ControlGroup::of(conversation, group, rank);
                 control_group.found(purpose).await.map(Some)
             }
             None => Ok(None),

@@ -176,8 +176,8 @@ impl<'a> EurekaCalls<'a> {
             Some(true) => self.comm.rank(),
             _ => u32::MAX,
         }];
-        let talk = self.comm.internal().conversation();
-        let group = ControlGroup::of(&talk, self.comm.group(), self.comm.rank());
+        let conversation = self.comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
         self.comm.engine().block_on(group.lowest(&mut first))?;
         Ok(Some(first[0]).filter(|rank| *rank != u32::MAX))
     }
@@ -219,8 +219,8 @@ impl<'a> EurekaCalls<'a> {
 
     /// Rank 0 allocates the word and broadcasts its address; the members use it if all of them can map it.
     async fn find_word(self) -> Result<FoundWord, Error> {
-        let talk = self.comm.internal().conversation();
-        let group = ControlGroup::of(&talk, self.comm.group(), self.comm.rank());
+        let conversation = self.comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
         let mut made = None;
         let mut offer = Offer::default();
         if self.comm.rank() == 0 {

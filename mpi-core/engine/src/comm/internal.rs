@@ -109,9 +109,9 @@ impl<'a> Internal<'a> {
         for (i, word) in mine.iter().enumerate() {
             all.set(self.comm.rank() as usize * mine.len() + i, *word);
         }
-        let (talk, first) = (self.conversation(), all.recv(0..mine.len()));
+        let (conversation, first) = (self.conversation(), all.recv(0..mine.len()));
         let coll = self.comm.engine().coll()?;
-        coll.allgather(&talk, &first).await?;
+        coll.allgather(&conversation, &first).await?;
         Ok(all)
     }
 

@@ -400,7 +400,7 @@ impl Drop for Inner {
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }
-        if self.context == Context::new(0, context_id::MEETING) {
+        if self.context == Context::new(0, context_id::BOOTSTRAP) {
             // Messages for a later call of this process may have arrived on the bootstrap communicator already.
             return;
         }

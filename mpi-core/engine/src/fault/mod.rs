@@ -33,7 +33,7 @@ pub(crate) mod wire;
 pub use error::{FaultError, FaultKind};
 pub use failures::Faults;
 
-pub(crate) use agreement::Circle;
+pub(crate) use agreement::Participants;
 pub(crate) use comm_agreements::CommAgreements;
 pub(crate) use deaths::{Death, Deaths};
 pub(crate) use era::Value;

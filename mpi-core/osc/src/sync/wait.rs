@@ -83,7 +83,7 @@ impl<'a> Waits<'a> {
             proc: whom.proc as i32,
             ..About::default()
         };
-        let at = AboutWindow {
+        let about_window = AboutWindow {
             name: self.win.name(),
             need,
             on: on.map(|(proc, _)| proc),
@@ -91,6 +91,9 @@ impl<'a> Waits<'a> {
                 .and_then(|(_, place)| page(place))
                 .map_or(0, |page| page.calls()),
         };
-        self.win.engine().state().about_window(&about, &at);
+        self.win
+            .engine()
+            .state()
+            .about_window(&about, &about_window);
     }
 }

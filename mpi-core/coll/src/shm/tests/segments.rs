@@ -86,8 +86,8 @@ impl Module for HomelessModule {
     fn withdraw(&self) {
         self.shm.withdraw();
     }
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        self.shm.start(cx, call)
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        self.shm.start(invocation, call)
     }
 }
 
