@@ -195,7 +195,7 @@ pub fn explain_window(win: &Win) {
     if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {
         return;
     }
-    let (mapped, copied) = win.mapped_and_copied();
+    let (mapped, copied) = win.memory().mapped_and_copied();
     for (all, how) in [
         (mapped, "mapped here (/dev/xpmem)"),
         (copied, "copied by the system (process_vm_writev)"),

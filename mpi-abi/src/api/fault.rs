@@ -140,7 +140,7 @@ pub unsafe fn MPIX_Comm_ishrink(
 }
 
 pub unsafe fn MPIX_Win_revoke(win: MPI_Win) -> Outcome {
-    state::win(win)?.win.revoke();
+    state::win(win)?.win.failures().revoke();
     state::engine()?.poll_once();
     Ok(())
 }
@@ -149,13 +149,13 @@ pub unsafe fn MPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> Outcome {
     let object = state::win(win)?;
     state::engine()?.poll_once();
     // SAFETY: `flag` is null or writable: the C binding of MPIX_Win_is_revoked requires it of the caller.
-    unsafe { out(flag, object.win.is_revoked().into(), "flag") }
+    unsafe { out(flag, object.win.failures().is_revoked().into(), "flag") }
 }
 
 pub unsafe fn MPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::win(win)?;
     crate::init::poll_launcher();
-    let failed = groups::register(object.win.get_failed(), None)?;
+    let failed = groups::register(object.win.failures().get_failed(), None)?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Win_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
 }

@@ -29,7 +29,7 @@ impl SharedPointer {
         let win = Win::new(comm, &spec)?;
         if mine {
             // SAFETY: the window's memory has eight bytes, aligned to 64, and no member accesses it yet.
-            unsafe { win.base().cast::<i64>().write(0) };
+            unsafe { win.memory().base().cast::<i64>().write(0) };
         }
         let nocheck = Assert {
             nocheck: true,

@@ -61,152 +61,7 @@ impl Win {
     /// Makes a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let engine = comm.engine();
-        engine.block_on(Win::make(comm, spec))
-    }
-
-    async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
-        let own = comm.constructors().dup().await?;
-        let _part = comm.failures().while_making(&own);
-        let mut given = Given::default();
-        let made = Win::make_on(own.clone(), &comm.label(), spec, &mut given).await;
-        if made.is_err() {
-            Service::of(own.engine()).forget_window(own.context().number());
-            leave_end_to_others(own, given);
-        }
-        let (win, by_message) = made?;
-        if by_message && let Err(error) = win.comm().internal().fence().await {
-            win.abandon();
-            return Err(error);
-        }
-        Ok(win)
-    }
-
-    /// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
-    /// What this process contributes is in `given` until the window owns it.
-    async fn make_on(
-        own: Comm,
-        called: &str,
-        spec: &Spec,
-        given: &mut Given,
-    ) -> Result<(Win, bool), Error> {
-        let engine = own.engine().clone();
-        Service::of(&engine);
-        let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
-        if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
-            let sentence = format!(
-                "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
-                called,
-                members.len(),
-                own.size(),
-                own.rank()
-            );
-            // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
-            return Err(OscError::new(OscClass::Shared, sentence).into());
-        }
-        let (memory, part) = match spec.flavor {
-            Flavor::Shared if !spec.hints.noncontiguous => {
-                contiguous(&engine, &own, spec, &members).await?
-            }
-            _ => take(&engine, spec),
-        };
-        given.memory = Some(memory);
-        given.control = control::take(engine.node(), members.len(), own.size() as usize);
-        let kind = match &given.control {
-            Some(_) => part.kind,
-            None => Memory::Lacking,
-        };
-        // An invalid value is reported when the process starts.
-        let checks = engine.params().get(&CHECK).unwrap_or(false);
-        let table = (checks && members.len() > 1)
-            .then(|| neighbours::take(engine.node()))
-            .flatten();
-        let mut words = [0; EACH];
-        words[NAME] = match part.kind {
-            _ if members.len() == 1 => 0,
-            Memory::Ordinary => {
-                mapped::offer(&engine, Some(part.address..part.address + spec.size))
-            }
-            _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
-            _ => 0,
-        };
-        words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
-        words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
-        words[KIND] = kind as u64;
-        words[PLACE] = part.place;
-        words[ADDRESS] = part.address;
-        words[SIZE] = spec.size;
-        words[UNIT] = spec.unit;
-        words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
-        let all = own.internal().share(&words).await?;
-        let word_of =
-            |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
-        let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
-        if let Some(rank) = poor {
-            let sentence = format!(
-                "rank {rank} of {called} has no shared memory for {} bytes of a window",
-                word_of(rank as usize, SIZE)
-            );
-            return Err(OscError::new(OscClass::NoMemory, sentence).into());
-        }
-        let offers = |rank: u32| {
-            let word_of = |which| word_of(rank as usize, which);
-            Offer {
-                name: word_of(NAME),
-                address: word_of(ADDRESS),
-                len: word_of(SIZE),
-            }
-        };
-        let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
-        let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
-        let places: Vec<(u32, u32, ShmOffset)> = members
-            .iter()
-            .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
-            .collect();
-        let control = Control::find(&engine, &places, own.size() as usize)?;
-        let watched =
-            |rank: u32| Some(ShmOffset(word_of(rank as usize, WATCHED))).filter(|at| at.0 != 0);
-        let me = own.rank();
-        let others = members.iter().filter(|(rank, _)| *rank != me);
-        let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
-        let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
-        let trace = trace_of(&engine);
-        let mut targets = Vec::with_capacity(own.size() as usize);
-        for rank in 0..own.size() {
-            let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
-            targets.push(target(
-                &engine,
-                &own,
-                &members,
-                rank,
-                &words,
-                (
-                    part.address,
-                    checks || trace.is_some() || engine.script().is_some(),
-                ),
-                &mapped,
-            )?);
-        }
-        // All members read the same words, so all compute the same value.
-        let is_copied = |rank: u32| {
-            let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
-            !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
-        };
-        let any_cannot_copy = (0..own.size()).any(|rank| word_of(rank as usize, CANNOT_COPY) != 0);
-        let by_message = targets.iter().any(|target| target.here.is_none())
-            || any_cannot_copy && (0..own.size()).any(is_copied);
-        let win = Win::of(WinParts {
-            flavor: spec.flavor,
-            hints: spec.hints.clone(),
-            targets: targets.into(),
-            control,
-            mapped,
-            open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
-            trace,
-            _given: std::mem::take(given),
-            comm: own,
-        });
-        win.service().register(&win);
-        Ok((win, by_message))
+        engine.block_on(make(comm, spec))
     }
 
     /// Discards a window whose enclosing object could not be made here; in a fault-tolerant run this process joins in its collective end.
@@ -238,6 +93,148 @@ impl Win {
         self.service().unregister(self);
         outcome
     }
+}
+
+async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
+    let own = comm.constructors().dup().await?;
+    let _part = comm.failures().while_making(&own);
+    let mut given = Given::default();
+    let made = make_on(own.clone(), &comm.label(), spec, &mut given).await;
+    if made.is_err() {
+        Service::of(own.engine()).forget_window(own.context().number());
+        leave_end_to_others(own, given);
+    }
+    let (win, by_message) = made?;
+    if by_message && let Err(error) = win.comm().internal().fence().await {
+        win.abandon();
+        return Err(error);
+    }
+    Ok(win)
+}
+
+/// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
+/// What this process contributes is in `given` until the window owns it.
+async fn make_on(
+    own: Comm,
+    called: &str,
+    spec: &Spec,
+    given: &mut Given,
+) -> Result<(Win, bool), Error> {
+    let engine = own.engine().clone();
+    Service::of(&engine);
+    let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
+    if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
+        let sentence = format!(
+            "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
+            called,
+            members.len(),
+            own.size(),
+            own.rank()
+        );
+        // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
+        return Err(OscError::new(OscClass::Shared, sentence).into());
+    }
+    let (memory, part) = match spec.flavor {
+        Flavor::Shared if !spec.hints.noncontiguous => {
+            contiguous(&engine, &own, spec, &members).await?
+        }
+        _ => take(&engine, spec),
+    };
+    given.memory = Some(memory);
+    given.control = control::take(engine.node(), members.len(), own.size() as usize);
+    let kind = match &given.control {
+        Some(_) => part.kind,
+        None => Memory::Lacking,
+    };
+    // An invalid value is reported when the process starts.
+    let checks = engine.params().get(&CHECK).unwrap_or(false);
+    let table = (checks && members.len() > 1)
+        .then(|| neighbours::take(engine.node()))
+        .flatten();
+    let mut words = [0; EACH];
+    words[NAME] = match part.kind {
+        _ if members.len() == 1 => 0,
+        Memory::Ordinary => mapped::offer(&engine, Some(part.address..part.address + spec.size)),
+        _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
+        _ => 0,
+    };
+    words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
+    words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
+    words[KIND] = kind as u64;
+    words[PLACE] = part.place;
+    words[ADDRESS] = part.address;
+    words[SIZE] = spec.size;
+    words[UNIT] = spec.unit;
+    words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
+    let all = own.internal().share(&words).await?;
+    let word_of = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
+    let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
+    if let Some(rank) = poor {
+        let sentence = format!(
+            "rank {rank} of {called} has no shared memory for {} bytes of a window",
+            word_of(rank as usize, SIZE)
+        );
+        return Err(OscError::new(OscClass::NoMemory, sentence).into());
+    }
+    let offers = |rank: u32| {
+        let word_of = |which| word_of(rank as usize, which);
+        Offer {
+            name: word_of(NAME),
+            address: word_of(ADDRESS),
+            len: word_of(SIZE),
+        }
+    };
+    let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
+    let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
+    let places: Vec<(u32, u32, ShmOffset)> = members
+        .iter()
+        .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
+        .collect();
+    let control = Control::find(&engine, &places, own.size() as usize)?;
+    let watched =
+        |rank: u32| Some(ShmOffset(word_of(rank as usize, WATCHED))).filter(|at| at.0 != 0);
+    let me = own.rank();
+    let others = members.iter().filter(|(rank, _)| *rank != me);
+    let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
+    let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
+    let trace = trace_of(&engine);
+    let mut targets = Vec::with_capacity(own.size() as usize);
+    for rank in 0..own.size() {
+        let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
+        targets.push(target(
+            &engine,
+            &own,
+            &members,
+            rank,
+            &words,
+            (
+                part.address,
+                checks || trace.is_some() || engine.script().is_some(),
+            ),
+            &mapped,
+        )?);
+    }
+    // All members read the same words, so all compute the same value.
+    let is_copied = |rank: u32| {
+        let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
+        !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
+    };
+    let any_cannot_copy = (0..own.size()).any(|rank| word_of(rank as usize, CANNOT_COPY) != 0);
+    let by_message = targets.iter().any(|target| target.here.is_none())
+        || any_cannot_copy && (0..own.size()).any(is_copied);
+    let win = Win::of(WinParts {
+        flavor: spec.flavor,
+        hints: spec.hints.clone(),
+        targets: targets.into(),
+        control,
+        mapped,
+        open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
+        trace,
+        _given: std::mem::take(given),
+        comm: own,
+    });
+    win.service().register(&win);
+    Ok((win, by_message))
 }
 
 /// Joins in the collective end of a window that this process does not have or use, and keeps its contributed memory until then:

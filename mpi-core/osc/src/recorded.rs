@@ -33,7 +33,7 @@ impl<'a> RecordedOrder<'a> {
         self.win
             .engine()
             .script()
-            .filter(|_| self.win.is_all_here())
+            .filter(|_| self.win.memory().is_all_here())
     }
 
     /// Takes a turn at a member for an access.

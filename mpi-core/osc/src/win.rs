@@ -1,27 +1,26 @@
 //! A window at one process: its state and its queries.
 //!
 //! [`Win`] is its identity; the operations are in parts, each a type in the file of its subject, which reach the state through [`WinState`]:
-//! `active` and `passive` synchronisation, `accesses`, `accumulates`, `attached` memory, `messages` to members on other nodes and the
+//! `active` and `passive` synchronisation, `accesses`, `accumulates`, the `memory` of the members, `attached` memory, `messages` to members on other nodes and the
 //! requests that are `served` for them, `waits`, conflict `checks`, `traced` and `recorded` accesses.
 
 use crate::Error;
-use crate::comm::Comm;
+use crate::comm::{Comm, Failures};
 use crate::direct::last_combine::LastCombine;
 use crate::direct::mapped::Mapped;
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::request::PROC_NULL;
-use crate::spec::{Flavor, Hints, SharedSegment};
+use crate::spec::{Flavor, Hints};
 use crate::state::attached_cache::AttachedCache;
 use crate::state::control::Control;
 use crate::state::epoch::Epochs;
 use crate::state::open_accesses::OpenAccesses;
 use crate::state::remote_members::RemoteMembers;
-use crate::state::target::{Route, Target};
+use crate::state::target::Target;
 use crate::trace::Trace;
 use mpi_base::node::ShmBlock;
-use mpi_base::window::Stripe;
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
 
@@ -162,38 +161,15 @@ impl Win {
         &self.0.parts.comm
     }
 
-    /// `MPIX_Win_revoke`: synchronisation calls fail from now on, here and soon at all members.
-    pub fn revoke(&self) {
-        self.comm().failures().revoke();
-    }
-
-    /// `MPIX_Win_is_revoked`, as far as this process knows.
-    pub fn is_revoked(&self) -> bool {
-        self.comm().failures().is_revoked()
-    }
-
-    /// `MPIX_Win_get_failed`: the members that this process knows to have failed.
-    pub fn get_failed(&self) -> Group {
-        self.comm().failures().get_failed()
+    /// Returns the failures of its members and its revocation: `MPIX_Win_revoke`, `MPIX_Win_is_revoked`, `MPIX_Win_get_failed`.
+    /// After a revocation, synchronisation calls fail, here and soon at all members.
+    pub fn failures(&self) -> Failures<'_> {
+        self.comm().failures()
     }
 
     /// Returns true if a member has failed (it may hold a lock that others wait for), or if the window is revoked.
     pub fn is_broken(&self) -> bool {
         self.comm().usable().is_err()
-    }
-
-    /// Returns the stripe locks of a member's memory.
-    pub(crate) fn stripes(&self, target: &Target) -> &[Stripe] {
-        let words = match target.here {
-            Some(index) => self.0.parts.control.of(index),
-            None => self.0.parts.control.mine(),
-        };
-        &words.stripes
-    }
-
-    /// Returns true if all members share this node's memory.
-    pub(crate) fn is_all_here(&self) -> bool {
-        self.0.parts.control.count() == self.0.parts.targets.len()
     }
 
     /// Returns why the window cannot be freed now: an open epoch.
@@ -221,31 +197,8 @@ impl Win {
         {
             Some(target) => Ok(Some(target)),
             None if rank == PROC_NULL => Ok(None),
-            None => Err(self.no_such_rank(rank)),
+            None => Err(no_such_rank(self, rank)),
         }
-    }
-
-    #[cold]
-    fn no_such_rank(&self, rank: i32) -> OscError {
-        let sentence = format!(
-            "{rank} is no rank of {}, whose ranks are 0 to {}",
-            self.label(),
-            self.0.parts.targets.len() - 1
-        );
-        OscError::new(OscClass::Rank, sentence)
-    }
-
-    /// Returns the ranks on this node whose memory is outside of the arenas: those whose memory is mapped here, and those whose memory the kernel copies.
-    pub fn mapped_and_copied(&self) -> (Vec<u32>, Vec<u32>) {
-        let ranks = |is: fn(&Route) -> bool| {
-            let targets = self.0.parts.targets.iter();
-            let found = targets.filter(|target| target.size > 0 && is(&target.route));
-            found.map(|target| target.rank).collect()
-        };
-        (
-            ranks(|route| matches!(route, Route::Mapped(_))),
-            ranks(|route| matches!(route, Route::Process(_))),
-        )
     }
 
     /// Returns the engine on which the window was made.
@@ -269,20 +222,6 @@ impl Win {
 
     pub(crate) fn id(&self) -> u64 {
         self.comm().context().number()
-    }
-
-    /// Returns the start of this process's memory; null for a dynamic window.
-    pub fn base(&self) -> *mut u8 {
-        match self
-            .0
-            .parts
-            .targets
-            .get(self.rank() as usize)
-            .map(|t| t.route)
-        {
-            Some(Route::Here(base)) => base,
-            _ => std::ptr::null_mut(),
-        }
     }
 
     /// `MPI_Win_get_name`.
@@ -329,47 +268,14 @@ impl Win {
     pub(crate) fn is_me(&self, target: &Target) -> bool {
         target.rank == self.rank()
     }
+}
 
-    /// Returns this process's own index among the members on this node.
-    pub(crate) fn my_index(&self) -> usize {
-        let me = &self.0.parts.targets[self.rank() as usize];
-        me.here.unwrap_or(0)
-    }
-
-    /// Returns the memory of a member that this process can load from and store to; a segment of 0 bytes if it cannot.
-    /// For `MPI_PROC_NULL` it is that of the lowest rank with a size above 0.
-    pub fn shared_segment(&self, rank: i32) -> Result<SharedSegment, Error> {
-        if self.0.parts.flavor == Flavor::Dynamic {
-            let sentence = format!(
-                "MPI_Win_shared_query is not defined for {}, which is dynamic: its memory is attached, not its own",
-                self.label()
-            );
-            return Err(OscError::new(OscClass::Flavor, sentence).into());
-        }
-        let target = match self.target(rank)? {
-            Some(target) => Some(target),
-            None => self.0.parts.targets.iter().find(|target| target.size > 0),
-        };
-        let nothing = SharedSegment {
-            base: std::ptr::null_mut(),
-            size: 0,
-            unit: 1,
-        };
-        Ok(target.map_or(nothing, |target| match target.route {
-            // With the hint `noncontiguous` a segment of 0 bytes has no address.
-            Route::Here(_) if target.size == 0 && self.hints().noncontiguous => SharedSegment {
-                unit: target.unit,
-                ..nothing
-            },
-            Route::Here(base) => SharedSegment {
-                base,
-                size: target.size,
-                unit: target.unit,
-            },
-            _ => SharedSegment {
-                unit: target.unit,
-                ..nothing
-            },
-        }))
-    }
+#[cold]
+fn no_such_rank(win: &Win, rank: i32) -> OscError {
+    let sentence = format!(
+        "{rank} is no rank of {}, whose ranks are 0 to {}",
+        win.label(),
+        win.state().targets().len() - 1
+    );
+    OscError::new(OscClass::Rank, sentence)
 }

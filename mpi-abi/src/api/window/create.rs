@@ -90,7 +90,7 @@ unsafe fn allocate(
     let object = make(flavor, std::ptr::null_mut(), size, disp_unit, info, comm)?;
     // SAFETY: `baseptr` and `win` are null or writable: `# Safety` of this function.
     unsafe {
-        out(baseptr.cast(), object.win.base(), "baseptr")?;
+        out(baseptr.cast(), object.win.memory().base(), "baseptr")?;
         out(win, object.handle(), "win")
     }
 }

@@ -81,7 +81,11 @@ impl ShmBuffers {
         let Ok(win) = ShmBuffers::window(comm, size) else {
             return Ok(None);
         };
-        let base = |rank| win.shared_segment(rank).map(|segment| segment.base);
+        let base = |rank| {
+            win.memory()
+                .shared_segment(rank)
+                .map(|segment| segment.base)
+        };
         let bases = (0..plan.aggregators() as i32).map(base);
         let bases = match bases.collect::<Result<_, _>>() {
             Ok(bases) => bases,
@@ -129,7 +133,7 @@ impl ShmBuffers {
                 0
             };
             let win = ShmBuffers::window(two_level.local(), size).ok()?;
-            let base = win.shared_segment(0).ok()?.base;
+            let base = win.memory().shared_segment(0).ok()?.base;
             let each = |aggregator| base.wrapping_add(2 * aggregator * len_of(part));
             Some(ShmBuffers {
                 win,

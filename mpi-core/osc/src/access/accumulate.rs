@@ -411,7 +411,7 @@ impl<'a> Accumulates<'a> {
             reach: apply::Reach::Here(at),
             // The address in this process: only its alignment matters, which equals that at the owner.
             address: at.addr() as u64,
-            stripes: self.win.stripes(target),
+            stripes: self.win.memory().stripes(target),
             node: Some(self.win.engine().node()),
             locked: target.locked,
         }

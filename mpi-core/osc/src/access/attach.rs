@@ -289,7 +289,7 @@ impl<'a> AttachedMemory<'a> {
         Ok(TargetLocation::Direct(Memory {
             reach,
             address,
-            stripes: self.win.stripes(target),
+            stripes: self.win.memory().stripes(target),
             node: Some(self.win.engine().node()),
             locked: region.place == 0 && self.has_neighbours(),
         }))
@@ -321,7 +321,7 @@ impl<'a> AttachedMemory<'a> {
             return Ok(Memory {
                 reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
                 address: range.start,
-                stripes: self.win.stripes(me),
+                stripes: self.win.memory().stripes(me),
                 node: Some(self.win.engine().node()),
                 locked: region.place == 0 && self.has_neighbours(),
             });
@@ -330,7 +330,7 @@ impl<'a> AttachedMemory<'a> {
             Route::Here(base) if range.start <= range.end && range.end <= me.size => Ok(Memory {
                 reach: Reach::Here(base.wrapping_add(range.start as usize)),
                 address: me.address.wrapping_add(range.start),
-                stripes: self.win.stripes(me),
+                stripes: self.win.memory().stripes(me),
                 node: Some(self.win.engine().node()),
                 locked: me.locked,
             }),

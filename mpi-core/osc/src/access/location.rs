@@ -77,7 +77,7 @@ impl<'a> Accesses<'a> {
             TargetLocation::Direct(Memory {
                 reach,
                 address: target.address.wrapping_add_signed(offset),
-                stripes: self.win.stripes(target),
+                stripes: self.win.memory().stripes(target),
                 node: Some(self.win.engine().node()),
                 locked: target.locked,
             })

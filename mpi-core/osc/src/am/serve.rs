@@ -62,7 +62,7 @@ impl Service {
             wire::LOCK => self.on_lock(&win, rank, header[1] != 0),
             wire::GRANTED => count(&remote.granted),
             wire::UNLOCK => match remote.holds.take() {
-                Some(mode) => win.state().control().leave(win.my_index(), mode),
+                Some(mode) => win.state().control().leave(win.memory().my_index(), mode),
                 None => self.protocol_error(),
             },
             wire::POST => count(&remote.posts),
@@ -194,7 +194,7 @@ impl Service {
             true => Mode::Exclusive,
             false => Mode::Shared,
         };
-        let index = win.my_index();
+        let index = win.memory().my_index();
         let waiting = Waiting {
             win: win.downgrade(),
             index,

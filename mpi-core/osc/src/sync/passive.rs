@@ -143,7 +143,7 @@ impl<'a> PassiveSync<'a> {
         let by_flag = assert.nocheck
             || (self.win.recorded().may_use_flag() && self.win.state().control().hold_all());
         epochs.by_flag.set(by_flag && !assert.nocheck);
-        let singly = !(by_flag && self.win.is_all_here() && !assert.nocheck);
+        let singly = !(by_flag && self.win.memory().is_all_here() && !assert.nocheck);
         for target in self.win.state().targets().iter().filter(|_| singly) {
             match target.here {
                 _ if assert.nocheck => target.held.set(Held::Unchecked),
@@ -173,7 +173,7 @@ impl<'a> PassiveSync<'a> {
         if !by_flag {
             fence(Ordering::SeqCst);
         }
-        if !(by_flag && self.win.is_all_here()) {
+        if !(by_flag && self.win.memory().is_all_here()) {
             for target in self.win.state().targets() {
                 outcome = outcome.and(self.release(target));
             }

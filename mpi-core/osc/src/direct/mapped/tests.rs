@@ -26,7 +26,7 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
-    let reached = win.mapped_and_copied();
+    let reached = win.memory().mapped_and_copied();
     let long = Datatype::from(Named::INT64);
     let sum = Op::Predefined(Predefined::Sum);
     let ranks = engine.size();
@@ -147,7 +147,7 @@ fn what_one_member_cannot_offer_is_copied_and_the_rest_is_mapped() {
             1 => (vec![0, 2], Vec::new()),
             _ => (vec![0], vec![1]),
         };
-        assert_eq!(win.mapped_and_copied(), wanted);
+        assert_eq!(win.memory().mapped_and_copied(), wanted);
         win.free().expect("freeing");
     });
 }
