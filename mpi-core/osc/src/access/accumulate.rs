@@ -232,7 +232,8 @@ impl<'a> Accumulates<'a> {
         rank: i32,
         disp: i64,
     ) -> bool {
-        if let Some(word) = self.win.state().last_combine().word(op, named)
+        if let Some(word) = self.win.state().last_combine().word()
+            && word.is(op, named)
             && let Some((at, target)) = self.win.accesses().plain_address(rank, disp, word.size())
             && !target.locked
         {

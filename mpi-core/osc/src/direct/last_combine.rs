@@ -33,9 +33,9 @@ impl LastCombine {
         Ok(combine)
     }
 
-    /// Returns the atomic instruction of the last pair, if the processor has one and it is this pair.
+    /// Returns the atomic instruction of the last pair, if the processor has one; the caller compares the pair.
     #[inline(always)]
-    pub fn word(&self, op: Predefined, named: Named) -> Option<Word> {
-        self.word.get().filter(|word| word.is(op, named))
+    pub fn word(&self) -> Option<Word> {
+        self.word.get()
     }
 }
