@@ -13,6 +13,9 @@ const LARGE: &[(&str, usize)] = &[
     ("File", 69),
     ("Supervisor", 119),
     ("Watch", 43),
+    ("World", 55),
+    ("Datatype", 47),
+    ("Ob1", 44),
 ];
 
 /// The structs that hold the state of a communicator, of a window and of the process; the parts around them reach it by methods.
