@@ -17,6 +17,8 @@ mod fuzz;
 mod heads;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/parts.rs"]
+mod parts;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -88,6 +90,9 @@ const REPLACED: &[(&str, &str)] = &[
     ("befall", "inject"),
     ("Misheard", "ReplyError"),
     ("Dissent", "LevelMismatch"),
+    ("lobby", "connector"),
+    ("astray", "error"),
+    ("icollective", "CollectiveCalls::begin"),
 ];
 
 /// Names of source files that told a reader of the field nothing.
@@ -118,6 +123,8 @@ const RENAMED: &[&str] = &[
     "attendance",
     "unseen",
     "unfreed",
+    "said",
+    "tape",
 ];
 
 #[test]

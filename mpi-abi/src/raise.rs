@@ -1,10 +1,12 @@
 //! Raising a failure: the error handler of the object is called, or the job ends.
+//!
+//! The failure names its object by handle only ([`Target`]); this module looks the object up in [`state`].
 #![allow(unsafe_code)]
 
-use super::handler::{self, Serves, UserHandler};
-use super::{Failure, Target, codes, unread_errors};
 use crate::abi::*;
 use crate::abort::abort;
+use crate::error::handler::{self, Serves, UserHandler};
+use crate::error::{self, Failure, Target, codes, unread_errors};
 use crate::functions;
 use crate::state;
 use crate::thrown::guarded;
@@ -96,7 +98,7 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
     let place = state::describe(target);
     let (rank, function) = (state::this_rank(), functions::name(id));
-    let class = super::class_text(failure.code()).map_or("added error code", |(name, _)| name);
+    let class = error::class_text(failure.code()).map_or("added error code", |(name, _)| name);
     let message = failure.message();
     printable::eprintln!("{rank}: {function}{place}: {message} ({class})");
     abort(failure.code(), &format!("{function} failed"))

@@ -127,7 +127,7 @@ impl ForeignComm {
 
     /// Calls the library's own barrier on the duplicate.
     pub fn fence(&self) -> Result<(), String> {
-        // SAFETY: `comm` is alive as long as the seat.
+        // SAFETY: `comm` is alive as long as the communicator.
         done(
             unsafe { (self.library.functions.barrier)(self.comm) },
             "MPI_Barrier",
@@ -222,7 +222,7 @@ impl ForeignComm {
             // SAFETY: `whole >= bytes + align`, so `bytes` fit after the rounding; no other rank uses the memory before the barrier below.
             unsafe { at.write_bytes(0, bytes) };
         }
-        // SAFETY: `node` is alive as long as the seat.
+        // SAFETY: `node` is alive as long as the communicator.
         done(unsafe { (functions.barrier)(self.node) }, "MPI_Barrier")?;
         Ok(at)
     }

@@ -34,7 +34,7 @@ pub struct Round {
     pub root: Option<i64>,
     pub op: Option<Handle>,
     /// A count of elements and their datatype, which must be the same at all members.
-    pub of: Option<(i64, Handle)>,
+    pub elements: Option<(i64, Handle)>,
 }
 
 impl Round {
@@ -44,7 +44,7 @@ impl Round {
             comm,
             root: None,
             op: None,
-            of: None,
+            elements: None,
         }
     }
 
@@ -64,7 +64,7 @@ impl Round {
 
     pub fn of(self, count: i64, datatype: Handle) -> Round {
         Round {
-            of: Some((count, datatype)),
+            elements: Some((count, datatype)),
             ..self
         }
     }
@@ -72,39 +72,39 @@ impl Round {
 
 /// A pointer to the program's handles of requests, messages or communicators.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct HandlePtr {
     at: *mut c_void,
     is_fortran: bool,
 }
 
 // SAFETY: only an address; it is dereferenced by the thread that makes the call or completes the request.
-unsafe impl Send for Place {}
+unsafe impl Send for HandlePtr {}
 
-/// The kind of handle at a [`Place`].
+/// The kind of handle at a [`HandlePtr`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum HandleKind {
     Comm,
     Request,
     Message,
 }
 
-impl Place {
-    pub fn of_c(at: *mut c_void) -> Place {
-        Place {
+impl HandlePtr {
+    pub fn of_c(at: *mut c_void) -> HandlePtr {
+        HandlePtr {
             at,
             is_fortran: false,
         }
     }
 
-    pub fn of_fortran(at: *mut c_void) -> Place {
-        Place {
+    pub fn of_fortran(at: *mut c_void) -> HandlePtr {
+        HandlePtr {
             at,
             is_fortran: true,
         }
     }
 
     /// Returns handle `number` of the array, converted to C.
-    pub fn read(&self, watch: &Watch, kind: Kind, number: usize) -> Handle {
+    pub fn read(&self, watch: &Watch, kind: HandleKind, number: usize) -> Handle {
         if self.at.is_null() {
             return 0;
         }
@@ -112,9 +112,9 @@ impl Place {
             // SAFETY: by the MPI standard the program passes an array of Fortran handles; `number` is below its count argument.
             let integer = unsafe { self.at.cast::<c_int>().add(number).read() };
             return match kind {
-                Kind::Comm => watch.fortran.comm(integer),
-                Kind::Request => watch.fortran.request(integer),
-                Kind::Message => watch.fortran.message(integer),
+                HandleKind::Comm => watch.fortran.comm(integer),
+                HandleKind::Request => watch.fortran.request(integer),
+                HandleKind::Message => watch.fortran.message(integer),
             };
         }
         match watch.constants.handle_bytes {
@@ -199,7 +199,7 @@ impl Integers {
     /// Returns an index counted from 0 (Fortran counts from 1); `None` for `MPI_UNDEFINED`.
     pub fn index(&self, number: usize) -> Option<usize> {
         let index = self.read(number);
-        if index == super::words::UNDEFINED {
+        if index == super::constants::UNDEFINED {
             return None;
         }
         usize::try_from(index - c_int::from(self.is_fortran)).ok()
@@ -218,66 +218,66 @@ pub enum RequestSet {
 /// The requests of a completing call.
 #[derive(Clone, Copy, Debug)]
 pub struct Requests {
-    pub which: RequestSet,
+    pub set: RequestSet,
     pub count: usize,
-    pub place: Place,
+    pub handles: HandlePtr,
     pub statuses: Statuses,
     /// The index, or the number of completed requests.
-    pub out: Integers,
+    pub index_or_count: Integers,
     pub indices: Integers,
 }
 
 impl Requests {
-    pub fn one(place: Place, statuses: Statuses) -> Requests {
-        Requests::all(1, place, statuses)
+    pub fn one(handles: HandlePtr, statuses: Statuses) -> Requests {
+        Requests::all(1, handles, statuses)
     }
 
-    pub fn all(count: i64, place: Place, statuses: Statuses) -> Requests {
+    pub fn all(count: i64, handles: HandlePtr, statuses: Statuses) -> Requests {
         Requests {
-            which: RequestSet::All,
+            set: RequestSet::All,
             count: usize::try_from(count).unwrap_or(0),
-            place,
+            handles,
             statuses,
-            out: Integers::none(),
+            index_or_count: Integers::none(),
             indices: Integers::none(),
         }
     }
 
-    pub fn any(count: i64, place: Place, index: Integers, statuses: Statuses) -> Requests {
+    pub fn any(count: i64, handles: HandlePtr, index: Integers, statuses: Statuses) -> Requests {
         Requests {
-            which: RequestSet::Any,
-            out: index,
-            ..Requests::all(count, place, statuses)
+            set: RequestSet::Any,
+            index_or_count: index,
+            ..Requests::all(count, handles, statuses)
         }
     }
 
     pub fn some(
         count: i64,
-        place: Place,
-        out: Integers,
+        handles: HandlePtr,
+        index_or_count: Integers,
         indices: Integers,
         statuses: Statuses,
     ) -> Requests {
         Requests {
-            which: RequestSet::Some,
-            out,
+            set: RequestSet::Some,
+            index_or_count,
             indices,
-            ..Requests::all(count, place, statuses)
+            ..Requests::all(count, handles, statuses)
         }
     }
 
     /// After the call: returns the completed requests as (number of the request, number of its status).
     pub fn completed(&self) -> Vec<(usize, usize)> {
-        let mut found: Vec<(usize, usize)> = match self.which {
+        let mut found: Vec<(usize, usize)> = match self.set {
             RequestSet::All => (0..self.count).map(|number| (number, number)).collect(),
             RequestSet::Any => self
-                .out
+                .index_or_count
                 .index(0)
                 .map(|number| (number, 0))
                 .into_iter()
                 .collect(),
             RequestSet::Some => {
-                let out = usize::try_from(self.out.read(0)).unwrap_or(0);
+                let out = usize::try_from(self.index_or_count.read(0)).unwrap_or(0);
                 let of = |number| Some((self.indices.index(number)?, number));
                 (0..out.min(self.count)).filter_map(of).collect()
             }
@@ -296,26 +296,26 @@ pub enum CallArgs {
     Recv(Message, Statuses),
     Sendrecv(Message, Message, Statuses),
     /// A message with a request.
-    Started(Direction, Message, Place),
+    Started(Direction, Message, HandlePtr),
     /// A persistent request.
-    Prepared(Direction, Message, Place),
-    Starts(i64, Place),
+    Prepared(Direction, Message, HandlePtr),
+    Starts(i64, HandlePtr),
     Probe(i64, i64, Handle),
-    Mprobe(i64, i64, Handle, Place, Statuses),
+    Mprobe(i64, i64, Handle, HandlePtr, Statuses),
     Iprobe(i64, i64, Handle, Integers),
-    Improbe(i64, i64, Handle, Integers, Place, Statuses),
-    Mrecv(Place),
-    Imrecv(Place, Place),
+    Improbe(i64, i64, Handle, Integers, HandlePtr, Statuses),
+    Mrecv(HandlePtr),
+    Imrecv(HandlePtr, HandlePtr),
     /// Waits for requests, or tests them if it has a flag.
     Completes(Requests, Option<Integers>),
-    Forgets(Place),
-    Round(Round, Option<Place>),
+    Forgets(HandlePtr),
+    Round(Round, Option<HandlePtr>),
     /// A new communicator.
-    Makes(Place),
-    /// A communicator that exists once a request is complete: its parent, its place, and the request.
-    MakesLater(Handle, Place, Place),
+    Makes(HandlePtr),
+    /// A communicator that exists once a request is complete: its parent, its handles, and the request.
+    MakesLater(Handle, HandlePtr, HandlePtr),
     /// Frees a communicator.
-    Drops(Place),
+    Drops(HandlePtr),
 }
 
 impl CallArgs {
@@ -326,7 +326,7 @@ impl CallArgs {
             | CallArgs::Sendrecv(_, _, statuses)
             | CallArgs::Mprobe(.., statuses)
             | CallArgs::Improbe(.., statuses) => Some((*statuses, 1)),
-            CallArgs::Completes(requests, _) => match requests.which {
+            CallArgs::Completes(requests, _) => match requests.set {
                 RequestSet::Any => Some((requests.statuses, 1)),
                 _ => Some((requests.statuses, requests.count)),
             },
