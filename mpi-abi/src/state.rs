@@ -59,7 +59,7 @@ pub struct State {
     pub connections: RefCell<Vec<u64>>,
     /// Jobs that are being spawned: their names, and the ports at which this process waits for them.
     pub spawning: RefCell<Vec<(String, PortName)>>,
-    /// Freed communicators that operations under way keep alive; failures of those are reported to their handlers.
+    /// Freed communicators that operations in progress keep alive; failures of those are reported to their handlers.
     pub freed_comms: RefCell<Vec<Weak<CommObject>>>,
     /// Groups, each with the session it derives from.
     pub groups: RefCell<Table<(Group, Option<Rc<SessionObject>>)>>,

@@ -126,7 +126,7 @@ impl Daemon {
             }
             self.step();
         }
-        // First strays of ranks, and then the commands that reached other hosts.
+        // First orphans of ranks, and then the commands that reached other hosts.
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);
         self.empty_pipes();

@@ -207,8 +207,8 @@ impl Comm {
         }
     }
 
-    /// Makes the operations of `part`, a communicator of some or all members, fail when those of this one do, while an object is created on it.
-    /// Members at which this one has failed meanwhile do not reach the later steps, for which the others would wait.
+    /// While an object is created on `part`, a communicator of some or all members, makes the operations of `part` fail when those of this one fail.
+    /// Without this, the other members would wait for the later steps of members at which this communicator has failed meanwhile.
     pub fn while_making(&self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {

@@ -31,7 +31,7 @@ impl Supervisor<'_> {
     pub(super) fn dismiss(&mut self, jobs: &BTreeSet<usize>, signal: Signal) {
         for rank in self.ranks.iter_mut() {
             if jobs.contains(&rank.job.0) {
-                // Also a rank that has ended or was never started: no rank of its job misses it any more.
+                // Also a rank that has ended or was never started: no rank of its job waits for it any more.
                 rank.is_dismissed = true;
                 if rank.alive && rank.is_adopted {
                     // It was not started here, and sees its socket close.

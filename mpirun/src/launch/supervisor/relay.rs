@@ -133,7 +133,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// All ranks have ended: kills strays, prints what the pipes still hold, and waits for the reader of mpirun's output.
+    /// All ranks have ended: kills orphans of ranks, prints what the pipes still hold, and waits for the reader of mpirun's output.
     pub(super) fn finish_output(&mut self) {
         let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
         descendants::end_all_but(&links);

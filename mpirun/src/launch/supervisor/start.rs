@@ -126,7 +126,7 @@ impl Supervisor<'_> {
                 self.settle(proc, one);
             }
             if outcome.is_err() {
-                // A rank that was not started never ends.
+                // The end of a rank that was not started is never reported, so it is counted as ended here.
                 self.never_began(job, here);
             }
         }

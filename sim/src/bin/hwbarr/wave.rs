@@ -81,7 +81,7 @@ fn channels_to(files: &WaveFiles, lines: &ChannelRecord) -> Result<(), Failure> 
     say_where(files, lines.changes.len(), lines.dropped)
 }
 
-/// A case in words.
+/// Describes a case.
 fn told(case: &Case) -> String {
     let Case {
         fault,
