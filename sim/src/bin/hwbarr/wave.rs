@@ -101,7 +101,7 @@ fn told(case: &Case) -> String {
     text
 }
 
-/// The same of a live record.
+/// Writes the record of a live board as a waveform, and prints where it is.
 pub fn record_to(files: &WaveFiles, record: &Record) -> Result<(), Failure> {
     files.write(record)?;
     say_where(files, record.events.len(), record.dropped)
