@@ -15,7 +15,7 @@ pub const ENTRIES: &[Entry] = &[
     ("port_description", port_description),
 ];
 
-/// What a microcontroller hears on the serial ring: the first byte chooses the number of nodes. No byte makes a count of no node.
+/// The bytes that a microcontroller receives on the serial ring. The first byte selects the number of nodes; no byte may produce a count above it.
 pub fn ring_bytes(bytes: &[u8]) {
     let Some((first, heard)) = bytes.split_first() else {
         return;

@@ -134,7 +134,7 @@ impl Running {
     /// Waits until the group has ended, the leader first; returns true if it ended in time.
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
-        // Orphans follow their parent at once, or not at all;
+        // Orphans end right after their parent, or not at all;
         // some stay in the group as zombies until the process that inherits them reaps them.
         const ORPHANS: Duration = Duration::from_millis(200);
         let asked = Instant::now();

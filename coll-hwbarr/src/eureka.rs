@@ -4,7 +4,7 @@
 //! program calls in between are served in software at all members. The members agree by the outcome of the opening barrier:
 //! if they have left the hardware, the next component serves the round.
 //!
-//! A barrier that goes there and back (`coll_hwbarr_reboot`) has a second release, at a time for which no node waits. It would
+//! A returning barrier (`coll_hwbarr_reboot`) has a second release, for which no node waits. It would
 //! lower the line in the middle of a round, so the next component serves rounds then.
 //!
 //! The line's wires are opened at the first round: all nodes lower theirs, meet in a fence, and check that the line is low. If a node

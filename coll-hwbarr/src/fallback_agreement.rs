@@ -14,7 +14,7 @@
 //! The verdict is exact: the hardware releases barrier n if and only if every node has entered n times,
 //! and no number changes after it was sent.
 //! So nothing is withdrawn, and a release that a member sees meanwhile, even long before the verdict, agrees with it.
-//! A barrier that goes there and back may delay an entry until the previous return is complete. It counts as entered all the same:
+//! A returning barrier may delay an entry until the previous return is complete. It counts as entered all the same:
 //! every member then learns of its completion from the verdict, and none before all have entered.
 //! Barriers up to the verdict are complete; the next component serves those after it.
 //!
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
-/// Length of a member's message to rank 0: its number, the kind of its remark, and a zero-padded sentence.
+/// Length of a member's message to rank 0: its number of entries, the kind of its report, and a zero-padded text.
 const STATEMENT: usize = 256;
 
 /// What a member reports besides its number.

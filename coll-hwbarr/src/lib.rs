@@ -26,7 +26,7 @@
 //! If the port has a eureka line (the simulator's board has one, in memory and served), rounds of `MPIX_Eureka_...` on
 //! `MPI_COMM_WORLD` use it (see `eureka`).
 //!
-//! With `coll_hwbarr_reboot` each barrier changes the wires twice, there and back, so a node that reboots in the middle releases no node.
+//! With `coll_hwbarr_reboot` each barrier changes the wires twice, to the other level and back to idle, so a node that reboots in the middle releases no node.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -85,7 +85,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// Above all software components: a user that wires machines up wants the wires used.
+    /// Above all software components: if a port is configured, the hardware is used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     const ASKED_BY: Option<&'static CStr> = Some(settings::PORT);

@@ -90,7 +90,7 @@ impl Module {
         }
     }
 
-    /// Returns true if each barrier changes the wires twice, there and back.
+    /// Returns true if each barrier changes the wires twice, to the other level and back to idle.
     pub(crate) fn is_returning(&self) -> bool {
         self.settings.reboot.is_some()
     }
@@ -444,7 +444,7 @@ impl guest::Module for Module {
         if let Ok(mut state) = self.state.try_borrow_mut()
             && let Some(state) = state.as_mut()
         {
-            // The next barrier meets the same error again.
+            // The next barrier fails with the same error.
             let _ = state.check_agreement(&self.comm, self.settings.timeout);
         }
     }

@@ -417,7 +417,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             .store(self.finished.get(), Ordering::Release);
     }
 
-    /// As [`Cells::finish`], while earlier operations are still under way or later ones are already finished.
+    /// As [`Cells::finish`], while earlier operations are still in progress or later ones are already finished.
     ///
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`], so none is further ahead of an unfinished one than a word has bits.
     #[cold]

@@ -59,7 +59,7 @@ impl Confinement {
         instances: [Some(0), None, None, None, None],
     };
 
-    /// This process's confinement, quickly: if it may use all online processors the result is [`Confinement::FREE`], without reading the topology of each.
+    /// This process's confinement: [`Confinement::FREE`] if it may use all online processors, which avoids reading the topology of each.
     pub fn at_start() -> Confinement {
         let sys = Path::new("/sys/devices/system/cpu");
         let allowed = crate::cpu::processors().unwrap_or_default();

@@ -5,7 +5,7 @@
 //! * `bell`: see [`crate::doorbell`].
 //!   Its word has a cache line of its own, because every sender reads it after every message and should find it in its own cache.
 //! * `calls` counts the rare requests, so that in each round the owner reads one word instead of two bitmaps:
-//!   a sender sets its bit in `senders` (once: its ring to the owner now exists) or in `wants_space` (it found no space and wants to be rung when there is some) and then adds one.
+//!   a sender sets its bit in `senders` (once: its ring to the owner now exists) or in `wants_space` (it found no space and must be rung when there is some) and then adds one.
 //! * `news`: the peers that have sent; used only while the owner asks for it with [`MARK`], which it does when it has too many senders to scan.
 //!
 //! SYNC POINT `inbox.calls`: the sender's add (Release) after setting its bit is read by the owner (Acquire) before it takes the bits.

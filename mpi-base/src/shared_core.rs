@@ -3,7 +3,7 @@
 //! The system places the ranks of a job, and in their first milliseconds it often puts two on one core; each then waits for the other's time slices.
 //! Binding every rank to a core, as some launchers do, prevents that, but two jobs on one machine are then bound to the same cores, and all threads of a rank to one.
 //! So a waiter whose yields return late several times in a row moves once to another core of its mask, and restores the mask.
-//! A yield that returns only after a time slice has met a process that computes.
+//! If a yield returns only after a time slice, another process computes on this core.
 //! If a core is idle, the system moves one of the two by itself; if none is, moving would lead to another rank's core,
 //! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process is fast in half of its time.
 //! Such a waiter stays, and does not yield its core for a while.

@@ -28,9 +28,9 @@ pub use pair::{Arrivals, Awaited, has_reached};
 /// The mode of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Held together with other shared holders.
+    /// Several ranks may hold the lock in this mode at the same time.
     Shared,
-    /// Held alone.
+    /// Only one rank holds the lock.
     Exclusive,
 }
 

@@ -33,7 +33,7 @@ pub fn yield_now() {
     loom::thread::yield_now();
 }
 
-/// A longer yield has met a process that computes: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
+/// After a longer yield, another process computes on this core: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
 /// while a switch to a waiting rank and back takes microseconds.
 const LONG_NS: u64 = 500_000;
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
 
-/// Values by their numbers.
+/// The values that have not been removed, by key.
 #[derive(Debug)]
 pub struct Ledger<T> {
     next: usize,

@@ -7,7 +7,7 @@
 //! MPICH's `-help` has one dash only, because `--help` is the compiler's.
 //! `MPICC_CC` selects the compiler, and `-cc=NAME` does for one call; for `mpicxx`, `MPICXX_CXX` and `-cxx=NAME`;
 //! for `mpifort`, `MPIFORT_FC` and `-fc=NAME`. Without them `mpifort` takes the first Fortran compiler in PATH (`fortran`),
-//! and it compiles the modules `mpi` and `mpi_f08` for a compiler that it meets for the first time (`modules`).
+//! and it compiles the modules `mpi` and `mpi_f08` when a compiler is used for the first time (`modules`).
 
 mod fortran;
 mod help;

@@ -6,7 +6,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | [`rank_snapshot`] | the state of a rank at one moment |
-//! | [`hang`] | which rank waits for which, in words |
+//! | [`hang`] | which rank waits for which, as text |
 //! | [`trace`] | the event rings of all ranks as one file |
 //! | [`file_names`] | the names of files in the event ring |
 #![forbid(unsafe_code)]

@@ -9,7 +9,7 @@
 //!   found            the eureka line, if a node has used it
 //!   first[6:0]       the node that was first; z if none
 //!   node00
-//!     says           the wire from the node to the eureka line, likewise
+//!     says           the wire from the node to the eureka line, if the node has used it
 //!     out            the wire from the node to the barrier
 //!     in             the wire from the barrier to the node
 //!     inside         high while the program on the node is in the barrier (its enter and leave marks); x once it has died

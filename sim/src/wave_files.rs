@@ -23,9 +23,9 @@ pub struct WaveFiles {
     dump: PathBuf,
     /// The full path: a viewer would resolve a relative one in its own working directory.
     full: String,
-    /// GTKWave's.
+    /// GTKWave's save file.
     save: PathBuf,
-    /// Surfer's.
+    /// Surfer's command file.
     commands: PathBuf,
 }
 

@@ -80,7 +80,7 @@ static void revoke_under_way(MPI_Comm world, int me)
                 OK(MPI_Ibarrier(comm, &request));
                 error = MPI_Wait(&request, MPI_STATUS_IGNORE);
             }
-            CHECK(error != MPI_SUCCESS, "way %d ends well", way);
+            CHECK(error != MPI_SUCCESS, "way %d succeeds", way);
             IS(error, MPIX_ERR_REVOKED);
         }
         OK(MPI_Comm_free(&comm));

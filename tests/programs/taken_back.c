@@ -37,7 +37,7 @@ int main(int argc, char **argv)
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, &status));
             OK(MPI_Test_cancelled(&status, &cancelled));
-            CHECK(cancelled || (way != 1 && way != 4), "%d bytes that wait for a receive are not taken back, way %d", n, way);
+            CHECK(cancelled || (way != 1 && way != 4), "a send of %d bytes that waits for a receive is not cancelled, way %d", n, way);
             if (request != MPI_REQUEST_NULL)
                 OK(MPI_Request_free(&request));
             int sent = !cancelled;

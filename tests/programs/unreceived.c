@@ -23,7 +23,7 @@ int main(int argc, char **argv)
         OK(MPI_Cancel(&request));
         OK(MPI_Wait(&request, &status));
         OK(MPI_Test_cancelled(&status, &flag));
-        CHECK(flag, "it was not taken back");
+        CHECK(flag, "the send was not cancelled");
     }
     if (rank == last)
         OK(MPI_Recv(&value, 1, MPI_INT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -70,7 +70,7 @@ impl Kind for ChannelBoard {
     const VERSION: &str = "2";
     const LINES: &str = "";
 
-    /// One node more than ranks, which takes part in nothing.
+    /// A board with one more node than ranks; that node takes no part in the job.
     fn power_on() -> (Self, Vec<ParallelPort>) {
         let nodes = RANKS as usize + 1;
         let board = ChannelBoard::power_on(nodes).expect("a board");

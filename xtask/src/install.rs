@@ -457,7 +457,7 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     all.run()
 }
 
-/// Libraries and programs at once, since a library that is optimised as a whole is linked by one thread for a minute.
+/// Builds libraries and programs concurrently: link-time optimisation of a library occupies only one thread for a minute.
 fn beside_each_other(
     libraries: &Build,
     tools: &Build,

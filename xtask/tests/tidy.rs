@@ -95,7 +95,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("icollective", "CollectiveCalls::begin"),
 ];
 
-/// Names of source files that told a reader of the field nothing.
+/// Former names of source files that mean nothing to a reader of the field.
 const RENAMED: &[&str] = &[
     "pace",
     "follow",

@@ -121,7 +121,7 @@ impl Messages {
     fn poll_message(&self, number: u64) -> Result<PollResult, String> {
         let mut under_way = self.under_way.borrow_mut();
         let source = match under_way.get_mut(&number) {
-            None => return Err(format!("no message of number {number} is under way")),
+            None => return Err(format!("no message of number {number} is in progress")),
             Some(Message::Send { request, .. }) => {
                 let mut through: c_int = 0;
                 // SAFETY: the request is active, and its variable is alive.

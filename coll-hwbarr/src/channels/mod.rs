@@ -3,7 +3,7 @@
 //! # Nodes, leaders, channels
 //!
 //! A *node* is a port of the board; its number is that of its lines there, which a leader asks the board for (see `node_port`).
-//! The ranks of a node meet in a shared-memory barrier (see `node_barrier`), and its *leader* drives the lines.
+//! The ranks of a node synchronise by a shared-memory barrier (see `node_barrier`), and the *leader* of the node drives the lines.
 //! The leader is the lowest rank of the host in `MPI_COMM_WORLD`: one process, because only one can claim a port.
 //! With the simulator, and if `{rank}` in the port's text gives each rank a port of its own, every rank is a node and its leader.
 //!

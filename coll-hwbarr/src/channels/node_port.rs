@@ -2,7 +2,7 @@
 //!
 //! # Initialisation of a leader
 //!
-//! All leaders make their lines idle and meet in a fence. Then each leader in turn
+//! All leaders make their lines idle and enter a fence. Then each leader in turn
 //!
 //! 1. reads the board's identity,
 //! 2. finds its own number. The board refuses to take a channel for nodes that do not include the asking one,
@@ -164,7 +164,7 @@ impl NodePort {
         u8::try_from(channels).unwrap_or(0)
     }
 
-    /// Opens a channel for `members`; the leader with `programs` takes it. The leaders call together and meet twice in `fence`.
+    /// Opens a channel for `members`; the leader with `programs` takes it. Collective over the leaders, with two calls of `fence`.
     pub fn open(
         &self,
         channel: u8,

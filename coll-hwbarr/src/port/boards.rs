@@ -26,7 +26,7 @@ struct SharedRecord {
     before: AtomicU64,
 }
 
-/// Offset of the nodes' words.
+/// Offset of the words of the nodes in the shared record.
 const COUNTS: usize = 64;
 const ALIGN: usize = 128;
 const _: () =
@@ -52,7 +52,7 @@ fn tree(ranks: usize, boards: usize) -> Tree {
 }
 
 impl SimBoards {
-    /// Creates or attaches to the boards; every node calls, and all meet in one fence.
+    /// Creates or attaches to the boards; collective over the nodes, with one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, boards: u32) -> Result<SimBoards, String> {
         let nodes = comm.size() as usize;
         let tree = tree(nodes, boards as usize);

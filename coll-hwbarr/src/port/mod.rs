@@ -62,7 +62,7 @@ pub trait Wire: Barrier {
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
 
-    /// Makes each barrier go there and back, so that a node whose wire goes to `rest` in a reboot releases no node;
+    /// Makes each barrier a returning one, so that a node whose wire goes to `rest` in a reboot releases no node;
     /// every node calls.
     fn returning(
         self: Box<Self>,
@@ -173,7 +173,7 @@ where
     }
 }
 
-/// The fence that the driver's `open` calls to meet the other nodes.
+/// The fence that the driver's `open` calls to synchronise with the other nodes.
 pub type Fence<'a> = &'a mut dyn FnMut() -> Result<(), String>;
 
 /// A node's port of version 1: one wire pair.

@@ -2,7 +2,7 @@
 //!
 //! Memory: a [`SharedRecord`], then the board (crate `sim`). Rank 0 initialises them, and the others attach after a fence.
 //! Writers of the shared record: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
-//! ([`EndedNodes`]), and the last to end writes the files. The first node that wants to warn the user sets `warned`.
+//! ([`EndedNodes`]), and the last to end writes the files. The first node that has to warn the user sets `warned`.
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
@@ -63,7 +63,7 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
 }
 
 impl Sim {
-    /// Creates or attaches to the board; every node calls, and all meet in one fence.
+    /// Creates or attaches to the board; collective over the nodes, with one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, rtl: Option<&RtlSource>) -> Result<Sim, String> {
         let nodes = comm.size() as usize;
         let rtl = rtl.map(|source| rtl::load(source, nodes)).transpose();

@@ -34,7 +34,7 @@ fn each_round_is_two_barriers_of_the_hardware_and_those_in_it_are_none() {
             (0..3).for_each(|_| blocking(&world));
         },
     );
-    // The job ends with one more.
+    // The end of the job is one more barrier.
     assert_eq!(files.count("barriers"), 2 * 11 + 3 + 1);
     assert_eq!(files.count("releases"), 2 * 11 + 3 + 1);
 }

@@ -1,4 +1,4 @@
-//! Barriers that go there and back, for nodes that may reboot.
+//! Returning barriers, which end at the idle level, for nodes that may reboot.
 
 use super::*;
 use std::time::Duration;

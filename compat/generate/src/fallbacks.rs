@@ -58,7 +58,7 @@ pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, Stri
             "Functions that become their twins with small counts.",
             narrowed,
         ),
-        ("LACKING", "Functions that nothing stands in for.", lacking),
+        ("LACKING", "Functions without a replacement.", lacking),
     ] {
         let _ = writeln!(
             out,

@@ -56,7 +56,7 @@ pub const CELLS: &[Cell] = &[
     cell("MPI_ARGVS_NULL", Of::Character, "(1,1)", 1, 0),
 ];
 
-/// The bytes that fill the COMMON block up to 128: the linker wants the size and the alignment that the symbol has in the library.
+/// The bytes that pad the COMMON block to 128: the linker requires the size and the alignment that the symbol has in the library.
 pub const FILLING: usize = 38;
 
 /// The symbol of the COMMON block.

@@ -284,7 +284,7 @@ fn intent(parameter: &Parameter, class: Class) -> &'static str {
         return "";
     }
     match (parameter.direction, class) {
-        // Sentinels are passed for these, which no procedure may define.
+        // Programs may pass constants such as MPI_IN_PLACE here, which a procedure with intent(out) must not define.
         (Direction::Out | Direction::InOut, Class::Buffer | Class::AnyLogical)
         | (Direction::Out, Class::Status) => "",
         (Direction::In, _) => ", intent(in)",

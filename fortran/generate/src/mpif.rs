@@ -44,7 +44,7 @@ pub fn text(tables: &Tables) -> String {
         line(format!("{of} {}{}", cell.name, cell.shape));
     }
     line(format!("CHARACTER*1 MPI_FORTRAN_FILLING({FILLING})"));
-    // A statement for each: all of them append to the block.
+    // One COMMON statement for each variable: each appends it to the block.
     let block = BLOCK.to_uppercase();
     for cell in CELLS {
         line(format!("COMMON /{block}/ {}", cell.name));

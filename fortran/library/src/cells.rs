@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Cell<const SIZE: usize>([u8; SIZE]);
 
 impl<const SIZE: usize> Cell<SIZE> {
-    /// A value that is neither 0 nor a small number, so that a program which uses it finds out.
+    /// A value that is neither 0 nor a small number, so that a program which uses it fails visibly.
     const fn poisoned() -> Self {
         Cell([0xa5; SIZE])
     }

@@ -93,7 +93,7 @@ pub fn length(count: i64) -> usize {
     count.max(0) as usize
 }
 
-/// Returns the error code, if the program wants it.
+/// Stores the error code, if the program has passed `ierror`.
 ///
 /// # Safety
 /// `ierror` is null, for an absent argument, or points to an INTEGER.

@@ -30,7 +30,7 @@ impl Pool {
         })
     }
 
-    /// The function at a place.
+    /// Returns the address of the function in slot `place`.
     pub fn at(&self, place: usize) -> usize {
         self.functions[place].load(Ordering::Acquire)
     }

@@ -77,7 +77,7 @@ pub unsafe fn message<C: Calls>(
     }
 }
 
-/// The same of a section that is not contiguous.
+/// As [`message`], for a section that is not contiguous.
 #[cold]
 #[inline(never)]
 unsafe fn scattered<C: Calls>(

@@ -2,7 +2,7 @@
 //
 // Proved by induction from power-on, at every edge. A pulse shorter than three periods of the clock covers at most three
 // edges, one of four periods or more at least four; so three_or_fewer_are_nothing and four_always_count are the contract
-// in CHANNELS.md, in the only unit that a synchronous design knows. channel_line_tb measures the same in time.
+// in CHANNELS.md in clock edges, the only unit of time in a synchronous design. channel_line_tb measures the same in time.
 `default_nettype none
 
 module channel_line_contract (

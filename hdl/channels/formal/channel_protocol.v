@@ -7,7 +7,7 @@
 //   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
 //   The software's part is its fence: no node is inside, and the levels that the members last wrote have passed their cables.
 // * Members may be dropped in the middle of a barrier, while all others wait: from then on they may behave arbitrarily.
-// New members start with the channel's count, because they have missed no release that was theirs.
+// New members start with the channel's count of releases, because earlier releases were not meant for them.
 `default_nettype none
 
 module channel_protocol #(

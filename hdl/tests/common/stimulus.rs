@@ -63,7 +63,7 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
         .collect()
 }
 
-/// The faults of practice, one after the other: a node that is late, dead, bouncing, reset; a wire stuck at either level;
+/// The faults that occur in practice, one after the other: a node that is late, dead, bouncing, reset; a wire stuck at either level;
 /// a glitch of each width; all at once; the clock domain's reset in the middle.
 pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     let samples = usize::from(samples);

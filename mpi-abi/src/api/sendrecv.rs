@@ -15,7 +15,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-/// A send-receive under way: the receive, and the send unless it completed at once.
+/// A send-receive in progress: the receive, and the send unless it completed at once.
 struct Exchange {
     comm: Rc<CommObject>,
     receive: Req,

@@ -120,7 +120,7 @@ const FAULT_CLASSES: &[(c_int, &str, &str)] = &[
     (
         MPIX_ERR_PROC_FAILED_PENDING,
         "MPIX_ERR_PROC_FAILED_PENDING",
-        "a receive from any source is still under way, and a process that might serve it has failed",
+        "a receive from any source is still in progress, and a process that might serve it has failed",
     ),
     (
         MPIX_ERR_REVOKED,

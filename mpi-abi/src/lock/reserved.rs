@@ -1,6 +1,6 @@
 //! Lock reservation for a program that requests `MPI_THREAD_MULTIPLE` and calls from one thread: the holder takes the lock by a store.
 //!
-//! The reservation is made once, for the thread that initializes MPI, and is revoked permanently when another thread wants the lock.
+//! The reservation is made once, for the thread that initializes MPI, and is revoked permanently when another thread needs the lock.
 //! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002; here the revoking side executes the fence for both.)
 //!
 //! Protocol: while the lock is reserved, `owner` is [`RESERVED`], which no thread can take, and only the holder is ever inside.

@@ -61,7 +61,7 @@ pub fn report_connections() {
     }
 }
 
-/// Removes a communicator from the table; operations under way keep it alive.
+/// Removes a communicator from the table; operations in progress keep it alive.
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;

@@ -53,7 +53,7 @@ pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     Ok(object)
 }
 
-/// Removes a derived datatype from the table; operations under way keep the engine's value alive.
+/// Removes a derived datatype from the table; operations in progress keep the engine's value alive.
 pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
     if handle.0 < FIRST_DYNAMIC {
         let datatype = state::datatype(handle)?;

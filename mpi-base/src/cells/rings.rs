@@ -7,7 +7,7 @@ use super::{LINE, STEP, WORD};
 /// The largest depth of a ring.
 pub const DEEPEST: u64 = 512;
 
-/// The largest depth of a ring whose operations may finish in any order: one word has a bit for each operation under way.
+/// The largest depth of a ring whose operations may finish in any order: one word has a bit for each operation in progress.
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
 /// The initial depth of a ring. It grows with the number of operations, up to its depth: the first access to a page costs
@@ -23,7 +23,7 @@ pub const GROWTH: u64 = 16;
 pub struct Ring {
     /// Bytes of a cell: a multiple of [`LINE`] and not zero.
     pub cell: usize,
-    /// The number of operations that may be under way before their cells are reused: a power of two, at most [`DEEPEST`].
+    /// The number of operations that may be in progress before their cells are reused: a power of two, at most [`DEEPEST`].
     pub depth: u64,
 }
 

@@ -100,7 +100,7 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
     assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
 }
 
-/// All operations that may be under way, in each ring and each cell, have cells of their own, of which all bytes can be written.
+/// All operations that may be in progress, in each ring and each cell, have cells of their own, of which all bytes can be written.
 #[test]
 fn no_two_cells_overlap() {
     for members in 1..4 {

@@ -46,7 +46,7 @@ impl Awaited {
     }
 }
 
-/// The number of posts and completions that a member has received from any member, so that only the last one that it waits for wakes it.
+/// The number of posts and completions that a member has received from all members, so that a waiting member is woken once, by the last one that it needs.
 ///
 /// SYNC POINT `window.arrival`: a waiting rank publishes the count at which it must be woken: the number received plus the number missing.
 /// Further arrivals can only raise that count, so an earlier value is never too large.

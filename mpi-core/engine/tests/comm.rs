@@ -197,6 +197,29 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
     });
 }
 
+/// Rank 2 answers as the leader of a group with members of another job, which exchange their addresses after their contributions.
+#[test]
+fn addresses_that_are_too_long_are_refused_before_memory_is_allocated_for_them() {
+    Job::of(3).run(|engine| {
+        let world = engine.world().expect("a world");
+        let part = side(engine, &world, u64::from(engine.me() == 2));
+        let (nothing, other_jobs, too_many) = (0, 1, u64::MAX - 1);
+        if engine.me() == 2 {
+            let cx = world.group_conversation(3);
+            for answer in [[nothing, other_jobs], [too_many, 0]] {
+                let (said, heard) = (U64Buf::of(&answer), U64Buf::new(2));
+                let swapped = cx.sendrecv(said.send(0..2), 0, heard.recv(0..2), 0);
+                engine.block_on(swapped).expect("swapped");
+            }
+            return;
+        }
+        let outcome = engine.block_on(part.inter(0, Some(Ok((&world, 2))), 3));
+        let error = made(outcome.map(Some)).expect_err("no addresses");
+        let words = too_many;
+        assert_eq!(error.find(), Some(&CommError::Strange { words }));
+    });
+}
+
 /// Checks that the call failed because of a member of a group that is not in the whole.
 #[track_caller]
 fn outside<T: Debug>(

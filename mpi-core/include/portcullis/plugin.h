@@ -148,7 +148,7 @@ typedef struct portcullis_module {
     int (*barrier)(void *self, portcullis_call *, portcullis_why *);
     /*
      * MPI_Ibarrier: start returns at once and names what it started; test is asked until it no longer says PENDING.
-     * Start says DONE or PENDING for "ask test", or NEXT, or FAILED. Several may be under way, with barriers after them:
+     * Start says DONE or PENDING for "ask test", or NEXT, or FAILED. Several may be in progress, with barriers after them:
      * members start them in the same order, and each ends only after every member has started it.
      * Neither may call a blocking service.
      */

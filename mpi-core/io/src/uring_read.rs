@@ -54,7 +54,7 @@ pub(crate) struct Reading {
     there: Vec<usize>,
     /// Number of pieces that have been submitted at least once.
     asked: usize,
-    /// Pieces that must be submitted again for their rest.
+    /// Pieces that were read in part and must be submitted again.
     again: Vec<usize>,
     flying: u32,
     failed: Option<Errno>,

@@ -58,7 +58,7 @@ pub enum CliError {
         /// The number of ranks of the job.
         ranks: usize,
     },
-    /// `--help` was asked about something that has no topic.
+    /// The argument of `--help` is not a topic.
     Topic {
         /// The topic as it was written.
         name: String,

@@ -43,7 +43,7 @@ const COPIED: &str = "copy it to the other hosts beforehand, or name a folder th
 const OUTPUT: &str = "--output DIR writes DIR/JOB/rank.N/stdout and stderr";
 const LABEL: &str = "--label puts the rank and --tag-output job, rank and stream before each line";
 const SERVER: &str = "jobs of one mpirun find each other by MPI_Publish_name without a server";
-const CHATTER: &str = "--verbose says what is started";
+const CHATTER: &str = "--verbose prints the commands that are started";
 const ALLOCATION: &str =
     "allocations of Slurm, PBS and LSF are found; --host and --hostfile name other hosts";
 

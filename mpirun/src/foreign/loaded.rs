@@ -1,7 +1,7 @@
 //! Detects other MPI libraries that ranks have loaded, in the memory maps of their processes (proc_pid_maps(5)).
 //!
 //! The libraries of a program are not always known before it starts: an interpreter opens a library by a path of its own choice.
-//! A rank on another library never calls this library's `MPI_Init`. The job then ends well, although each rank was a singleton.
+//! A rank on another library never calls this library's `MPI_Init`. The job then ends with status 0, although each rank was a singleton.
 //! So the maps of each rank are read until it has spoken to its PMI server: at its first output, and at growing intervals.
 //!
 //! A rank may be a script whose child is the MPI program, so its descendants count. Processes that another launcher has started do not.

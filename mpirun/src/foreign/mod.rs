@@ -8,7 +8,7 @@
 //!
 //! With `--compat no`, or in an installation without stand-ins, a program gets the library that it is linked to.
 //! MPICH's speaks PMI-1 and is served. Open MPI's speaks PMIx to its launcher; without one each rank is a singleton,
-//! prints "0 of 1" and ends well, so mpirun warns first. Libraries that ranks load themselves are detected while they run ([`loaded`]).
+//! prints "0 of 1" and exits with 0, so mpirun warns first. Libraries that ranks load themselves are detected while they run ([`loaded`]).
 //!
 //! In the other direction, `--on` runs a program of the standard ABI on another library ([`on`]).
 

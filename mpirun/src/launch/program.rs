@@ -36,7 +36,7 @@ pub struct App {
     pub env: Vec<(OsString, OsString)>,
 }
 
-/// A job as the user asked for it.
+/// A job as the user has specified it.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// In the order of the command line, which is the order of their ranks.

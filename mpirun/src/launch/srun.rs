@@ -4,7 +4,7 @@
 //! The ranks are placed as usual; Slurm gets the host of each (`--distribution=arbitrary`) and serves PMI-1 to them.
 //! Slurm then ends the job when a rank fails and forwards signals, and its exit status is that of `mpirun`.
 //!
-//! If `srun` is missing or cannot do what was asked, mpirun reports it and reaches the hosts as without Slurm.
+//! If `srun` is missing or lacks a requested option, mpirun reports it and reaches the hosts as without Slurm.
 
 use super::link::quoted;
 use super::program::{App, Plan, StdinTo};

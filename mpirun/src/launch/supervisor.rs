@@ -4,7 +4,7 @@
 //! which carries out the supervisor's orders and reports events over a [link](super::link). The supervisor alone decides
 //! what a rank's end, output or request means, on whichever host the rank runs.
 //!
-//! Lifecycle: everything starts, the loop runs until no rank lives, then strays are killed, pipes are emptied, and the exit code
+//! Lifecycle: everything starts, the loop runs until no rank lives, then orphans are killed, pipes are emptied, and the exit code
 //! is returned. The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period,
 //! SIGKILL ([`term_signals`](super::term_signals)).
 //! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on.

@@ -319,7 +319,7 @@ fn a_job_that_was_taken_back_leaves_its_numbers_to_the_next() {
     let mut server = family();
     let job = server.add_job(&[0; 3], &[0; 3], &[]);
     server.take_back(job);
-    // Only the last job can be taken back.
+    // Only the last job can be removed in this way.
     server.take_back(Job(0));
     assert_eq!((server.jobs(), server.add_job(&[0], &[0], &[])), (3, job));
     let greeted = answers(&mut server, 5, "cmd=get_my_kvsname");

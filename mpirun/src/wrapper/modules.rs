@@ -167,7 +167,7 @@ fn make(
     let failed = |error: io::Error| format!("{} cannot be written: {error}", folder.display());
     let fresh = place.join(format!("{name}.{}", std::process::id()));
     let done = compile(sources, &fresh, compiler, kind_flags).and_then(|()| {
-        // An incomplete folder of this name may exist if someone has removed files of it.
+        // An incomplete folder of this name exists if a user has removed files from it.
         let _ = fs::remove_dir_all(&folder);
         fs::rename(&fresh, &folder).map_err(failed)
     });

@@ -165,7 +165,7 @@ impl Watch {
     /// Returns the size of `count` elements of a datatype, in bytes.
     pub(super) fn bytes(&self, count: i64, datatype: Handle) -> u64 {
         let mut size: c_int = 0;
-        // SAFETY: a datatype that the program has passed, and `size` is a live local.
+        // SAFETY: `datatype` is the program's argument, valid by the standard, and `size` is a live local.
         let code = unsafe { (self.functions.type_size)(datatype, &raw mut size) };
         match code {
             0 => u64::try_from(count.saturating_mul(size.into())).unwrap_or(0),

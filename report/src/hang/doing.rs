@@ -1,4 +1,4 @@
-//! The current activity of a rank, in words.
+//! The current activity of a rank, as text.
 
 use super::Seen;
 use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, WindowNeed};

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
 //! | `find` | the findings |
-//! | `doing` | the activity of one rank, in words |
+//! | `doing` | the activity of one rank, as text |
 
 mod doing;
 mod find;

@@ -132,7 +132,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers go there and back.
+    /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers return to the idle level.
     ///
     /// A return is treated as a barrier that each node enters when it leaves, and leaves when it enters the next.
     pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {

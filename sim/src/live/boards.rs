@@ -257,7 +257,7 @@ impl Boards<'_> {
 }
 
 impl<R: Fn(usize)> Node<'_, R> {
-    /// Drives the node's wire, and the wire to each board above as long as the board below follows.
+    /// Drives the node's wire, and then the wires to the boards above, up to the first board whose output does not change.
     fn set(&mut self, high: bool) {
         let Self {
             node,

@@ -231,7 +231,7 @@ pub fn comparison(study: &Study) -> String {
             number(log_p),
             number(log_p / hardware.max(1e-6))
         );
-        // Not across the mark of the hardware.
+        // The label must not overlap the mark of the hardware.
         let (from, anchor) = match end < hw {
             true => (start.min(end) - 12.0, Anchor::End),
             false => (end + 12.0, Anchor::Start),

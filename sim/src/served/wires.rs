@@ -87,7 +87,7 @@ impl<R: Fn() + Clone> Wires<R> {
         limit: Duration,
         ring: R,
     ) -> Result<Self, ConnectError> {
-        // A number that no board has remains one.
+        // A number beyond 255 becomes 255, which no board has, either: the server refuses both.
         let role = Role::Node(u8::try_from(node).unwrap_or(u8::MAX));
         let line = Line::connect_within(
             server,

@@ -356,7 +356,7 @@ fn a_node_that_has_rebooted_joins_the_next_job() {
     for rounds in [0, 1] {
         let mut machine = Machine::good();
         let mut nodes: Vec<_> = (0..NODES).map(|node| machine.open(node)).collect();
-        // With rising wires after no barrier, with falling wires after one.
+        // The next arrival raises the wires if no barrier has passed, and lowers them after one.
         for _ in 0..rounds {
             for node in &mut nodes {
                 node.enter().expect("out");

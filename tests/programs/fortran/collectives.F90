@@ -72,7 +72,7 @@ program collectives
   types = MPI_INTEGER
   starts = [(4 * (i - 1), i = 1, ranks)]
   call MPI_Ialltoallw(values, zeros, starts, types, all_of, zeros, starts, types, MPI_COMM_WORLD, request, ierr)
-  ! The types may be overwritten while the operation is under way.
+  ! The types may be overwritten while the operation is in progress.
   types = MPI_DATATYPE_NULL
   call MPI_Wait(request, one, ierr)
   call claim(all(all_of == [(100 * i + mine, i = 0, ranks - 1)]), 'Ialltoallw')

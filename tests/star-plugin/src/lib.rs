@@ -1,4 +1,4 @@
-//! A barrier in which rank 0 answers when it has heard from all ranks.
+//! A barrier in which rank 0 answers when all ranks have sent it a message.
 #![deny(unsafe_code)]
 
 use mpi_core::plugin::abi::{ComponentTable, Param};

@@ -232,7 +232,7 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
                 continue;
             }
             ui::say(&format!(
-                "      the job with all modules on {ranks} did not end well; each has one of its own"
+                "      the job with all modules on {ranks} failed; each module has one of its own"
             ));
         }
         for module in &modules {

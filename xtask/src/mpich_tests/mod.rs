@@ -330,7 +330,7 @@ fn check(
             }
             as_known += failures.iter().filter(|(how, _)| Some(*how) == why).count();
             if failures.is_empty() && why.is_some() {
-                sentences.push(format!("{program} ends well; remove its line of the list"));
+                sentences.push(format!("{program} passes; remove its line of the list"));
             }
         }
     }

@@ -29,11 +29,11 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long: proofs at full width, packages in a clean root, sixty ranks, what sees into memory; try the oldest compiler and Miri
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, sixty ranks, memory checkers), the oldest compiler and Miri
     #[arg(long)]
     long: bool,
 
-    /// Use what is there; tests that need more say so and are skipped
+    /// Install nothing; tests that need what is missing print its name and are skipped
     #[arg(long)]
     offline: bool,
 }

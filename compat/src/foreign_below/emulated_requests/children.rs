@@ -17,7 +17,7 @@ pub struct Children<F: Foreign> {
     status: Option<F::BelowStatus>,
     code: c_int,
     again: Option<Box<Start<F>>>,
-    /// What the operation is, if it cannot be cancelled.
+    /// The kind of the operation, for the error text, if it cannot be cancelled.
     uncancellable: Option<&'static str>,
     /// Memory in use by the operations.
     _kept: Option<Box<dyn Any + Send>>,

@@ -52,7 +52,7 @@ pub trait Operation<F: Foreign>: Send {
         0
     }
 
-    /// Cancels what is under way; the error says what kind of operation cannot be cancelled.
+    /// Cancels the active operation; the error names the kind of an operation that cannot be cancelled.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.

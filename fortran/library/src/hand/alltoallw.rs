@@ -54,7 +54,7 @@ unsafe fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     (receive.max(0) as usize, send.max(0) as usize)
 }
 
-/// Keeps an array for as long as the process lives, once for each content: operations under way refer to it.
+/// Keeps an array for as long as the process lives, once for each content: operations in progress refer to it.
 fn kept(handles: Vec<Ptr>) -> Ptr {
     static KEPT: Mutex<BTreeSet<&'static [usize]>> = Mutex::new(BTreeSet::new());
     let numbers: Vec<usize> = handles.iter().map(|h| *h as usize).collect();

@@ -71,7 +71,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, pair);
         script.hold(8);
     }
-    // The channel is returned and taken at the high level too.
+    // The channel is also returned and taken while its level is high.
     script.arrive(1, pair);
     script.hold(6);
     script.ask(last, set_mask, 1, 0);
@@ -166,7 +166,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.hold(HOLD);
     script.serial(last, false, false, false);
     script.hold(HOLD);
-    // A silent node loses the receiver and is not served until its select falls; another node is meanwhile.
+    // A silent node loses the receiver and is not served until its select falls; meanwhile another node is served.
     script.serial(0, true, false, false);
     script.hold((1 << LEASE_BITS) + 20);
     script.ask(last, Operation::Identify as u8, 0, 0);

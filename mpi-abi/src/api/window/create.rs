@@ -78,7 +78,7 @@ pub unsafe fn MPI_Win_create_c(
 /// Creates a window that allocates its memory.
 ///
 /// # Safety
-/// The last two are output arguments of the caller, `baseptr` the address of a pointer.
+/// `baseptr` and `win` are output arguments of the caller; `baseptr` is the address of a pointer.
 unsafe fn allocate(
     flavor: Flavor,
     [size, disp_unit]: [MPI_Aint; 2],

@@ -16,7 +16,7 @@ use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
 use std::rc::Rc;
 
-/// Frees a handle; an operation under way continues to its end.
+/// Frees a handle; an operation in progress continues to its end.
 pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
@@ -43,7 +43,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Adds operations under way, whose handles were freed, to the orphans.
+/// Adds operations in progress, whose handles were freed, to the orphans.
 fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
     let comm = comm.cloned();
     let orphans = reqs.into_iter().map(|req| Orphan {

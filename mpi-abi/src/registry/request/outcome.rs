@@ -62,7 +62,7 @@ fn status_and_failure(
 }
 
 impl RequestObject {
-    /// The outcome of a wait that was interrupted while the operation is still under way; the handle stays.
+    /// The outcome of a wait that was interrupted while the operation is still in progress; the handle stays.
     fn interruption(&self) -> Option<Finished> {
         let (status, failure) = match self {
             RequestObject::Running { req, .. } if req.is_interrupted() => {

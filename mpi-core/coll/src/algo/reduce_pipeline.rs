@@ -2,7 +2,7 @@
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
 //! Best for long data on few ranks: it takes n + segments - 2 steps.
-//! The chains are in rank order and meet at the root, so operands keep their order.
+//! The chains are in rank order and both end at the root, so operands keep their order.
 
 use super::in_order::InOrder;
 use super::segments;

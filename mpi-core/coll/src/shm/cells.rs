@@ -45,7 +45,7 @@ pub const SHORT: usize = LINE;
 /// The cell size of slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
-/// The number of short or middling cells per member where no rank waits for all others.
+/// The number of short or medium cells per member for operations in which no rank waits for all others.
 ///
 /// When oversubscribed, ranks are scheduled in any order, and in a series of scans a rank gets no further per time slice than its predecessor has.
 /// So deeper rings save switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.

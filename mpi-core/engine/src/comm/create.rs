@@ -54,7 +54,7 @@ impl<'a> Constructors<'a> {
 
     /// Checks that all members of a group are members here.
     ///
-    /// Each caller checks on its own: if a group is wrong, no process is certain to take part, so none could be asked.
+    /// Each caller checks on its own, without communication: if a group is wrong, no process is certain to take part.
     /// A collective checks only after it has drawn its numbers, so that they agree with those of a member whose group is valid.
     fn check_has(self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.comm.group())

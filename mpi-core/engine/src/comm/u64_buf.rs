@@ -14,7 +14,7 @@ impl U64Buf {
     /// Creates `len` words, all of them zero.
     pub fn new(len: usize) -> U64Buf {
         U64Buf {
-            // A few words per member: without memory for them, a vector of them would end the process too.
+            // A few words per member: if there is no memory for them, a `Vec` would end the process, too.
             bytes: Scratch::bytes(len as i64 * WORD).expect("memory for a few words"),
         }
     }
@@ -28,7 +28,7 @@ impl U64Buf {
         all
     }
 
-    /// Sets one word; no message that contains it may be under way.
+    /// Sets one word; no message that contains it may be in progress.
     pub fn set(&self, i: usize, word: u64) {
         self.recv(i..i + 1).unpack_at(0, &word.to_le_bytes());
     }

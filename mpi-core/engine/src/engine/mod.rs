@@ -145,7 +145,7 @@ impl Engine {
 
     /// Waits, for a bounded time, until the copies of short messages have been delivered.
     ///
-    /// The fence at the end of the world completes after every receive has been posted, so no receive wants the copies that remain then.
+    /// The fence at the end of the world model completes after every receive has been posted, so no receive can match the copies that remain then.
     pub(crate) fn send_copies(&self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let deadline = Instant::now() + PATIENCE;
@@ -250,7 +250,7 @@ impl Engine {
         waiting.waits();
     }
 
-    /// Returns true if the last yields of this process met a computing process, so that a wait should sleep without yielding.
+    /// Returns true if in the last yields of this process another process computed on its core, so that a wait should sleep without yielding.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.0.waiting.is_beside_load()

@@ -14,13 +14,13 @@ pub struct Threads {
     /// If another thread polls already, waits until that one has news or has left, and returns true; otherwise the caller becomes the polling thread.
     /// The arguments report whether followers may have news: the caller's poll was `busy`, or it `slept` before.
     pub follow: fn(busy: bool, slept: bool) -> bool,
-    /// Returns true if a thread wants to begin a call, so that no thread may sleep.
+    /// Returns true if a thread waits to begin a call, so that no thread may sleep.
     pub wanted: fn() -> bool,
 }
 
-/// The number of waits that sleep without a yield after a yield met a computing process.
+/// The number of waits that sleep without a yield after a yield during which another process computed.
 ///
-/// The yield after them finds out whether that process still runs. It costs up to 4 ms, which is 2 us for each of these waits.
+/// The yield after them tests whether that process still runs. It takes up to 4 ms, which is 2 us for each of these waits.
 const BESIDE_LOAD: u32 = 2000;
 
 pub(super) struct Waiting {

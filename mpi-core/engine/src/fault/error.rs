@@ -48,7 +48,7 @@ impl FaultError {
         FaultError {
             kind: FaultKind::Pending,
             sentence: format!(
-                "the receive from any source is still under way and may complete once the failure is acknowledged: {}",
+                "the receive from any source is still in progress and may complete once the failure is acknowledged: {}",
                 self.sentence
             ),
         }
@@ -62,7 +62,7 @@ impl FaultError {
                 kind => kind,
             },
             sentence: self.sentence.replacen(
-                "the receive from any source is still under way and may complete once the failure is acknowledged: ",
+                "the receive from any source is still in progress and may complete once the failure is acknowledged: ",
                 "",
                 1,
             ),

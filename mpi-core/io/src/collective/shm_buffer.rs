@@ -38,7 +38,7 @@ impl<'a> ShmBuffer<'a> {
     /// Makes the buffer in the memory from `base` on.
     ///
     /// # Safety
-    /// [`len_of`] bytes from `base` on are memory for `'a`, aligned to eight bytes, and accessed by buffers only.
+    /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to eight bytes, and accessed through buffers only.
     pub(crate) unsafe fn new(base: *mut u8, part: usize) -> ShmBuffer<'a> {
         ShmBuffer {
             base,

@@ -180,7 +180,7 @@ impl Control {
         &self.here[self.me]
     }
 
-    /// Notifies the member `index` of a post or a completion: `tell` changes the line of this process at that member.
+    /// Notifies member `index` of a post or a completion: `tell` changes this process's cache line in that member's control words.
     pub fn tell(&self, index: usize, tell: impl FnOnce(&Line)) {
         let words = &self.here[index];
         tell(&words.lines[self.me]);

@@ -64,7 +64,10 @@ fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
 
 fn must_be_bounded(pml: &Pml, flood: u64) {
     let most = pml.unexpected_bytes().1;
-    assert!(most > BOUND, "only {most} bytes came unasked: no flood");
+    assert!(
+        most > BOUND,
+        "only {most} bytes arrived before a receive: no flood"
+    );
     assert!(
         flood > 2 * (BOUND + SLACK),
         "the flood is too small to tell"

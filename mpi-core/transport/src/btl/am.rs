@@ -12,7 +12,7 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Handler numbers per family; as many again are marked [`OVERTAKES`].
+/// Handler numbers per family; the same number of further ones are marked [`OVERTAKES`].
 pub const FAMILY_SIZE: u8 = 16;
 const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
 

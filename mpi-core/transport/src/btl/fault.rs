@@ -192,7 +192,7 @@ impl Btl for Faulty {
         self.refusing.get() || self.inner.pending()
     }
 
-    /// Data that no message carries would have no faults.
+    /// Single copies and lent buffers are withheld: no faults are injected into data that bypass messages.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,

@@ -1,7 +1,7 @@
 //! Table of peers, by process number.
 //!
 //! Each process of the own job has a fixed entry. Entries of processes of other jobs are found through a map and reused,
-//! so a program that keeps meeting new processes has no more entries than the maximum number of simultaneous peers.
+//! so a program that connects to new processes again and again has no more entries than the maximum number of simultaneous peers.
 
 use super::ProcId;
 use elsa::FrozenVec;

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_name_is_known_until_it_is_taken_back_and_no_other_can_take_it() {
         let (names, others) = (MachineNames::default(), MachineNames::default());
-        let service = service("taken back");
+        let service = service("withdrawn");
         assert_eq!(MachineNames::look_up(&service).unwrap(), None);
         names.publish(&service, "a-port:1").unwrap();
         assert_eq!(

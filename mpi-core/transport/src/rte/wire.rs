@@ -35,7 +35,7 @@ pub const KVSNAME_MAX: usize = 256;
 /// Maximum length of a key in bytes.
 pub const KEY_MAX: usize = 64;
 
-/// A line that a server sends unasked: `cmd=process_died job=KVSNAME rank=RANK`.
+/// A notice, which a server sends without a request: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
 /// Only our own mpirun sends it, only where a job survives deaths, and only to clients that have sent [`HEARS_DEATHS`].
 /// With `left=1` the process has not died but has sent `finalize`; in both cases its peers get no more messages from it.
@@ -45,7 +45,7 @@ pub const DEATH: &str = "process_died";
 /// The key of `init` whose value `1` announces that the client understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
-/// The other line that a server sends unasked: `cmd=spawn_failed job=KVSNAME why=HEX`.
+/// The other notice of a server: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
 /// A spawned job will never connect to the process that has spawned it; none of its processes is left.
 /// Only our own mpirun sends it, and only to a process whose spawn request contained [`HEARS_FAILURE`].

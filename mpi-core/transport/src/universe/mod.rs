@@ -67,7 +67,7 @@ pub struct Universe {
 
 #[derive(Default)]
 struct Known {
-    /// Number of processes of other jobs met so far.
+    /// Number of known processes of other jobs so far.
     met: u32,
     by_name: HashMap<Name, ProcId>,
     others: HashMap<ProcId, Other>,

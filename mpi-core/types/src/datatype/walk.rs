@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Some whole runs of a body.
+    /// Returns as many whole runs of a body as remain.
     fn part_of_body(&mut self) -> Piece<'a> {
         let first = self.place.run;
         let n = self.shape.body.whole_runs(first, self.left);

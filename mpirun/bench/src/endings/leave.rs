@@ -14,11 +14,11 @@ use crate::mpi::{Library, LoadError, MpiError, World};
 /// How the rank leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LeaveMode {
-    /// Not at all
+    /// It does not leave
     Wait,
-    /// Not at all, and it hears no signal that can be ignored
+    /// It does not leave, and ignores all signals that can be ignored
     Deaf,
-    /// Not at all, and every rank has a child
+    /// It does not leave, and every rank has a child
     Fork,
     Segv,
     Exit,

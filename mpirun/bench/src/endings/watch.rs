@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::now_ms;
 
-/// The notes of one job: `ready.RANK` and `child.RANK` hold a pid, `go` lets a rank leave, `deed` holds the time at which it did.
+/// The files of one job: `ready.RANK` and `child.RANK` contain a pid, a rank leaves when `go` exists, and `deed` contains the time at which it left.
 pub struct Folder {
     path: PathBuf,
     /// Removes the folder when the watcher's value is dropped.

@@ -220,8 +220,8 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 
 /// Request slots, kept between windows so that the loop allocates nothing.
 ///
-/// Each call passes the memory of a window's messages: of the length of one message, which all share, as in the OSU loops;
-/// or of all of them, so that each has its own.
+/// Each call passes the memory for the messages of a window: either of the length of one message, which all messages share, as in the OSU loops,
+/// or of the length of all messages, so that each has memory of its own.
 pub struct Flights {
     /// The length of a message.
     len: usize,

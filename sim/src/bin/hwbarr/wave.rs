@@ -81,7 +81,7 @@ fn channels_to(files: &WaveFiles, lines: &ChannelRecord) -> Result<(), Failure> 
     say_where(files, lines.changes.len(), lines.dropped)
 }
 
-/// A case in words.
+/// Describes a case.
 fn told(case: &Case) -> String {
     let Case {
         fault,
@@ -101,7 +101,7 @@ fn told(case: &Case) -> String {
     text
 }
 
-/// The same of a live record.
+/// Writes the record of a live board as a waveform, and prints where it is.
 pub fn record_to(files: &WaveFiles, record: &Record) -> Result<(), Failure> {
     files.write(record)?;
     say_where(files, record.events.len(), record.dropped)

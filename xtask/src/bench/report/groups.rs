@@ -342,7 +342,7 @@ pub const GROUPS: &[Group] = &[
     Group {
         name: "io",
         title: "Files",
-        words: "What all ranks together write to one file, or read from it.",
+        words: "Total bandwidth of all ranks, which write to one file or read from it.",
         over: Over::Operations,
         runs: &[
             run("io", 4)

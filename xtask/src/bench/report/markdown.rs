@@ -216,10 +216,13 @@ impl Report {
                 [(name, _)] => vec![format!("`{name}`")],
                 several => several
                     .iter()
-                    .map(|(name, count)| format!("`{name}` ({count})"))
+                    .map(|(name, count)| match count {
+                        1 => format!("`{name}` (1 row)"),
+                        _ => format!("`{name}` ({count} rows)"),
+                    })
                     .collect(),
             };
-            let _ = writeln!(text, "{peer} is at its best with {}.", words.join(", "));
+            let _ = writeln!(text, "Best settings of {peer}: {}.", words.join(", "));
         }
         if text.is_empty() {
             text

@@ -265,7 +265,7 @@ impl<W: Wait> LargeOp<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads faster what no rank has just written, so pass the operand on before copying it.
+            // The next rank reads data faster if they have not just been written by another core, so the operand is passed on before it is copied.
             return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();

@@ -250,7 +250,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// The same with a result of another length, if there is a result.
+    /// As [`Self::fitting`], with cells that also fit a result of `result` bytes, if there is a result.
     #[inline(always)]
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
         let mut cell_op = self.fitting(flow, bytes);

@@ -46,7 +46,7 @@ pub enum Say {
 enum Phase {
     /// Waits for the contributions of its children.
     Gathering,
-    /// Has sent its contribution to its parent, or to a root that has asked.
+    /// Has sent its contribution to its parent, or to a root that has requested it.
     Told(u32),
 }
 
@@ -61,9 +61,9 @@ pub struct Era {
     phase: Phase,
     /// By place: whether it has sent UP.
     heard: Vec<bool>,
-    /// The last root that has asked this place.
+    /// The last root that has sent this place a request.
     asked_by: Option<u32>,
-    /// By place, since this one has asked as the root: whether it has answered.
+    /// For each place, whether it has answered since this one sent its request as the root.
     answered: Option<Vec<bool>>,
     /// The places to which this one has sent the decision.
     told: Vec<u32>,

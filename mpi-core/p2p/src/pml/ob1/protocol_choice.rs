@@ -352,7 +352,7 @@ mod tests {
             let transfer = TimedTransfer::begin(&chooser, 1 << 16);
             transfer.put(|| std::thread::sleep(Duration::from_millis(1)));
             let period = chooser.periods[Way::Fragments as usize].get();
-            let work = period.expect("one under way").work;
+            let work = period.expect("one in progress").work;
             match sharing {
                 1 => assert_eq!(work, Duration::ZERO),
                 _ => assert!(work >= Duration::from_millis(2), "{work:?}"),
@@ -383,7 +383,7 @@ mod tests {
         let (longer, longest): (Vec<_>, Vec<_>) = (first(1 << 17), first(1 << 20));
         assert!(longer.iter().all(|way| *way == Way::Fragments));
         assert_eq!(longest[..3], [Way::Copy; 3]);
-        // They measure their own costs.
+        // From now on the size has samples of its own.
         let found = |_| send(&mut now, 1 << 17, [6_000, 9_000]);
         let ways: Vec<_> = (0..200).map(found).collect();
         assert!(ways.contains(&Way::Copy));
@@ -467,7 +467,7 @@ mod tests {
             if open.len() < 8 {
                 continue;
             }
-            let way = open.pop_front().expect("one under way");
+            let way = open.pop_front().expect("one in progress");
             copied += u32::from(way == Way::Copy);
             now += Duration::from_micros(if way == Way::Copy { 90 } else { 30 });
             chooser.end(way, Some(1 << 20), || now);

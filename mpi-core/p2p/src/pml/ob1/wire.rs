@@ -13,12 +13,12 @@ use crate::request::id::ReqId;
 pub const EAGER: Am = 1;
 /// A rendezvous announcement. Header as EAGER; payload: [`Rendezvous`].
 pub const RNDV: Am = 2;
-/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the number of bytes wanted, u64.
+/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
 /// It contains its own offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;
-/// Receiver to sender: the data has been fetched, or none was wanted. Header: [sender's request, 0].
+/// Receiver to sender: the data has been fetched, or none was needed. Header: [sender's request, 0].
 pub const FIN: Am = 5;
 /// Receiver to sender: copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
 pub const ASSIST: Am = 6;

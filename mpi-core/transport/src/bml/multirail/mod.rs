@@ -80,7 +80,7 @@ impl Multirail {
         Some(self.sides.get(peer as usize)?.get_or_init(make))
     }
 
-    /// Offers a message to one link: a prefix and the rest, or all in the first run. Returns the link's error if it did not take the message.
+    /// Offers a message to one link; `runs` are a prefix and the payload, or the whole message and an empty run. Returns the link's error if the link refused the message.
     fn offer(
         &self,
         side: &Side,

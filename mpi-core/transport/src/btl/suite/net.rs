@@ -78,7 +78,10 @@ pub struct Nothing;
 
 impl Sink for Nothing {
     fn deliver(&self, from: ProcId, am: Am, _: Header, payload: &[u8]) {
-        panic!("{} bytes of {am} came from {from} unasked", payload.len());
+        panic!(
+            "{} unexpected bytes of {am} arrived from {from}",
+            payload.len()
+        );
     }
 }
 

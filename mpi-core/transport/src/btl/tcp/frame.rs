@@ -44,7 +44,7 @@ pub enum FrameError {
         len: usize,
         max: usize,
     },
-    /// A goodbye with a payload.
+    /// A disconnect message with a payload.
     LongGoodbye {
         len: usize,
     },
@@ -61,7 +61,9 @@ impl fmt::Display for FrameError {
                 f,
                 "a frame of {len} bytes came, but the longest one has {max}"
             ),
-            FrameError::LongGoodbye { len } => write!(f, "a goodbye of {len} bytes came"),
+            FrameError::LongGoodbye { len } => {
+                write!(f, "a disconnect message of {len} bytes arrived")
+            }
         }
     }
 }

@@ -20,7 +20,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use mpi_base::fdpass::Key;
 use sha2::Sha256;
 
-/// Protocol name and version; a program of another version counts as a stranger.
+/// Protocol name and version; a program of another version counts as an unknown client.
 const MAGIC: [u8; 8] = *b"PORTCLS2";
 
 const MAC: usize = 32;

@@ -57,7 +57,7 @@ enum Place {
 pub enum End {
     /// The peer has closed in order.
     Goodbye,
-    /// The stream ended without a goodbye.
+    /// The stream ended without a disconnect message.
     Closed,
     Garbled(FrameError),
     System(Errno),

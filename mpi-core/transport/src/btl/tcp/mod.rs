@@ -9,8 +9,8 @@
 //! Up to [`DIRECT`] connections are read without asking epoll first, which is faster while a thread waits for data;
 //! epoll is polled now and then, for new connections and for more than [`DIRECT`] of them.
 //!
-//! **Shutdown.** A process that leaves MPI, or that disconnects from a peer, sends a goodbye frame after its last frame, and keeps reading until the peer's goodbye.
-//! A goodbye belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
+//! **Shutdown.** A process that leaves MPI, or that disconnects from a peer, sends a disconnect message after its last frame, and keeps reading until the peer's disconnect message.
+//! A disconnect message belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
 //! A stream that ends otherwise is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
 //!
 //! If a parameter asks for several links, this component opens one transport per link, each with its own port and connections;
@@ -70,7 +70,7 @@ const ASK: u32 = 64;
 const EVENTS: usize = 64;
 /// The epoll token of connections in shutdown.
 const PARTING: u64 = rendezvous_points::TOKEN - 1;
-/// How long a process that leaves waits until its last frames are sent, and then for its peers' goodbyes.
+/// How long a process that leaves waits until its last frames are sent, and then for its peers' disconnect messages.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
 pub(super) const COMPONENT: Component = Component {
@@ -401,7 +401,7 @@ impl Connections for Tcp {
         self.wait_while(|| self.is_sending());
     }
 
-    /// Waits for the peers' goodbyes after sending its own: a socket that is closed with unread data
+    /// Waits for the peers' disconnect messages after sending its own: a socket that is closed with unread data
     /// discards what the other end has not read yet (RFC 1122, 4.2.2.13).
     fn shutdown(&self) {
         self.send_goodbye();

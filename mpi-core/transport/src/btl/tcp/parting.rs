@@ -1,8 +1,8 @@
-//! Connections in orderly shutdown. Each direction of a connection ends by its own goodbye frame.
+//! Connections in orderly shutdown. Each direction of a connection ends by its own disconnect message.
 //!
-//! This process flushes its queue and sends a goodbye; it delivers what the peer sends until the peer's goodbye has arrived. Then the connection is closed.
-//! A goodbye ends one direction of one connection and says nothing about other connections between the same two processes.
-//! Two processes that part and connect again use a new connection, while the old one stays here until the slower of them has sent its goodbye.
+//! This process flushes its queue and sends a disconnect message; it delivers what the peer sends until the peer's disconnect message has arrived. Then the connection is closed.
+//! A disconnect message ends one direction of one connection and says nothing about other connections between the same two processes.
+//! Two processes that part and connect again use a new connection, while the old one stays here until the slower of them has sent its disconnect message.
 //! Everything that arrives on the old connection is delivered before anything of the new one, so messages keep their order.
 
 use super::frame::{Frame, Kind};
@@ -21,7 +21,7 @@ pub(super) struct Parting {
     proc: ProcId,
     met: Met,
     outgoing: Outgoing,
-    /// `None` when the other end's goodbye has arrived.
+    /// `None` when the other end's disconnect message has arrived.
     incoming: Option<Incoming>,
     has_said: bool,
 }
@@ -49,7 +49,7 @@ impl Parting {
         (turn.delivered, is_broken)
     }
 
-    /// Writes the queue and then the goodbye; returns true if the connection is broken.
+    /// Writes the queue and then the disconnect message; returns true if the connection is broken.
     fn send(&mut self) -> bool {
         let socket = self.met.socket.as_fd();
         if self.is_on_its_way() && self.outgoing.flush(socket).is_err() {
@@ -62,7 +62,7 @@ impl Parting {
         false
     }
 
-    /// Returns true if both ends have sent their goodbye.
+    /// Returns true if both ends have sent their disconnect message.
     fn is_over(&self) -> bool {
         self.has_said && self.incoming.is_none()
     }
@@ -80,7 +80,7 @@ impl Parting {
     }
 }
 
-/// Sends the goodbye after everything else. If a lent frame is incomplete there is no goodbye, so the other end detects that data are missing.
+/// Sends the disconnect message after everything else. If a lent frame is incomplete there is no disconnect message, so the other end detects that data are missing.
 fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
     let goodbye = Frame {
         kind: Kind::Goodbye,

@@ -151,7 +151,7 @@ impl Tcp {
         let why = match end {
             End::Goodbye => return sink.parted(peer.proc()),
             End::Closed => {
-                "the other end was closed without a goodbye: its process has died, or has given the connection up".into()
+                "the other end was closed without a disconnect message: its process has died, or has given up the connection".into()
             }
             End::Garbled(error) => error.to_string(),
             End::System(error) => rendezvous_points::text(error),
@@ -161,7 +161,7 @@ impl Tcp {
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }
 
-    /// Closes ended connections. A peer that sent a goodbye gets this process's goodbye and may be connected to again.
+    /// Closes ended connections. A peer that sent a disconnect message gets this process's disconnect message and may be connected to again.
     #[cold]
     pub(super) fn bury(&self) {
         for proc in self.ended.take() {

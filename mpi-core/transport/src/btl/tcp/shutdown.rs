@@ -1,4 +1,4 @@
-//! Shutdown of a process: flush everything, send a goodbye, then wait for the peers' goodbyes.
+//! Shutdown of a process: flush everything, send a disconnect message, then wait for the peers' disconnect messages.
 
 use super::parting::Parting;
 use super::peer::Fate;

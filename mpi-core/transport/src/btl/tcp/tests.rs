@@ -128,7 +128,7 @@ fn more_peers_than_are_read_directly_all_talk_at_once() {
 fn all_that_is_said(mut stream: TcpStream, listener: &Tcp) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();
-    until("the end of a stranger", || {
+    until("the end of an unknown client", || {
         listener.progress(&Nothing);
         let mut bytes = [0; 64];
         match stream.read(&mut bytes) {
@@ -164,7 +164,7 @@ fn a_stranger_is_told_nothing() {
         hello.encode(&key)
     };
     let speeches = [
-        b"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: a stranger with a lot to say\r\n\r\n"
+        b"GET / HTTP/1.1\r\nHost: example.org\r\nUser-Agent: an unknown client with a long request\r\n\r\n"
             .to_vec(),
         vec![0xff; 1000],
         wrong_key.to_vec(),
@@ -369,7 +369,7 @@ fn a_peer_that_dies_is_named_with_both_ends() {
     assert_eq!(
         said,
         format!(
-            "the connection between job ranks 1 and 0 ({ends}) was lost: the other end was closed without a goodbye: its process has died, or has given the connection up"
+            "the connection between job ranks 1 and 0 ({ends}) was lost: the other end was closed without a disconnect message: its process has died, or has given up the connection"
         )
     );
     assert!(ends.contains("127.0.0.1:"), "{ends}");
@@ -468,7 +468,7 @@ fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
             sink.next.get() == 10
         });
     });
-    until("the goodbye", || {
+    until("the disconnect message", || {
         stayer.progress(&sink);
         stayer.peer(1).unwrap().fate.get() == Fate::Fresh
     });

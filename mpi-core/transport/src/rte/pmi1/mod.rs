@@ -186,7 +186,7 @@ impl Pmi1 {
 }
 
 impl Pmi1 {
-    /// Returns the notices that the launcher has sent unasked.
+    /// Returns the notices that the launcher has sent without a request.
     fn notices<T>(&self, take: impl FnOnce(&mut Client) -> Vec<T>) -> Vec<T> {
         if self.finalized.load(Ordering::Relaxed) {
             return Vec::new();

@@ -114,12 +114,12 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
 /// Sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// Longer blocks fill the queue of outstanding accesses before they are too many for a set.
+/// Longer blocks fill the queue of outstanding accesses before they exceed the ways of a set.
 const NARROW: i64 = 128;
-/// More blocks are not always in the second-level cache; data from further away must be prefetched before their group.
-/// At the number of lines of that cache they are sometimes all in it and sometimes not, which makes them twice as slow: 8,192 doubles as a message took 45 or 100 us.
+/// More blocks than this may not all be in the second-level cache; data from further away must be prefetched before their group.
+/// With as many blocks as that cache has lines, some runs had all of them in it and others not, and were half as fast: a message of 8,192 doubles took 45 or 100 us.
 const CACHED: i64 = 4096;
-/// How many blocks ahead a block is then prefetched.
+/// The distance, in blocks, at which a block is prefetched then.
 const EARLY: isize = 24;
 
 /// How to move blocks that map to the same few sets of the first-level cache.

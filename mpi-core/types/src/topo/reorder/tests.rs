@@ -111,7 +111,7 @@ fn what_is_as_good_as_can_be_stays() {
     let line = cart(&[8], false);
     let wires = Wires::of_cart(&line);
     assert_eq!(reorder(&wires, Some(&line), &machine(8, 4, 2)), identity(8));
-    // All in one place: no layout is better.
+    // All ranks have the same location, so no layout is better.
     assert_eq!(reorder(&wires, Some(&line), &[[3; LEVELS]; 8]), identity(8));
 }
 

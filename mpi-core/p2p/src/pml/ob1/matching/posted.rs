@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 /// The posted receives of one context; `R` identifies a receive.
 ///
-/// Programs mostly post consecutive receives of one key, so those of one key, the hot one, have a queue of their own outside the table.
+/// Programs mostly post consecutive receives of one key, so the receives of one key, the hot one, are queued outside the table.
 pub struct Posted<R> {
     hot_key: Key,
     hot: VecDeque<Entry<R>>,

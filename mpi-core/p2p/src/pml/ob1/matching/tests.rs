@@ -118,5 +118,5 @@ fn stale_wildcard_marks_do_not_pile_up() {
     }
 }
 
-/// The limit in `unexpected.rs`, plus the marks of one message and the allowance for the living ones.
+/// The maximum number of stale index entries: the limit in `unexpected.rs`, the entries of one message, and one entry for each form.
 const STALE_BOUND: usize = 1024 + 4 * 2 + FORMS;

@@ -63,7 +63,7 @@ pub fn send(
     Some(Ok(()))
 }
 
-/// Handles EAGER_MODE: how the peer wants messages of this process.
+/// Handles EAGER_MODE: the protocol that the peer requests for messages of this process.
 pub fn on_mode(core: &Core, from: ProcId, header: Header) -> HandlerResult {
     let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (core.links().peer(from), header) else {
         return Err(ProtocolError("an impossible wish for data"));

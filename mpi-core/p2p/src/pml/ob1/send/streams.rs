@@ -38,7 +38,7 @@ impl Streams {
         !self.peers.borrow().is_empty()
     }
 
-    /// Handles CTS: the receiver wants the data in fragments.
+    /// Handles CTS: the receiver requests the data in fragments.
     pub fn on_cts(
         &self,
         core: &Core,

@@ -29,9 +29,9 @@ pub(super) struct Link {
     /// The other process, as an endpoint of `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
-    /// This process has said goodbye, and writes no more.
+    /// This process has sent its disconnect message, and writes no more.
     has_said: Cell<bool>,
-    /// The other process has said goodbye, and writes no more.
+    /// The other process has sent its disconnect message, and writes no more.
     has_heard: Cell<bool>,
 }
 
@@ -79,17 +79,17 @@ impl Link {
         end
     }
 
-    /// Returns true if the other process has said goodbye.
+    /// Returns true if the other process has sent its disconnect message.
     pub fn has_heard(&self) -> bool {
         self.has_heard.get()
     }
 
-    /// Returns true if this process has said goodbye.
+    /// Returns true if this process has sent its disconnect message.
     pub fn has_said(&self) -> bool {
         self.has_said.get()
     }
 
-    /// Says goodbye, once.
+    /// Sends the disconnect message, once.
     pub fn say_goodbye(&self) {
         if !self.has_said.replace(true) {
             meeting::say_goodbye(self.socket());

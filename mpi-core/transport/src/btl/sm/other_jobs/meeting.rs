@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The caller does not wait: its greeting fits the socket's buffer, and messages may be in the segment before the greeting is read.
-//! The socket stays open until both processes have said goodbye. If it ends without a goodbye, the process at its other end has died.
+//! The socket stays open until both processes have sent their disconnect message. If it ends without a disconnect message, the process at its other end has died.
 //!
 //! Only processes of the same user that know the secret are accepted. A silent caller occupies a slot for at most [`PATIENCE`] and blocks no other caller.
 //! Any user can see the socket's name and fill its queue; processes of other users are rejected at the owner's next poll, and a caller waits behind them.
@@ -123,7 +123,7 @@ fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     ioctl_fionbio(socket, true)?;
     match found {
         Err(Errno::AGAIN) => Err(io::Error::other(format!(
-            "the queue of its socket @portcullis-meeting-{:016x} has been full for {} s, by callers that it has not answered or that are strangers to it",
+            "the queue of its socket @portcullis-meeting-{:016x} has been full for {} s, by callers that it has not answered yet, or by processes of other users",
             entry.name,
             QUEUE.as_secs()
         ))),
@@ -143,7 +143,7 @@ pub(super) struct Caller {
 pub(super) enum End {
     /// It writes no more into this segment, and still reads it.
     Goodbye,
-    /// It has closed its end: it has left MPI if it has said goodbye before, otherwise it has died.
+    /// It has closed its end: it has left MPI if it has sent its disconnect message before, otherwise it has died.
     Closed,
 }
 
@@ -234,7 +234,7 @@ impl Meeting {
                 {
                     self.guests.push((socket, until));
                 }
-                // A stranger, or a caller that was silent for too long.
+                // An unknown caller, or one that was silent for too long.
                 _ => {}
             }
         }

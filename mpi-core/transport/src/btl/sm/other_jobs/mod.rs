@@ -9,20 +9,20 @@
 //!
 //! # Disconnecting and connecting again
 //!
-//! A goodbye ends one direction of one segment: its sender writes no more into *that* segment. It says nothing about other segments of the same two processes.
+//! A disconnect message ends one direction of one segment: its sender writes no more into *that* segment. It says nothing about other segments of the same two processes.
 //! So one process may have disconnected and connected again while the slower one is still in the first disconnect:
-//! the new connection brings a new segment, and the late goodbye goes to the old one.
+//! the new connection brings a new segment, and the late disconnect message goes to the old one.
 //!
-//! * A process sends through one segment, its outlet: one that it has created, or one that was brought, if it has said goodbye in none that is still open:
+//! * A process sends through one segment, its outlet: one that it has created, or one that was brought, if it has sent its disconnect message in none that is still open:
 //!   what it wrote there is read first.
-//! * When the last communicator that contains the other process is freed, it says goodbye in its outlet only.
+//! * When the last communicator that contains the other process is freed, it sends its disconnect message in its outlet only.
 //!   A segment that was brought and never written by this process is left open: it may belong to the next connection.
-//! * A received goodbye is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
+//! * A received disconnect message is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
 //!   then this process writes on, and the other one reads on, until this process disconnects.
-//! * A segment is closed when both have said goodbye, so neither writes into a segment that the other does not read.
+//! * A segment is closed when both have sent their disconnect message, so neither writes into a segment that the other does not read.
 //! * The number of the other process is kept while any segment of the two is open ([`Universe`](crate::universe::Universe)),
 //!   so a connection that arrives before the slower side has disconnected has the number that the next communicator gives it.
-//! * A segment whose other end closes without a goodbye means a death, which is reported after everything that was written has been delivered.
+//! * A segment whose other end closes without a disconnect message means a death, which is reported after everything that was written has been delivered.
 
 mod link;
 mod meeting;

@@ -1,6 +1,6 @@
 //! A process of another job on this node, and the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*, which it keeps until it says goodbye there, so messages keep their order; it reads all segments.
+//! Each process sends through one segment, its *outlet*, which it keeps until it sends its disconnect message there, so messages keep their order; it reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -31,7 +31,7 @@ pub(super) struct Ended {
     pub closed: usize,
     /// The other process has ended this process's outlet in order.
     pub has_parted: bool,
-    /// A segment has ended without a goodbye.
+    /// A segment has ended without a disconnect message.
     pub is_death: bool,
 }
 
@@ -96,7 +96,7 @@ impl Peer {
     }
 
     /// Returns true if there is an outlet. If there is none, a segment that the peer has brought becomes the outlet,
-    /// provided that no segment in which this process has said goodbye is still open.
+    /// provided that no segment in which this process has sent its disconnect message is still open.
     pub fn has_outlet(&self) -> bool {
         if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
             let is_there = |slot: &Slot| slot.borrow().is_some();
@@ -157,7 +157,7 @@ impl Peer {
         taken.is_some_and(|mut slot| slot.take().is_some()).into()
     }
 
-    /// Says goodbye in all segments and closes them, when this process leaves MPI; returns their number.
+    /// Sends the disconnect message in all segments and closes them, when this process leaves MPI; returns their number.
     pub fn leave(&self) -> usize {
         self.outlet.set(None);
         let links = self.slots().filter_map(RefCell::take);

@@ -98,7 +98,7 @@ fn what_a_process_has_written_is_delivered_before_it_is_lost() {
     for n in 0..20 {
         send_numbered(&a, endpoint(&a, OTHER), n, 100).unwrap();
     }
-    // Without a goodbye, as if its process had been killed.
+    // Without a disconnect message, as if its process had been killed.
     drop(a);
     let sink = Watch::default();
     until(&b, &sink, || !sink.lost.borrow().is_empty());

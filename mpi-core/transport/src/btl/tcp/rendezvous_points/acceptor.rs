@@ -135,7 +135,7 @@ impl Accepted {
             Ok(None) => return Step::Waiting,
             Err(why) => return Step::Over(why),
         };
-        let stranger = || Step::Over("it is a stranger".into());
+        let stranger = || Step::Over("it is an unknown client".into());
         match self.stage {
             AcceptedStage::Silent => {
                 let Some(hello) = Hello::decode(&bytes, key) else {

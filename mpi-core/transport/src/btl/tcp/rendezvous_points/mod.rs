@@ -12,10 +12,10 @@
 //! The other process drops its own attempt when the lower one's incoming connection has been authenticated.
 //! The lower one keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
 //!
-//! **A connected peer that connects again** has closed the old connection, whose goodbye this process has not read yet;
+//! **A connected peer that connects again** has closed the old connection, whose disconnect message this process has not read yet;
 //! or it is about to drop its attempt (simultaneous connections). So this connection is kept in reserve, too, until the old one has ended.
 //!
-//! **Strangers** are dropped at the first wrong message.
+//! **Unknown clients** are dropped at the first wrong message.
 //! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello, or else the oldest one, is dropped.
 //! A peer that is dropped in this way sees its connection closed and connects again ([`RETRIES`]).
 
