@@ -1,7 +1,8 @@
 //! Fortran programs that check their own claims, in each of the three interfaces, compiled by gfortran and by flang for one and the same library.
 //!
-//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI by `mpirun --on`.
+//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI and Intel MPI by `mpirun --on`.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use tests::fortran::{Compiler, WAYS, Way, compile};
@@ -108,5 +109,20 @@ fn the_same_programs_run_on_mpichs_library_of_the_standard_abi() {
 fn the_same_programs_run_on_open_mpi() {
     if let Some(open_mpi) = open_mpi() {
         hold_on(&open_mpi.lib().join("libmpi.so.40"));
+    }
+}
+
+/// Intel MPI is not among what `cargo xtask test` installs: `pip install impi-rt` has its runtime, and `I_MPI_ROOT` names the prefix.
+#[test]
+fn the_same_programs_run_on_intel_mpi() {
+    let root = std::env::var_os("I_MPI_ROOT").unwrap_or_default();
+    let library = Path::new(&root).join("lib/libmpi.so.12");
+    if library.is_file() {
+        hold_on(&library);
+    } else {
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "skipped: the_same_programs_run_on_intel_mpi needs Intel MPI's runtime, whose prefix I_MPI_ROOT names"
+        );
     }
 }
