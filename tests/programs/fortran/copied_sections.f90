@@ -18,6 +18,11 @@ program copied_sections
   allocate (blocks(2 * ranks), received(2 * ranks), square(2 * ranks, 3), counts(ranks))
   counts = 1
 
+  ! A section without elements is no sentinel, also before the library has made any copy.
+  call MPI_Gather(mine(5:4:2), 0, MPI_INTEGER, result(5:4:2), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
+  call MPI_Iallreduce(mine(5:4:2), result(5:4:2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
+  call MPI_Wait(request, MPI_STATUS_IGNORE)
+
   ! Reductions, completed by each of the procedures that complete requests.
   call fresh()
   call MPI_Iallreduce(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
@@ -138,11 +143,16 @@ program copied_sections
   end do
   call MPI_Request_free(three(1))
   call MPI_Request_free(three(2))
-
-  ! A section without elements is no sentinel.
-  call MPI_Gather(mine(5:4:2), 0, MPI_INTEGER, result(5:4:2), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
-  call MPI_Iallreduce(mine(5:4:2), result(5:4:2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
+  ! The result of a rank that is not the root belongs to the program while the operation is under way.
+  call MPI_Reduce_init(mine(::3), result(::3), w / 3, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD, MPI_INFO_NULL, request)
+  call fresh()
+  call MPI_Start(request)
+  if (me /= 0) result = 6
   call MPI_Wait(request, MPI_STATUS_IGNORE)
+  if (me /= 0) call claim(all(result == 6), 'a result elsewhere stays as it is')
+  if (me == 0) call claim(all(result(::3) == [(sum_of * i, i = 1, w, 3)]) .and. result(2) == -1, 'a persistent Reduce at its root')
+  call MPI_Request_free(request)
+
   call finish('copied_sections')
 contains
   subroutine test_until_complete(one)
