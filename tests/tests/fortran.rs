@@ -40,7 +40,15 @@ fn compile(compiler: &str, source: &str, folder: &Path, name: &str) -> PathBuf {
         .arg(workspace::programs().join(source))
         // Compilers write module files of the program to the current folder.
         .current_dir(folder);
-    process::output(&mut command, Duration::from_secs(120)).unwrap_or_else(|e| panic!("{e}"));
+    let output = process::output(&mut command, Duration::from_secs(120));
+    let output = output.unwrap_or_else(|e| panic!("{e}"));
+    // Neither the compiler nor the linker has anything to say; on first use the wrapper compiles the modules.
+    let unexpected: Vec<&str> = output
+        .stderr
+        .lines()
+        .filter(|line| !line.contains("compiled the modules"))
+        .collect();
+    assert!(unexpected.is_empty(), "{source}: {unexpected:#?}");
     program
 }
 
