@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
+use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
-use sim::emulate::channels::ChannelBoard;
-use sim::emulate::parallel::{ParallelPort, Plug};
-use sim::emulate::ppdev::Parports;
-use sim::live::{Board, Memory, Wires};
+use barrier_emulation::channels::ChannelBoard;
+use barrier_emulation::parallel::{ParallelPort, Plug};
+use barrier_emulation::ppdev::Parports;
 
 use crate::{Job, needs};
 

@@ -317,8 +317,8 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "mpirun/",
         "preload/",
         "report/",
-        "sim/src/bin/hwbarr/main.rs",
-        "sim/src/bin/hwbarr/watch/",
+        "sim/command/src/main.rs",
+        "sim/command/src/watch/",
     ];
     // Lines for cargo, for a compiler's user, and figures, which contain no such names.
     const OTHERS: &[&str] = &[
