@@ -13,6 +13,8 @@ mod circles;
 mod decisions;
 #[path = "tidy/fuzz.rs"]
 mod fuzz;
+#[path = "tidy/generated.rs"]
+mod generated;
 #[path = "tidy/heads.rs"]
 mod heads;
 #[path = "tidy/links.rs"]

@@ -63,7 +63,7 @@ pub use serial::{FILTER_EDGES, Line, Phase, Serial};
 use crate::MAX_NODES;
 use channel::Change;
 use core::fmt;
-use frame::{Body, Counts, Identity, Operation, Status};
+use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 
 /// The maximum number of channels: the status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
@@ -404,7 +404,7 @@ impl ChannelMachine {
     /// The board's reply to [`Operation::Identify`].
     pub const fn identity(&self) -> Identity {
         Identity {
-            version: 2,
+            version: VERSION,
             nodes: self.wires.count_ones() as u8,
             channels: self.channels as u8,
         }
