@@ -79,9 +79,7 @@ impl Kind for ChannelBoard {
     }
 
     fn releases(&self) -> u64 {
-        let machine = self.machine();
-        let channels = (0..5).filter_map(|number| machine.channel(number));
-        channels.map(|channel| channel.releases).sum()
+        self.machine().all_releases()
     }
 
     fn has_arrived(&self, nodes: u64) -> bool {

@@ -363,6 +363,11 @@ impl ChannelMachine {
         levels.fold(0, |bits, (number, c)| bits | u8::from(c.level) << number)
     }
 
+    /// The number of releases of all channels since power-on.
+    pub fn all_releases(&self) -> u64 {
+        self.channel.iter().map(|channel| channel.releases).sum()
+    }
+
     /// The level of status line 4 at each node: its reply while its session is open, else the release of channel 4.
     pub fn last_line(&self) -> u64 {
         let release = if self.channel[MAX_CHANNELS - 1].level {

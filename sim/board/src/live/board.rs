@@ -1,14 +1,16 @@
 //! A process's handle of the board: creation, attachment, observation.
 
 use super::engine::Engine;
-use super::line::Line;
-use super::monotonic_ns;
-use super::shared::{Geometry, HANDS, HeadWord, LINE_WORDS, Shared};
+use super::line::{LINE_WORDS, Line};
+use super::shared::{Geometry, HANDS};
+use super::slots::{Core, Slots};
 use super::state::{SLOT_WORDS, State};
 use crate::event::{Event, Record, What};
-use core::sync::atomic::AtomicU32;
-use fpga_model::{BadNodeCount, Gates, Registers, ToggleMachine};
+use fpga_model::{BadNodeCount, Gates, Registers};
 use std::fmt;
+
+/// The slots and the engine of a board of version 1.
+pub(super) type BoardCore<'m> = Core<'m, State, Engine<'m>, SLOT_WORDS>;
 
 /// A barrier in shared memory.
 ///
@@ -16,12 +18,7 @@ use std::fmt;
 /// The wires of a node are taken by [`wires`](Self::wires).
 #[derive(Clone, Copy)]
 pub struct Board<'m> {
-    shared: Shared<'m>,
-    geometry: Geometry,
-    /// The machine after power-on, which defines the number of nodes.
-    blank: ToggleMachine,
-    /// Computes the machine's clock edges.
-    pub(super) engine: Engine<'m>,
+    core: BoardCore<'m>,
     /// The eureka line of the board; a board of a tree has none.
     line: Option<Line<'m>>,
 }
@@ -181,28 +178,22 @@ impl std::error::Error for InitError {}
 impl std::error::Error for AttachError {}
 
 impl<'m> Board<'m> {
-    pub(super) fn new(shared: Shared<'m>, geometry: Geometry, blank: ToggleMachine) -> Self {
+    pub(super) fn new(slots: Slots<'m, State, SLOT_WORDS>, line: Option<Line<'m>>) -> Self {
         Self {
-            shared,
-            geometry,
-            blank,
-            engine: Engine::default(),
-            line: None,
+            core: Core::new(slots, Engine::default()),
+            line,
         }
     }
 
-    /// Adds this line.
-    pub(super) fn beside(self, line: Line<'m>) -> Self {
-        Self {
-            line: Some(line),
-            ..self
-        }
+    /// Returns the part that boards of both versions have in common.
+    pub(super) fn core(&self) -> &BoardCore<'m> {
+        &self.core
     }
 
     /// Replaces the model by these gates; every process must use the same gates.
     pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
         Self {
-            engine: Engine::of(gates),
+            core: self.core.with_engine(Engine::of(gates)),
             ..self
         }
     }
@@ -227,12 +218,12 @@ impl<'m> Board<'m> {
 
     /// Returns the number of wire pairs.
     pub fn nodes(&self) -> usize {
-        self.geometry.nodes
+        self.core.nodes()
     }
 
     /// Returns true if changes and marks are recorded.
     pub fn is_recording(&self) -> bool {
-        self.geometry.capacity > 0
+        self.core.is_recording()
     }
 
     /// Returns the number of releases until now.
@@ -242,10 +233,7 @@ impl<'m> Board<'m> {
 
     /// Returns the board's state now, for observers.
     pub fn snapshot(&self) -> Snapshot {
-        let mut state = self.copy().1.next();
-        let at_ns = self.now_ns();
-        // On the copy only: an observer computes the passed time without changing the board.
-        state.run_until(self.engine, at_ns);
+        let (at_ns, state) = self.core.now();
         let (outputs, releases) = (state.machine.outputs(), state.machine.releases());
         Snapshot {
             at_ns,
@@ -257,23 +245,10 @@ impl<'m> Board<'m> {
 
     /// Returns the events so far, oldest first; may be called while the board is in use.
     pub fn record(&self) -> Record {
-        let (_, state) = self.copy();
-        self.publish(&state);
-        let events: Vec<_> = self
-            .shared
-            .entries(state.events())
-            .filter_map(|(at_ns, what)| {
-                Some(Event {
-                    at_ns,
-                    what: What::from_word(what)?,
-                })
-            })
-            .collect();
-        let dropped = if self.is_recording() {
-            state.events() - events.len() as u64
-        } else {
-            0
-        };
+        let (events, dropped) = self.core.record(|at_ns, what| {
+            let what = What::from_word(what)?;
+            Some(Event { at_ns, what })
+        });
         Record {
             nodes: self.nodes(),
             events,
@@ -285,7 +260,7 @@ impl<'m> Board<'m> {
     pub(super) fn line_look(&self) -> Option<LineLook> {
         let mut line = self.line?.copy().1;
         // Both are read after the copy, so neither is older than it.
-        let (releases, now) = (self.committed_releases(), self.now_ns());
+        let (releases, now) = (self.committed_releases(), self.core.now_ns());
         line.run_until(now, releases);
         Some(LineLook {
             found: line.found(),
@@ -300,82 +275,32 @@ impl<'m> Board<'m> {
 
     /// Returns the number of releases that any node can have seen until now.
     pub(super) fn committed_releases(&self) -> u64 {
-        self.copy().1.machine.releases()
-    }
-
-    /// Returns the number of handles that may commit.
-    pub(super) fn writers(&self) -> usize {
-        self.geometry.writers
-    }
-
-    /// Returns the record's capacity of each board of a tree.
-    pub(super) fn capacity(&self) -> usize {
-        self.geometry.capacity
+        self.core.current().machine.releases()
     }
 
     /// Returns the board's position in a tree.
     pub(super) fn tree(&self) -> TreeRole {
-        match self.geometry.tree {
+        match self.core.geometry().tree {
             [0, _] => TreeRole::No,
             [_, 0] => TreeRole::Later,
             [nodes, lowest] => TreeRole::First { nodes, lowest },
         }
     }
+}
 
-    /// Returns the creation time, on the machine's clock.
-    pub(super) fn origin_ns(&self) -> u64 {
-        self.geometry.origin_ns
-    }
-
-    /// Returns the nanoseconds since the board was created.
-    pub(super) fn now_ns(&self) -> u64 {
-        monotonic_ns().saturating_sub(self.geometry.origin_ns)
-    }
-
-    /// Returns the current state, and the head that a commit has to replace.
-    pub(super) fn copy(&self) -> (HeadWord, State) {
-        let (head, words) = self.shared.read::<SLOT_WORDS>();
-        (head, State::from_words(&self.blank, &words))
-    }
-
+impl BoardCore<'_> {
     /// Returns the level of the barrier's wires if the passing of time cannot change it: four loads, no clock access, no store.
     #[inline]
     pub(super) fn settled_output(&self) -> Option<bool> {
-        let (_, [inputs, stage1, stage2, output]) = self.shared.read();
+        let [inputs, stage1, stage2, output] = self.slots().first_words();
         let registers = Registers {
             stage1,
             stage2,
             output,
             releases: 0,
         };
-        self.engine
-            .is_settled(&self.blank.load(registers), inputs)
+        self.engine()
+            .is_settled(&self.slots().blank().load(registers), inputs)
             .then_some(output != 0)
-    }
-
-    /// Writes the events of a commit to their slots in the record.
-    pub(super) fn publish(&self, state: &State) {
-        if self.is_recording() {
-            for (place, event) in (state.older_events..).zip(state.news()) {
-                self.shared
-                    .write_entry(place, event.at_ns, event.what.to_word());
-            }
-        }
-    }
-
-    /// Replaces the state that was copied with `head` by `state`, in the slot of `slots` that is not current. Returns true on success.
-    pub(super) fn commit(&self, head: HeadWord, slots: [usize; 2], state: &State) -> bool {
-        let slot = if head.slot() == slots[0] {
-            slots[1]
-        } else {
-            slots[0]
-        };
-        self.shared.fill(slot, &state.to_words());
-        self.shared.commit(head, slot)
-    }
-
-    /// Returns the claim word of an existing node.
-    pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
-        self.shared.claim(node)
     }
 }

@@ -14,8 +14,9 @@
 
 use super::Snapshot;
 use super::board::{Board, Look};
+use super::claim::WiresError;
 use super::shared::HANDS;
-use super::wires::{WiresError, Writer, ring_others};
+use super::wires::{Writer, ring_others};
 use crate::event::{Event, Record, What};
 use crate::tree::Tree;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
@@ -150,7 +151,11 @@ impl<'m> Boards<'m> {
             ..Look::at(&root, 0, 0)
         };
         for board in &self.boards[..self.tree.lowest()] {
-            look.push(board.snapshot().inputs, board.nodes(), board.claimed());
+            look.push(
+                board.snapshot().inputs,
+                board.nodes(),
+                board.core().claimed(),
+            );
         }
         look
     }
@@ -169,7 +174,7 @@ impl<'m> Boards<'m> {
 
     /// Returns the events of all nodes and the root's releases, oldest first.
     pub fn record(&self) -> Record {
-        let first = self.boards.iter().map(Board::origin_ns).min().unwrap_or(0);
+        let first = self.boards.iter().map(origin_ns).min().unwrap_or(0);
         let mut record = Record {
             nodes: self.nodes(),
             ..Record::default()
@@ -177,7 +182,7 @@ impl<'m> Boards<'m> {
         for (number, board) in self.boards.iter().enumerate() {
             let own = board.record();
             record.dropped += own.dropped;
-            let later = board.origin_ns() - first;
+            let later = origin_ns(board) - first;
             record
                 .events
                 .extend(own.events.into_iter().filter_map(|event| {
@@ -230,7 +235,7 @@ impl<'m> Boards<'m> {
         })?;
         let links =
             std::iter::successors(self.tree.above(board), |(above, _)| self.tree.above(*above));
-        let above = links.map(|(above, pin)| own.above(self.boards[above], pin, node));
+        let above = links.map(|(above, pin)| own.above(*self.boards[above].core(), pin, node));
         let above = above.collect();
         let handles = Arc::new(Mutex::new(Node {
             node,
@@ -317,9 +322,14 @@ impl<R: Fn(usize)> Node<'_, R> {
                 ring_others(nodes, node, ring);
             }
         };
-        let pin = own.pin();
+        let pin = own.node();
         own.mark(&released, what(pin));
     }
+}
+
+/// Returns the creation time of a board, on the machine's clock.
+fn origin_ns(board: &Board<'_>) -> u64 {
+    board.core().geometry().origin_ns
 }
 
 fn lock<'g, 'm, R>(handles: &'g Handles<'m, R>) -> MutexGuard<'g, Node<'m, R>> {

@@ -7,16 +7,17 @@
 //! A board that records keeps every change of an outward line with its time, by the record's protocol described in [`live`](super);
 //! the rest follows from these changes, because the machine is deterministic (`channel_vcd` of package `barrier-waveform`).
 
-use super::board::{AttachError, InitError, Look, Snapshot};
+use super::CLOCK;
+use super::board::{Look, Snapshot};
+use super::claim::WiresError;
 use super::engine::ChannelEngine;
-use super::shared::{Geometry, HANDS, HeadWord, Shared};
-use super::wires::{Claim, WiresError, claimed};
-use super::{CLOCK, monotonic_ns};
+use super::shared::{Geometry, HANDS};
+use super::slots::{BoardState, Core, Encoded, Slots, Writer};
 use crate::event::{ChannelRecord, LineChange};
-use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::{
     Channel, ChannelGates, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial,
 };
+use fpga_model::{BadNodeCount, LATENCY_EDGES};
 use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
@@ -36,17 +37,11 @@ const _: () =
 
 /// A version 2 board in shared memory; it borrows the memory for `'m` as [`Board`](super::Board) does.
 #[derive(Clone, Copy)]
-pub struct ChannelBoard<'m> {
-    shared: Shared<'m, WORDS>,
-    geometry: Geometry,
-    /// The machine after power-on, which defines the number of nodes.
-    blank: ChannelMachine,
-    engine: ChannelEngine<'m>,
-}
+pub struct ChannelBoard<'m>(Core<'m, State, ChannelEngine<'m>, WORDS>);
 
 /// The state that a commit replaces.
 #[derive(Clone, Copy)]
-struct State {
+pub(super) struct State {
     machine: ChannelMachine,
     pins: Pins,
     /// The last edge that `machine` has simulated.
@@ -63,91 +58,42 @@ impl<'m> ChannelBoard<'m> {
         Geometry::size::<WORDS>(nodes.saturating_mul(HANDS), record).unwrap_or(usize::MAX)
     }
 
-    /// Returns the board after power-on, as a geometry and the words of its first slot.
-    pub(super) fn power_on(
-        nodes: usize,
-        record: usize,
-        len: usize,
-    ) -> Result<(Geometry, [u64; WORDS]), InitError> {
-        let blank = ChannelMachine::new(nodes, MAX_CHANNELS)
-            .map_err(|bad| InitError::Nodes(fpga_model::BadNodeCount(bad.nodes)))?;
-        let need = Self::layout_size(nodes, record);
-        if need > len {
-            return Err(InitError::TooSmall { need, have: len });
-        }
-        let geometry = Geometry {
-            nodes,
-            writers: nodes * HANDS,
-            capacity: record,
-            origin_ns: monotonic_ns(),
-            tree: [0; 2],
-        };
-        Ok((geometry, State::power_on(blank).to_words()))
-    }
-
-    pub(super) fn over(
-        shared: Shared<'m, WORDS>,
-        geometry: Geometry,
-        len: usize,
-    ) -> Result<Self, AttachError> {
-        let blank = ChannelMachine::new(geometry.nodes, MAX_CHANNELS)
-            .map_err(|_| AttachError::NoBoard { have: len })?;
-        Ok(Self {
-            shared,
-            geometry,
-            blank,
-            engine: ChannelEngine::default(),
-        })
+    pub(super) fn new(slots: Slots<'m, State, WORDS>) -> Self {
+        Self(Core::new(slots, ChannelEngine::default()))
     }
 
     /// Replaces the model by these gates; every process must use the same gates.
     pub fn with_gates(self, gates: &'m dyn ChannelGates) -> Self {
-        Self {
-            engine: ChannelEngine::of(gates),
-            ..self
-        }
+        Self(self.0.with_engine(ChannelEngine::of(gates)))
     }
 
     /// Returns the number of nodes with lines.
     pub fn nodes(&self) -> usize {
-        self.geometry.nodes
+        self.0.nodes()
     }
 
     /// Returns the machine's state now, for observers.
     pub fn machine(&self) -> ChannelMachine {
-        let (_, mut state) = self.copy();
-        state.run_until(self.engine, self.now_ns());
-        state.machine
+        self.0.now().1.machine
     }
 
     /// What an observer sees: the nodes that living processes have claimed and the releases of all channels.
     ///
     /// Which nodes have arrived differs from channel to channel, so no level is reported for any.
     pub(super) fn look(&self) -> Look {
-        let machine = self.machine();
-        let channels = (0..MAX_CHANNELS).filter_map(|number| machine.channel(number));
+        let (at_ns, State { machine, .. }) = self.0.now();
         let seen = Snapshot {
-            at_ns: self.now_ns(),
+            at_ns,
             inputs: 0,
             outputs: 0,
-            releases: channels.map(|channel| channel.releases).sum(),
+            releases: machine.all_releases(),
         };
-        let claimed = claimed(self.nodes(), |node| self.shared.claim(node));
-        Look::at(&seen, self.nodes(), claimed)
+        Look::at(&seen, self.nodes(), self.0.claimed())
     }
 
     /// Returns the line changes so far, oldest first; may be called while the board is in use.
     pub fn record(&self) -> ChannelRecord {
-        let (_, state) = self.copy();
-        self.publish(&state);
-        let entries = self.shared.entries(state.changes());
-        let changes: Vec<_> = entries
-            .filter_map(|(at_ps, what)| LineChange::from_words(at_ps, what))
-            .collect();
-        let dropped = match self.geometry.capacity {
-            0 => 0,
-            _ => state.changes() - changes.len() as u64,
-        };
+        let (changes, dropped) = self.0.record(LineChange::from_words);
         ChannelRecord {
             nodes: self.nodes(),
             changes,
@@ -155,129 +101,52 @@ impl<'m> ChannelBoard<'m> {
         }
     }
 
-    /// Writes the change of a commit to its slot in the record.
-    fn publish(&self, state: &State) {
-        if let Some(change) = &state.change {
-            self.shared
-                .write_entry(state.older_changes, change.at_ps, change.what());
-        }
-    }
-
     /// Claims the lines of a node; a dead holder is replaced.
     pub fn lines(&self, node: usize) -> Result<NodeLines<'m>, WiresError> {
-        if node >= self.nodes() {
-            return Err(WiresError::NoSuchNode {
-                node,
-                nodes: self.nodes(),
-            });
-        }
-        Ok(NodeLines(Mutex::new(Writer {
-            board: *self,
-            node,
-            slots: Shared::<WORDS>::slots_of(node * HANDS),
-            _claim: Claim::take(self.shared.claim(node), node)?,
-        })))
-    }
-
-    fn now_ns(&self) -> u64 {
-        monotonic_ns().saturating_sub(self.geometry.origin_ns)
-    }
-
-    fn copy(&self) -> (HeadWord, State) {
-        let (head, words) = self.shared.read::<WORDS>();
-        (head, State::from_words(self.blank, &words))
+        let claim = self.0.take(node)?;
+        Ok(NodeLines(Mutex::new(self.0.writer(node, 0, claim))))
     }
 }
 
 /// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
-pub struct NodeLines<'m>(Mutex<Writer<'m>>);
+pub struct NodeLines<'m>(Mutex<Writer<'m, State, ChannelEngine<'m>, WORDS>>);
 
-struct Writer<'m> {
-    board: ChannelBoard<'m>,
-    node: usize,
-    /// Written only by this handle.
-    slots: [usize; 2],
-    _claim: Claim<'m>,
-}
+/// Stands where a commit with a release would wake the other nodes: this board wakes no node.
+fn wakes_none() {}
 
 impl NodeLines<'_> {
     /// Drives an outward line; a nonexistent line is ignored.
     pub fn set(&self, line: usize, high: bool) {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let node = writer.node;
-        let state = writer.touch(|state, now| state.drive(now, node, line, high));
+        let node = writer.node();
+        let state = writer.touch(&wakes_none, |state, now| state.drive(now, node, line, high));
         // An arrival may make a release inevitable, and no process would compute it if this node went on to other work: wait for the three edges.
         if line < MAX_CHANNELS {
             let due = CLOCK.time_of(state.edge + LATENCY_EDGES);
-            while writer.board.now_ns() < due {
+            while writer.core().now_ns() < due {
                 spin_loop();
             }
-            writer.touch(|_, _| ());
+            writer.touch(&wakes_none, |_, _| ());
         }
     }
 
     /// Returns the level of an inward line.
     pub fn get(&self, line: usize) -> bool {
         let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, mut state) = writer.board.copy();
-        let before = state.machine.releases();
-        state.run_until(writer.board.engine, writer.board.now_ns());
-        if state.machine.releases() != before {
-            state = writer.touch(|_, _| ());
+        let before = writer.core().current();
+        let mut state = before;
+        state.run_until(writer.core().engine(), writer.core().now_ns());
+        if state.releases() != before.releases() {
+            state = writer.touch(&wakes_none, |_, _| ());
         }
-        state.machine.reads(writer.node, line)
-    }
-}
-
-impl Writer<'_> {
-    /// Steps the board to the present, applies `change`, and commits.
-    fn touch(&mut self, change: impl Fn(&mut State, u64)) -> State {
-        loop {
-            let (head, before) = self.board.copy();
-            self.board.publish(&before);
-            // Read after the copy, so times in the record increase with the commits.
-            let now = self.board.now_ns();
-            let mut state = before.next();
-            state.run_until(self.board.engine, now);
-            change(&mut state, now);
-            let [first, second] = self.slots;
-            let slot = if head.slot() == first { second } else { first };
-            self.board.shared.fill(slot, &state.to_words());
-            if self.board.shared.commit(head, slot) {
-                self.board.publish(&state);
-                return state;
-            }
-        }
+        state.machine.reads(writer.node(), line)
     }
 }
 
 impl State {
-    fn power_on(machine: ChannelMachine) -> Self {
-        Self {
-            machine,
-            pins: Pins::default(),
-            edge: 0,
-            older_changes: 0,
-            change: None,
-        }
-    }
-
     /// Returns the number of line changes, including that of this commit.
     fn changes(&self) -> u64 {
         self.older_changes + u64::from(self.change.is_some())
-    }
-
-    /// Starts the next commit, still without a change.
-    fn next(mut self) -> Self {
-        self.older_changes = self.changes();
-        self.change = None;
-        self
-    }
-
-    fn run_until(&mut self, engine: ChannelEngine<'_>, now_ns: u64) {
-        let due = CLOCK.edges_until(now_ns);
-        engine.run(&mut self.machine, &self.pins, due.saturating_sub(self.edge));
-        self.edge = self.edge.max(due);
     }
 
     fn drive(&mut self, at_ns: u64, node: usize, line: usize, high: bool) {
@@ -288,6 +157,26 @@ impl State {
             line,
             high,
         });
+    }
+}
+
+impl Encoded<WORDS> for State {
+    type Blank = ChannelMachine;
+
+    const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x02");
+
+    fn blank(nodes: usize) -> Result<ChannelMachine, BadNodeCount> {
+        ChannelMachine::new(nodes, MAX_CHANNELS).map_err(|bad| BadNodeCount(bad.nodes))
+    }
+
+    fn power_on(machine: ChannelMachine) -> Self {
+        Self {
+            machine,
+            pins: Pins::default(),
+            edge: 0,
+            older_changes: 0,
+            change: None,
+        }
     }
 
     fn to_words(self) -> [u64; WORDS] {
@@ -349,8 +238,6 @@ impl State {
         words
     }
 
-    /// Decodes a state; the inverse of [`to_words`](Self::to_words).
-    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     fn from_words(blank: ChannelMachine, words: &[u64; WORDS]) -> Self {
         let mut next = words.iter().copied();
         let mut word = || next.next().unwrap_or(0);
@@ -410,6 +297,34 @@ impl State {
             older_changes,
             change: LineChange::from_words(at_ps, what),
         }
+    }
+}
+
+impl BoardState<ChannelEngine<'_>, WORDS> for State {
+    fn next(mut self) -> Self {
+        self.older_changes = self.changes();
+        self.change = None;
+        self
+    }
+
+    fn run_until(&mut self, engine: ChannelEngine<'_>, now_ns: u64) {
+        let due = CLOCK.edges_until(now_ns);
+        engine.run(&mut self.machine, &self.pins, due.saturating_sub(self.edge));
+        self.edge = self.edge.max(due);
+    }
+
+    /// The levels, of which each release changes one.
+    fn releases(&self) -> u64 {
+        self.machine.releases().into()
+    }
+
+    fn older_entries(&self) -> u64 {
+        self.older_changes
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (u64, u64)> {
+        let change = self.change.iter();
+        change.map(|change| (change.at_ps, change.what()))
     }
 }
 

@@ -5,9 +5,10 @@
 //! On a board with a record each change of a wire is recorded. That is a commit on the board, which wakes the nodes if it contains a release.
 
 use super::board::Board;
-use super::line::{Line, LineState};
-use super::shared::HeadWord;
-use super::wires::{self, Claim, WiresError, others};
+use super::claim::{Claim, WiresError};
+use super::line::{LINE_WORDS, Line, LineState};
+use super::shared::{HeadWord, Shared};
+use super::wires::{self, others};
 use crate::event::What;
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use std::convert::Infallible;
@@ -103,7 +104,7 @@ impl Writer<'_> {
     fn now(&self) -> (HeadWord, LineState) {
         let (head, mut state) = self.line.copy();
         // Both are read after the copy, so neither is older than it.
-        let (releases, now) = (self.board.committed_releases(), self.board.now_ns());
+        let (releases, now) = (self.board.committed_releases(), self.board.core().now_ns());
         state.run_until(now, releases);
         (head, state)
     }
@@ -115,15 +116,16 @@ impl Writer<'_> {
         if self.line.copy().1.says(self.node) == high {
             return;
         }
+        let slots = Shared::<LINE_WORDS>::slots_of(self.node);
         let seen = loop {
             let (head, mut state) = self.now();
             state.say(self.node, high);
-            if self.line.commit(head, self.node, &state) {
+            if self.line.commit(head, slots, state) {
                 break state.seen_ns();
             }
         };
         changed();
-        while high && self.board.now_ns() < seen {
+        while high && self.board.core().now_ns() < seen {
             spin_loop();
         }
     }

@@ -26,7 +26,7 @@ pub struct Found {
 impl Found {
     /// Returns the board's state; `None` if the board or the process is gone.
     pub fn look(&self) -> Option<Look> {
-        super::wires::is_alive(self.pid)
+        super::claim::is_alive(self.pid)
             .then(|| self.window.look())
             .flatten()
     }

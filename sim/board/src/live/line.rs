@@ -7,17 +7,15 @@
 //! before they enter, and a release takes at least that number of edges.
 
 use super::CLOCK;
-use super::shared::{HeadWord, LINE_WORDS, Shared};
-use core::sync::atomic::AtomicU32;
+use super::slots::{Encoded, Slots};
+use fpga_model::BadNodeCount;
 use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 
+/// Words of a slot: a cache line.
+pub(super) const LINE_WORDS: usize = 8;
+
 /// The line of a board.
-#[derive(Clone, Copy)]
-pub(super) struct Line<'m> {
-    shared: Shared<'m, LINE_WORDS>,
-    /// The line after power-on, which defines the number of nodes.
-    blank: EurekaLine,
-}
+pub(super) type Line<'m> = Slots<'m, LineState, LINE_WORDS>;
 
 /// The state that a commit replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,41 +29,7 @@ pub(super) struct LineState {
     releases: u64,
 }
 
-impl<'m> Line<'m> {
-    pub(super) fn new(shared: Shared<'m, LINE_WORDS>, blank: EurekaLine) -> Self {
-        Self { shared, blank }
-    }
-
-    /// Returns the current state, and the head that a commit has to replace.
-    pub(super) fn copy(&self) -> (HeadWord, LineState) {
-        let (head, words) = self.shared.read();
-        (head, LineState::from_words(self.blank, words))
-    }
-
-    /// Replaces the state that was copied with `head` by `state`, in the slot of the node that is not current.
-    pub(super) fn commit(&self, head: HeadWord, node: usize, state: &LineState) -> bool {
-        let [first, second] = Shared::<LINE_WORDS>::slots_of(node);
-        let slot = if head.slot() == first { second } else { first };
-        self.shared.fill(slot, &state.to_words());
-        self.shared.commit(head, slot)
-    }
-
-    /// Returns the claim word of an existing node.
-    pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
-        self.shared.claim(node)
-    }
-}
-
 impl LineState {
-    pub(super) fn power_on(line: EurekaLine) -> Self {
-        Self {
-            line,
-            says: 0,
-            edge: 0,
-            releases: 0,
-        }
-    }
-
     /// Steps the line to the present; `releases` is the board's number of releases.
     pub(super) fn run_until(&mut self, now_ns: u64, releases: u64) {
         let released = releases != self.releases;
@@ -107,8 +71,28 @@ impl LineState {
     pub(super) fn first(&self) -> Option<usize> {
         self.line.first()
     }
+}
 
-    pub(super) fn to_words(self) -> [u64; LINE_WORDS] {
+impl Encoded<LINE_WORDS> for LineState {
+    type Blank = EurekaLine;
+
+    const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x03");
+
+    /// The line's wires are not filtered, as those of the board are not.
+    fn blank(nodes: usize) -> Result<EurekaLine, BadNodeCount> {
+        EurekaLine::new(nodes, 1).map_err(|_| BadNodeCount(nodes))
+    }
+
+    fn power_on(line: EurekaLine) -> Self {
+        Self {
+            line,
+            says: 0,
+            edge: 0,
+            releases: 0,
+        }
+    }
+
+    fn to_words(self) -> [u64; LINE_WORDS] {
         let EurekaRegisters {
             stage1,
             stage2,
@@ -126,11 +110,9 @@ impl LineState {
         [says, stage1, stage2, first, flags, edge, releases, 0]
     }
 
-    /// Decodes a state; the inverse of [`to_words`](Self::to_words). `blank` defines the number of nodes.
-    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
     fn from_words(
         blank: EurekaLine,
-        [says, stage1, stage2, first, flags, edge, releases, _]: [u64; LINE_WORDS],
+        &[says, stage1, stage2, first, flags, edge, releases, _]: &[u64; LINE_WORDS],
     ) -> Self {
         let registers = EurekaRegisters {
             stage1,
@@ -167,7 +149,7 @@ mod tests {
                     state.run_until(now, releases);
                     state.say(node, high);
                 }
-                stored = LineState::from_words(blank, stored.to_words());
+                stored = LineState::from_words(blank, &stored.to_words());
                 prop_assert_eq!(stored.to_words(), state.to_words());
                 prop_assert_eq!((stored.found(), stored.first()), (state.found(), state.first()));
             }

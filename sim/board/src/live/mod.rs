@@ -69,11 +69,13 @@
 mod board;
 mod boards;
 mod channels;
+mod claim;
 mod engine;
 mod eureka;
 mod find;
 mod line;
 mod shared;
+mod slots;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -82,25 +84,16 @@ mod wires;
 pub use board::{AttachError, Board, InitError, LineLook, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
 pub use channels::{ChannelBoard, NodeLines};
+pub use claim::WiresError;
 pub use eureka::{EurekaInput, EurekaWires, RaiseWire};
 pub use find::{Found, boards, boards_of};
 pub use shared::{Memory, MemoryError, Window};
-pub use wires::{InWire, Marks, OutWire, Wires, WiresError};
+pub use wires::{InWire, Marks, OutWire, Wires};
 
 use crate::clock::Clock;
-use rustix::time::{ClockId, clock_gettime};
 
 /// The board's clock, in nanoseconds from its origin.
 const CLOCK: Clock = Clock {
     hz: fpga_model::CLOCK_HZ,
-    units_per_s: NS_PER_S,
+    units_per_s: 1_000_000_000,
 };
-
-const NS_PER_S: u64 = 1_000_000_000;
-
-/// Returns the time of the clock that all processes of the machine share.
-fn monotonic_ns() -> u64 {
-    let t = clock_gettime(ClockId::Monotonic);
-    // The monotonic clock counts from boot: neither part is negative.
-    t.tv_sec as u64 * NS_PER_S + t.tv_nsec as u64
-}

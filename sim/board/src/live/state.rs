@@ -2,8 +2,9 @@
 
 use super::CLOCK;
 use super::engine::Engine;
+use super::slots::{BoardState, Encoded};
 use crate::event::{Event, What};
-use fpga_model::{LATENCY_EDGES, Registers, ToggleMachine};
+use fpga_model::{BadNodeCount, LATENCY_EDGES, Registers, ToggleMachine};
 
 /// Words of a slot before the events.
 pub(super) const CORE_WORDS: usize = 8;
@@ -21,7 +22,7 @@ pub(super) struct State {
     /// The last edge that `machine` has simulated.
     pub edge: u64,
     /// Number of events of all earlier commits.
-    pub older_events: u64,
+    older_events: u64,
     news: [Event; MAX_NEWS],
     news_len: usize,
 }
@@ -32,24 +33,13 @@ const NOTHING: Event = Event {
 };
 
 impl State {
-    pub(super) fn power_on(machine: ToggleMachine) -> Self {
-        Self {
-            machine,
-            inputs: 0,
-            edge: 0,
-            older_events: 0,
-            news: [NOTHING; MAX_NEWS],
-            news_len: 0,
-        }
-    }
-
     /// Returns the events of this commit.
-    pub(super) fn news(&self) -> &[Event] {
+    fn news(&self) -> &[Event] {
         &self.news[..self.news_len]
     }
 
     /// Returns the number of events, including those of this commit.
-    pub(super) fn events(&self) -> u64 {
+    fn events(&self) -> u64 {
         self.older_events + self.news_len as u64
     }
 
@@ -63,29 +53,6 @@ impl State {
         engine
             .edges_to_release(&self.machine, self.inputs)
             .map(|edges| CLOCK.time_of(self.edge + edges))
-    }
-
-    /// Starts the next commit, still without events.
-    pub(super) fn next(mut self) -> Self {
-        self.older_events = self.events();
-        self.news_len = 0;
-        self
-    }
-
-    /// Steps the machine to the present.
-    pub(super) fn run_until(&mut self, engine: Engine<'_>, now_ns: u64) {
-        // The clock was read after the state was copied, so it cannot be before the state's edge;
-        // saturation costs nothing and limits the damage of a broken clock.
-        let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
-        let (before, mut machine) = (self.edge, self.machine);
-        engine.run(&mut machine, self.inputs, cycles, |edge, outputs| {
-            self.note(
-                CLOCK.time_of(before + edge),
-                What::Release { high: outputs != 0 },
-            );
-        });
-        self.machine = machine;
-        self.edge += cycles;
     }
 
     pub(super) fn set_wire(&mut self, now_ns: u64, node: usize, high: bool) {
@@ -104,9 +71,30 @@ impl State {
             self.news_len += 1;
         }
     }
+}
 
-    /// Encodes a slot: the core, then two words per event.
-    pub(super) fn to_words(self) -> [u64; SLOT_WORDS] {
+impl Encoded<SLOT_WORDS> for State {
+    type Blank = ToggleMachine;
+
+    const MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x01");
+
+    fn blank(nodes: usize) -> Result<ToggleMachine, BadNodeCount> {
+        ToggleMachine::new(nodes)
+    }
+
+    fn power_on(machine: ToggleMachine) -> Self {
+        Self {
+            machine,
+            inputs: 0,
+            edge: 0,
+            older_events: 0,
+            news: [NOTHING; MAX_NEWS],
+            news_len: 0,
+        }
+    }
+
+    /// The core, then two words per event.
+    fn to_words(self) -> [u64; SLOT_WORDS] {
         let Registers {
             stage1,
             stage2,
@@ -130,9 +118,7 @@ impl State {
         words
     }
 
-    /// Decodes a slot; the inverse of [`to_words`](Self::to_words). `machine` defines the number of nodes.
-    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
-    pub(super) fn from_words(machine: &ToggleMachine, words: &[u64; SLOT_WORDS]) -> Self {
+    fn from_words(machine: ToggleMachine, words: &[u64; SLOT_WORDS]) -> Self {
         let [
             inputs,
             stage1,
@@ -160,5 +146,41 @@ impl State {
             }
         }
         state
+    }
+}
+
+impl BoardState<Engine<'_>, SLOT_WORDS> for State {
+    fn next(mut self) -> Self {
+        self.older_events = self.events();
+        self.news_len = 0;
+        self
+    }
+
+    fn run_until(&mut self, engine: Engine<'_>, now_ns: u64) {
+        // The clock was read after the state was copied, so it cannot be before the state's edge;
+        // saturation costs nothing and limits the damage of a broken clock.
+        let cycles = CLOCK.edges_until(now_ns).saturating_sub(self.edge);
+        let (before, mut machine) = (self.edge, self.machine);
+        engine.run(&mut machine, self.inputs, cycles, |edge, outputs| {
+            self.note(
+                CLOCK.time_of(before + edge),
+                What::Release { high: outputs != 0 },
+            );
+        });
+        self.machine = machine;
+        self.edge += cycles;
+    }
+
+    fn releases(&self) -> u64 {
+        self.machine.releases()
+    }
+
+    fn older_entries(&self) -> u64 {
+        self.older_events
+    }
+
+    fn entries(&self) -> impl Iterator<Item = (u64, u64)> {
+        let news = self.news().iter();
+        news.map(|event| (event.at_ns, event.what.to_word()))
     }
 }

@@ -157,7 +157,7 @@ fn the_wires_of_a_dead_process_can_be_taken_over() {
         .expect("a process");
     let dead = child.id();
     child.wait().expect("it ends");
-    board.claim(0).store(dead, Ordering::SeqCst);
+    board.core().slots().claim(0).store(dead, Ordering::SeqCst);
     assert!(board.wires(0, silent).is_ok());
 }
 

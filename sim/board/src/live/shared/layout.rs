@@ -1,26 +1,8 @@
 //! The layout of the board's memory, and the accesses to it.
 
-use super::super::state::SLOT_WORDS;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
-
-/// Words of a slot of the eureka line: a cache line.
-pub(in crate::live) const LINE_WORDS: usize = 8;
-
-/// "hwbarr" and the version of this layout; a board of another version is not recognised.
-pub(super) const MAGIC: u64 = magic::<SLOT_WORDS>();
-/// The same for a board of version 2.
-pub(super) const CHANNELS_MAGIC: u64 = u64::from_le_bytes(*b"hwbarr\x04\x02");
-
-/// Returns the magic number of a layout; the toggle barrier, the eureka line and the channels of version 2 differ in their slots.
-const fn magic<const WORDS: usize>() -> u64 {
-    u64::from_le_bytes(match WORDS {
-        SLOT_WORDS => *b"hwbarr\x04\x01",
-        LINE_WORDS => *b"hwbarr\x04\x03",
-        _ => *b"hwbarr\x04\x02",
-    })
-}
 
 /// Handles of one node: the wire to the barrier, the wire from it, the marks, and the recorder of its wire to the eureka line.
 pub(in crate::live) const HANDS: usize = 4;
@@ -110,20 +92,21 @@ impl Geometry {
 
 /// A board's memory as references; the state has `WORDS` words.
 #[derive(Clone, Copy)]
-pub(in crate::live) struct Shared<'m, const WORDS: usize = SLOT_WORDS> {
+pub(in crate::live) struct Shared<'m, const WORDS: usize> {
     header: &'m Header,
     slots: &'m [Slot<WORDS>],
     entries: &'m [Entry],
 }
 
 impl<'m, const WORDS: usize> Shared<'m, WORDS> {
-    /// Initialises a board in memory that contains none, or one that no process uses any more.
+    /// Initialises a board with this magic number in memory that contains none, or one that no process uses any more.
     ///
     /// # Safety
     /// `base` is aligned to [`ALIGN`] and valid for reads and writes of `Geometry::size` bytes for `'m`,
     /// and during `'m` the memory is accessed by this module only.
     pub(in crate::live) unsafe fn init(
         base: NonNull<u8>,
+        magic: u64,
         geometry: Geometry,
         power_on: &[u64; WORDS],
     ) -> Self {
@@ -155,7 +138,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
         shared.fill(0, power_on);
         // Pairs with the Acquire in `attach`: a process that sees the magic sees the board.
-        header.magic.store(magic::<WORDS>(), Ordering::Release);
+        header.magic.store(magic, Ordering::Release);
         shared
     }
 
@@ -166,6 +149,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
     pub(in crate::live) unsafe fn attach(
         base: NonNull<u8>,
         len: usize,
+        magic: u64,
     ) -> Option<(Self, Geometry)> {
         if len < size_of::<Header>() {
             return None;
@@ -173,7 +157,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         // SAFETY: the caller promises `len` valid bytes, which are enough for a header; every bit pattern is one.
         let header: &'m Header = unsafe { base.cast().as_ref() };
         // Pairs with the Release in `init`.
-        if header.magic.load(Ordering::Acquire) != magic::<WORDS>() {
+        if header.magic.load(Ordering::Acquire) != magic {
             return None;
         }
         let nodes = header.nodes.load(Ordering::Relaxed) as usize;

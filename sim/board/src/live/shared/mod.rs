@@ -9,17 +9,70 @@ mod layout;
 mod memory;
 mod window;
 
-pub(super) use layout::{Geometry, HANDS, HeadWord, LINE_WORDS, Shared};
+pub(super) use layout::{Geometry, HANDS, HeadWord, Shared};
 pub use memory::{Memory, MemoryError};
 pub use window::Window;
 
-use super::line::{Line, LineState};
-use super::state::State;
-use super::{AttachError, Board, Boards, ChannelBoard, InitError, monotonic_ns};
+use super::line::Line;
+use super::slots::{Encoded, Slots};
+use super::state::{SLOT_WORDS, State};
+use super::{AttachError, Board, Boards, ChannelBoard, InitError};
 use crate::tree::Tree;
-use fpga_model::ToggleMachine;
-use fpga_model::eureka::EurekaLine;
+use mpi_base::clock::now_ns;
 use std::ptr::NonNull;
+
+impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
+    /// Initialises slots with the state after power-on.
+    ///
+    /// # Safety
+    /// As for [`Board::init`].
+    unsafe fn init(base: NonNull<u8>, len: usize, geometry: Geometry) -> Result<Self, InitError> {
+        let blank = S::blank(geometry.nodes).map_err(InitError::Nodes)?;
+        let need = Geometry::size::<WORDS>(geometry.writers, geometry.capacity);
+        let need = need.unwrap_or(usize::MAX);
+        if need > len {
+            return Err(InitError::TooSmall { need, have: len });
+        }
+        if !base.cast::<layout::Header>().is_aligned() {
+            return Err(InitError::Misaligned {
+                align: layout::ALIGN,
+            });
+        }
+        let words = S::power_on(blank).to_words();
+        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
+        let shared = unsafe { Shared::init(base, S::MAGIC, geometry, &words) };
+        Ok(Self::new(shared, geometry, blank))
+    }
+
+    /// Attaches to the slots that another process has initialised in this memory.
+    ///
+    /// # Safety
+    /// As for [`Board::init`].
+    unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
+        if !base.cast::<layout::Header>().is_aligned() {
+            return Err(AttachError::Misaligned {
+                align: layout::ALIGN,
+            });
+        }
+        let none = AttachError::NoBoard { have: len };
+        // SAFETY: the caller guarantees the memory, and the alignment has been checked above.
+        let found = unsafe { Shared::attach(base, len, S::MAGIC) };
+        let (shared, geometry) = found.ok_or(none.clone())?;
+        let blank = S::blank(geometry.nodes).map_err(|_| none)?;
+        Ok(Self::new(shared, geometry, blank))
+    }
+}
+
+/// Returns the geometry of a board of this number of nodes that is not in a tree, created now.
+fn single(nodes: usize, record: usize) -> Geometry {
+    Geometry {
+        nodes,
+        writers: nodes.saturating_mul(HANDS),
+        capacity: record,
+        origin_ns: now_ns(),
+        tree: [0; 2],
+    }
+}
 
 impl<'m> Board<'m> {
     /// Creates a board of `nodes` nodes, as after power-on, that records the first `record` events.
@@ -35,86 +88,26 @@ impl<'m> Board<'m> {
         nodes: usize,
         record: usize,
     ) -> Result<Self, InitError> {
-        let writers = nodes.saturating_mul(HANDS);
+        let board = single(nodes, record);
+        State::blank(nodes).map_err(InitError::Nodes)?;
         let need = Self::layout_size(nodes, record);
-        let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
         if need > len {
             return Err(InitError::TooSmall { need, have: len });
         }
-        let at = Self::line_begins(writers, record);
-        // Before the board, so that what finds the board finds its line.
-        // SAFETY: the line ends within the `need` bytes, and `need <= len`.
-        let line = unsafe { Self::line_with(base.add(at), blank) }?;
-        // SAFETY: the caller's contract is the same as that of `init_with`.
-        let board = unsafe { Self::init_with(base, len, nodes, writers, record, [0; 2]) }?;
-        Ok(board.beside(line))
-    }
-
-    /// Initialises the line for the nodes of this machine.
-    ///
-    /// # Safety
-    /// As for [`init`](Self::init), with the size of a line for this number of nodes.
-    unsafe fn line_with(base: NonNull<u8>, machine: ToggleMachine) -> Result<Line<'m>, InitError> {
-        let nodes = machine.nodes();
-        let Some(blank) = Self::blank_line(nodes) else {
-            return Err(InitError::Nodes(fpga_model::BadNodeCount(nodes)));
-        };
-        if !base.cast::<layout::Header>().is_aligned() {
-            return Err(InitError::Misaligned {
-                align: layout::ALIGN,
-            });
-        }
-        let geometry = Geometry {
-            nodes,
+        let at = Self::line_begins(board.writers, record);
+        let line = Geometry {
             writers: nodes,
             capacity: 0,
             // The line uses the board's clock.
             origin_ns: 0,
-            tree: [0; 2],
+            ..board
         };
-        let words = LineState::power_on(blank).to_words();
-        // SAFETY: the caller guarantees the memory; the alignment has been checked above.
-        let shared = unsafe { Shared::<LINE_WORDS>::init(base, geometry, &words) };
-        Ok(Line::new(shared, blank))
-    }
-
-    /// Returns the line of `nodes` nodes after power-on: its wires are not filtered, as those of the board are not.
-    fn blank_line(nodes: usize) -> Option<EurekaLine> {
-        EurekaLine::new(nodes, 1).ok()
-    }
-
-    /// As [`init`](Self::init), with this number of handles, and as a board of this tree ([`Geometry::tree`]).
-    ///
-    /// # Safety
-    /// As for [`init`](Self::init).
-    unsafe fn init_with(
-        base: NonNull<u8>,
-        len: usize,
-        nodes: usize,
-        writers: usize,
-        record: usize,
-        tree: [usize; 2],
-    ) -> Result<Self, InitError> {
-        let blank = ToggleMachine::new(nodes).map_err(InitError::Nodes)?;
-        let need = Self::size_with(writers, record);
-        if need > len {
-            return Err(InitError::TooSmall { need, have: len });
-        }
-        if !base.cast::<layout::Header>().is_aligned() {
-            return Err(InitError::Misaligned {
-                align: layout::ALIGN,
-            });
-        }
-        let geometry = Geometry {
-            nodes,
-            writers,
-            capacity: record,
-            origin_ns: monotonic_ns(),
-            tree,
-        };
-        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
-        let shared = unsafe { Shared::init(base, geometry, &State::power_on(blank).to_words()) };
-        Ok(Self::new(shared, geometry, blank))
+        // Before the board, so that what finds the board finds its line.
+        // SAFETY: the line begins and ends within the `need` bytes, and `need <= len`.
+        let line = unsafe { Line::init(base.add(at), len - at, line) }?;
+        // SAFETY: the caller's contract is the same as that of `Slots::init`.
+        let slots = unsafe { Slots::init(base, len, board) }?;
+        Ok(Self::new(slots, Some(line)))
     }
 
     /// Attaches to the board that another process has created in this memory.
@@ -122,29 +115,22 @@ impl<'m> Board<'m> {
     /// # Safety
     /// As for [`init`](Self::init).
     pub unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
-        if !base.cast::<layout::Header>().is_aligned() {
-            return Err(AttachError::Misaligned {
-                align: layout::ALIGN,
-            });
-        }
-        // SAFETY: the caller guarantees the memory, and the alignment has been checked above.
-        let found = unsafe { Shared::attach(base, len) };
-        let none = AttachError::NoBoard { have: len };
-        let (shared, geometry) = found.ok_or(none.clone())?;
-        let blank = ToggleMachine::new(geometry.nodes).map_err(|_| none.clone())?;
-        let board = Self::new(shared, geometry, blank);
+        // SAFETY: the caller's contract is the same as that of `Slots::attach`.
+        let slots: Slots<'m, State, SLOT_WORDS> = unsafe { Slots::attach(base, len) }?;
+        let geometry = slots.geometry();
         if geometry.tree != [0; 2] {
-            return Ok(board);
+            return Ok(Self::new(slots, None));
         }
+        let none = AttachError::NoBoard { have: len };
         let at = Self::line_begins(geometry.writers, geometry.capacity);
         let left = len.checked_sub(at).ok_or(none.clone())?;
-        // SAFETY: `at` is inside the `len` bytes, and a multiple of the alignment that has been checked for `base`.
-        let line = unsafe { Shared::<LINE_WORDS>::attach(base.add(at), left) };
-        let line =
-            line.filter(|(_, line)| line.nodes == geometry.nodes && line.writers == line.nodes);
-        let line = line.zip(Self::blank_line(geometry.nodes));
-        let ((line, _), blank) = line.ok_or(none)?;
-        Ok(board.beside(Line::new(line, blank)))
+        // SAFETY: `at` is inside the `len` bytes, and a multiple of the alignment that `Slots::attach` has checked for `base`.
+        let line = unsafe { Line::attach(base.add(at), left) }.map_err(|_| none.clone())?;
+        let its = line.geometry();
+        match its.nodes == geometry.nodes && its.writers == its.nodes {
+            true => Ok(Self::new(slots, Some(line))),
+            false => Err(none),
+        }
     }
 }
 
@@ -167,12 +153,15 @@ impl<'m> Boards<'m> {
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
             let (pins, writers) = (tree.pins(board), Self::writers(tree, board));
             let lowest = if board == 0 { tree.lowest() } else { 0 };
+            let geometry = Geometry {
+                writers,
+                tree: [tree.nodes(), lowest],
+                ..single(pins, record / tree.boards())
+            };
             // SAFETY: the boards follow each other within `need` bytes, and `need <= len`, so the caller's
             // guarantee holds for each of them.
-            unsafe {
-                let (record, tree) = (record / tree.boards(), [tree.nodes(), lowest]);
-                Board::init_with(base.add(at), bytes, pins, writers, record, tree)
-            }
+            let slots = unsafe { Slots::init(base.add(at), bytes, geometry) }?;
+            Ok(Board::new(slots, None))
         });
         Ok(Self::of(tree, boards.collect::<Result<_, _>>()?))
     }
@@ -193,7 +182,8 @@ impl<'m> Boards<'m> {
         let boards = Self::places(tree, record).map(|(at, bytes, board)| {
             // SAFETY: the boards follow each other within the `len` bytes that the caller guarantees.
             let found = unsafe { Board::attach(base.add(at), bytes) }?;
-            match found.nodes() == tree.pins(board) && found.writers() >= Self::writers(tree, board)
+            match found.nodes() == tree.pins(board)
+                && found.core().geometry().writers >= Self::writers(tree, board)
             {
                 true => Ok(found),
                 false => Err(AttachError::NoBoard { have: bytes }),
@@ -214,18 +204,8 @@ impl<'m> ChannelBoard<'m> {
         nodes: usize,
         record: usize,
     ) -> Result<Self, InitError> {
-        let (geometry, words) = Self::power_on(nodes, record, len)?;
-        if !base.cast::<layout::Header>().is_aligned() {
-            return Err(InitError::Misaligned {
-                align: layout::ALIGN,
-            });
-        }
-        // SAFETY: the caller guarantees the memory; size and alignment have been checked above.
-        let shared = unsafe { Shared::init(base, geometry, &words) };
-        Self::over(shared, geometry, len).map_err(|_| InitError::TooSmall {
-            need: Self::layout_size(nodes, record),
-            have: len,
-        })
+        // SAFETY: the caller's contract is the same as that of `Slots::init`.
+        unsafe { Slots::init(base, len, single(nodes, record)) }.map(Self::new)
     }
 
     /// Attaches to the version 2 board that another process has created in this memory.
@@ -233,14 +213,7 @@ impl<'m> ChannelBoard<'m> {
     /// # Safety
     /// As for [`init`](Self::init).
     pub unsafe fn attach(base: NonNull<u8>, len: usize) -> Result<Self, AttachError> {
-        if !base.cast::<layout::Header>().is_aligned() {
-            return Err(AttachError::Misaligned {
-                align: layout::ALIGN,
-            });
-        }
-        // SAFETY: the caller guarantees the memory, and the alignment has been checked above.
-        let found = unsafe { Shared::attach(base, len) };
-        let (shared, geometry) = found.ok_or(AttachError::NoBoard { have: len })?;
-        Self::over(shared, geometry, len)
+        // SAFETY: the caller's contract is the same as that of `Slots::attach`.
+        unsafe { Slots::attach(base, len) }.map(Self::new)
     }
 }

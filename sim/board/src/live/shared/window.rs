@@ -3,9 +3,11 @@
 //! The memory is mapped read-only, so an observer cannot disturb the board.
 //! The memory around the board may contain anything, as in the memory of an MPI job.
 
-use super::layout::{ALIGN, CHANNELS_MAGIC, MAGIC};
+use super::layout::ALIGN;
 use crate::live::board::TreeRole;
-use crate::live::{Board, Boards, ChannelBoard, Look};
+use crate::live::slots::Encoded;
+use crate::live::state::State;
+use crate::live::{Board, Boards, ChannelBoard, Look, channels};
 use crate::tree::Tree;
 use fpga_model::MAX_NODES;
 use rustix::fs::{SeekFrom, fstat, seek};
@@ -80,7 +82,7 @@ impl Pane {
 
     /// Attaches to the board of version 1 at this offset, for reading; the caller does not expose it.
     fn board(&self, at: usize) -> Option<Board<'_>> {
-        let (place, len) = self.place(at, MAGIC)?;
+        let (place, len) = self.place(at, State::MAGIC)?;
         // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
         // so whatever other processes write there becomes at worst a number without meaning.
         unsafe { Board::attach(place, len) }.ok()
@@ -88,7 +90,7 @@ impl Pane {
 
     /// Attaches to the board of version 2 at this offset, in the same way.
     fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
-        let (place, len) = self.place(at, CHANNELS_MAGIC)?;
+        let (place, len) = self.place(at, channels::State::MAGIC)?;
         // SAFETY: as in `board`: the mapping outlives the board, which only reads it here, as atomics.
         unsafe { ChannelBoard::attach(place, len) }.ok()
     }
@@ -117,11 +119,11 @@ impl Pane {
         let board = self.board(at)?;
         match board.tree() {
             TreeRole::No => {
-                let look = Look::at(&board.snapshot(), board.nodes(), board.claimed());
+                let look = Look::at(&board.snapshot(), board.nodes(), board.core().claimed());
                 Some(look.beside(board.line_look()))
             }
             TreeRole::First { nodes, lowest } => {
-                let boards = self.boards(at, nodes, lowest, board.capacity())?;
+                let boards = self.boards(at, nodes, lowest, board.core().geometry().capacity)?;
                 Some(boards.look())
             }
             TreeRole::Later => None,
