@@ -46,7 +46,7 @@ pub(super) type ClientId = u64;
 /// The board and its clients.
 #[derive(Debug)]
 pub(super) struct Hub {
-    board: Board,
+    board: Box<dyn Board>,
     /// Writes of nodes that want to send while another one does, in order of arrival; they are not answered yet.
     deferred: VecDeque<(ClientId, usize, Request)>,
     /// The client that drives the wire of each node.
@@ -82,9 +82,9 @@ enum ClientState {
 }
 
 impl Hub {
-    pub fn new(board: Board) -> Self {
+    pub fn new(board: impl Board + 'static) -> Self {
         Self {
-            board,
+            board: Box::new(board),
             deferred: VecDeque::new(),
             node_clients: [None; MAX_NODES],
             clients: BTreeMap::new(),

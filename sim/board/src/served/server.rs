@@ -4,7 +4,7 @@
 //! Releases are sent before answers, so a node that learns of a release by an answer and wakes its neighbours
 //! finds that they have been notified.
 
-use super::board::Board;
+use super::board::{Board, Channels, Toggle};
 use super::hub::{ClientId, Hub};
 use super::line::prepare;
 use super::notice::{Ended, Notice};
@@ -77,15 +77,15 @@ impl std::error::Error for ServeError {}
 impl Server {
     /// Serves a board of `nodes` nodes as after power-on at `at`: an address and a port, of which 0 is any.
     pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
-        Self::serve(Board::toggle(nodes).map_err(ServeError::Nodes)?, at)
+        Self::serve(Toggle::new(nodes).map_err(ServeError::Nodes)?, at)
     }
 
     /// As [`bind`](Self::bind), for a board of version 2.
     pub fn bind_channels(nodes: usize, at: &str) -> Result<Self, ServeError> {
-        Self::serve(Board::channels(nodes).map_err(ServeError::Nodes)?, at)
+        Self::serve(Channels::new(nodes).map_err(ServeError::Nodes)?, at)
     }
 
-    fn serve(board: Board, at: &str) -> Result<Self, ServeError> {
+    fn serve(board: impl Board + 'static, at: &str) -> Result<Self, ServeError> {
         let hub = Hub::new(board);
         let failed = |e: std::io::Error| ServeError::Listen {
             at: at.to_owned(),

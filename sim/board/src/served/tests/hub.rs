@@ -1,6 +1,6 @@
 //! The hub, with a simulated network and clock.
 
-use super::super::board::Board;
+use super::super::board::{Channels, Toggle};
 use super::super::frame::{
     CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, REQUEST, Refusal, Reply, Request, Role,
     VERSION,
@@ -13,7 +13,7 @@ use std::time::Duration;
 const NOW: Duration = Duration::from_secs(1);
 
 fn hub_of(nodes: usize) -> Hub {
-    Hub::new(Board::toggle(nodes).expect("a legal count"))
+    Hub::new(Toggle::new(nodes).expect("a legal count"))
 }
 
 fn peer() -> std::net::SocketAddr {
@@ -107,7 +107,7 @@ fn an_observer_reads_the_line_and_cannot_write_it_and_version_2_has_none() {
         [Reply::Refused(Refusal::OnlyLooks)]
     );
     for request in [Request::Hear, Request::Say { high: true }] {
-        let mut hub = Hub::new(Board::channels(2).expect("a legal count"));
+        let mut hub = Hub::new(Channels::new(2).expect("a legal count"));
         let id = hub.arrive(peer(), NOW);
         let greeting = Greeting {
             version: CHANNELS_VERSION,
@@ -336,7 +336,7 @@ impl Speaker {
 }
 
 fn channels(nodes: u8) -> (Hub, Vec<Speaker>) {
-    let mut hub = Hub::new(Board::channels(nodes.into()).expect("a legal count"));
+    let mut hub = Hub::new(Channels::new(nodes.into()).expect("a legal count"));
     let speakers = (0..nodes).map(|n| Speaker::joins(&mut hub, n)).collect();
     (hub, speakers)
 }
