@@ -17,6 +17,8 @@ mod fuzz;
 mod generated;
 #[path = "tidy/heads.rs"]
 mod heads;
+#[path = "tidy/linked.rs"]
+mod linked;
 #[path = "tidy/links.rs"]
 mod links;
 #[path = "tidy/words.rs"]

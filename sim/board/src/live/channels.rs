@@ -111,7 +111,7 @@ impl<'m> ChannelBoard<'m> {
 /// The lines of one node: outward the arrivals of the channels, then serial clock, data and select; inward the releases.
 pub struct NodeLines<'m>(Mutex<Writer<'m, State, ChannelEngine<'m>, WORDS>>);
 
-/// Stands where a commit with a release would wake the other nodes: this board wakes no node.
+/// The callback of a commit that contains a release: this board wakes no node.
 fn wakes_none() {}
 
 impl NodeLines<'_> {

@@ -8,8 +8,9 @@
 //!
 //! # The protocol: copy and commit, no lock
 //!
-//! The board's state (levels, flip-flops, edge, events) is a *slot* of sixteen words. One *head* word has the index of the
-//! current slot, together with a version that grows with each commit.
+//! The board's state (levels, flip-flops, edge, events) is a *slot* of sixteen words; that of a board of version 2 has 64, that of
+//! the eureka line 8. One *head* word has the index of the current slot, together with a version that grows with each commit.
+//! `slots.rs` is the protocol for all three; `state.rs`, `channels.rs` and `line.rs` have the states.
 //!
 //! 1. Read the head, copy the slot it names, read the head again; start over if it has changed.
 //! 2. Step the copy to the present edge and apply the change.
