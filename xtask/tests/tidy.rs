@@ -13,8 +13,12 @@ mod circles;
 mod decisions;
 #[path = "tidy/fuzz.rs"]
 mod fuzz;
+#[path = "tidy/generated.rs"]
+mod generated;
 #[path = "tidy/heads.rs"]
 mod heads;
+#[path = "tidy/linked.rs"]
+mod linked;
 #[path = "tidy/links.rs"]
 mod links;
 #[path = "tidy/parts.rs"]
@@ -324,8 +328,8 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "mpirun/",
         "preload/",
         "report/",
-        "sim/src/bin/hwbarr/main.rs",
-        "sim/src/bin/hwbarr/watch/",
+        "sim/command/src/main.rs",
+        "sim/command/src/watch/",
     ];
     // Lines for cargo, for a compiler's user, and figures, which contain no such names.
     const OTHERS: &[&str] = &[

@@ -1,9 +1,9 @@
 //! Version 2: channels for communicators, over the simulator and over parallel ports.
 
 use super::*;
+use barrier_emulation::channels::ChannelBoard;
+use barrier_emulation::ppdev::Parports;
 use mpi_core::comm::SplitKey;
-use sim::emulate::channels::ChannelBoard;
-use sim::emulate::ppdev::Parports;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Barriers over a board that a server on the loopback address provides.
 
 use super::*;
-use sim::served::{Address, BoardObserver, Server, View};
+use barrier_board::served::{Address, BoardObserver, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises a flag when it is dropped, also when an assertion fails.
