@@ -3,7 +3,6 @@
 //! A function here has the name, the parameters and the C types of the standard's binding and returns `Result<(), Failure>`
 //! (or the value itself, where that is the result); the build script finds it by its name and exports it.
 //! Contract of each `unsafe fn` with an MPI name: the arguments satisfy what the standard requires of the caller of the C function.
-#![allow(unsafe_code)]
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]
 
 pub mod abi;
