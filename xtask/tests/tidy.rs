@@ -17,6 +17,8 @@ mod fuzz;
 mod heads;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/unsafe_blocks.rs"]
+mod unsafe_blocks;
 #[path = "tidy/words.rs"]
 mod words;
 

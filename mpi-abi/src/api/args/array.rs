@@ -219,3 +219,34 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_array_is_refused_unless_it_is_empty() {
+        // SAFETY: null pointers.
+        let array = |len: i32| unsafe { InArray::<i32>::new(std::ptr::null(), len) };
+        assert!(array(0).get("a").is_ok_and(<[i32]>::is_empty));
+        // The function reports the negative length itself.
+        assert!(array(-1).get("a").is_ok_and(<[i32]>::is_empty));
+        let failure = array(2).get("a").unwrap_err();
+        assert_eq!(failure.message(), "a is a null pointer");
+        assert!(array(2).part(1, 1).get("a").is_err());
+        assert!(array(2).part(1, 0).get("a").is_ok());
+    }
+
+    #[test]
+    fn a_part_stays_within_the_array() {
+        let mut numbers = [1, 2, 3];
+        // SAFETY: the array has three elements.
+        let array = unsafe { InOutArray::new(numbers.as_mut_ptr(), 3) };
+        let part = |start, len| array.part(start, len).input().get("a").ok();
+        assert_eq!(part(1, 9), Some(&[2, 3][..]));
+        assert_eq!(part(0, 2), Some(&[1, 2][..]));
+        assert_eq!(part(5, 1), Some(&[][..]));
+        assert!(array.at(2).is_some() && array.at(3).is_none());
+        assert!(array.set(3, 7, "a").is_err());
+    }
+}

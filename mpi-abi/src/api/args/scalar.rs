@@ -92,10 +92,12 @@ impl<'a, T> Out<'a, T> {
     /// Stores the result; a null pointer is an error.
     #[inline(always)]
     pub fn set(self, value: T, name: &str) -> Outcome {
-        match self.put(value) {
-            true => Ok(()),
-            false => Err(null(name)),
+        if self.0.is_null() {
+            return Err(null(name));
         }
+        // SAFETY: not null, so valid for writing by the contract of `new`.
+        unsafe { self.0.write(value) };
+        Ok(())
     }
 }
 

@@ -15,10 +15,8 @@ pub fn plan_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Pla
 
 pub fn plan_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    let (send, recv) = {
-        let recv = comm.received_blocks(recvbuf)?;
-        (comm.sent(sendbuf)?, recv)
-    };
+    let recv = comm.received_blocks(recvbuf)?;
+    let send = comm.sent(sendbuf)?;
     let call = Call::Allgatherv { send, recv };
     Plan::of(comm, call)
 }
@@ -32,26 +30,22 @@ pub fn plan_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Plan
 
 pub fn plan_Alltoallv(sendbuf: SendBlocks, recvbuf: RecvBlocks, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    let (send, recv) = {
-        let send = match comm.in_place(sendbuf.address())? {
-            true => None,
-            false => Some(comm.sent_blocks(sendbuf)?),
-        };
-        (send, comm.received_blocks(recvbuf)?)
+    let send = match comm.in_place(sendbuf.address())? {
+        true => None,
+        false => Some(comm.sent_blocks(sendbuf)?),
     };
+    let recv = comm.received_blocks(recvbuf)?;
     let call = Call::Alltoallv { send, recv };
     Plan::of(comm, call)
 }
 
 pub fn plan_Alltoallw(sendbuf: SendBlocks, recvbuf: RecvBlocks, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    let (send, recv) = {
-        let send = match comm.in_place(sendbuf.address())? {
-            true => None,
-            false => Some(comm.sent_blocks(sendbuf)?),
-        };
-        (send, comm.received_blocks(recvbuf)?)
+    let send = match comm.in_place(sendbuf.address())? {
+        true => None,
+        false => Some(comm.sent_blocks(sendbuf)?),
     };
+    let recv = comm.received_blocks(recvbuf)?;
     let call = Call::Alltoallw { send, recv };
     Plan::of(comm, call)
 }

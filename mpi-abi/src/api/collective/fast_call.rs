@@ -61,11 +61,13 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
     Some(found)
 }
 
+#[inline(always)]
 pub fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     carry_out(&comm, &FastCall::Barrier)
 }
 
+#[inline(always)]
 pub fn fast_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
@@ -73,6 +75,7 @@ pub fn fast_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Option<Outcom
     carry_out(&comm, &FastCall::Bcast { data, root })
 }
 
+#[inline(always)]
 pub fn fast_Gather(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -96,6 +99,7 @@ pub fn fast_Gather(
     carry_out(&comm, &FastCall::Gather { send, recv, root })
 }
 
+#[inline(always)]
 pub fn fast_Scatter(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -119,6 +123,7 @@ pub fn fast_Scatter(
     carry_out(&comm, &FastCall::Scatter { send, recv, root })
 }
 
+#[inline(always)]
 pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let (send, recv) = (sendbuf.plain()?, each_rank(&comm, recvbuf)?.plain()?);
@@ -130,6 +135,7 @@ pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opt
     carry_out(&comm, &FastCall::Allgather { send, recv })
 }
 
+#[inline(always)]
 pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let (send, recv, one) = (
@@ -143,6 +149,7 @@ pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opti
     carry_out(&comm, &FastCall::Alltoall { send, recv, block })
 }
 
+#[inline(always)]
 pub fn fast_Reduce(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -184,6 +191,7 @@ fn combine<'a>(
     carry_out(&comm, &brief(send, recv, op))
 }
 
+#[inline(always)]
 pub fn fast_Allreduce(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -195,6 +203,7 @@ pub fn fast_Allreduce(
     })
 }
 
+#[inline(always)]
 pub fn fast_Scan(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -206,6 +215,7 @@ pub fn fast_Scan(
     })
 }
 
+#[inline(always)]
 pub fn fast_Exscan(
     sendbuf: SendMem,
     recvbuf: RecvMem,
@@ -217,6 +227,7 @@ pub fn fast_Exscan(
     })
 }
 
+#[inline(always)]
 pub fn fast_Reduce_scatter_block(
     sendbuf: SendMem,
     recvbuf: RecvMem,

@@ -15,6 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Checks the operator and the buffers of a reduction whose result goes to every member.
+#[inline(always)]
 fn reduction(
     comm: &CommObject,
     sendbuf: SendMem,

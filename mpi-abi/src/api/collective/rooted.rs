@@ -26,10 +26,8 @@ pub fn plan_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
 pub fn plan_Gather(sendbuf: SendMem, recvbuf: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let (send, recv) = {
-        let recv = comm.is_root(root).then(|| recvbuf.buffer());
-        (comm.sent_to(root, sendbuf)?, recv.transpose()?)
-    };
+    let recv = comm.is_root(root).then(|| recvbuf.buffer());
+    let (send, recv) = (comm.sent_to(root, sendbuf)?, recv.transpose()?);
     let call = Call::Gather { send, recv, root };
     Plan::of(comm, call)
 }
@@ -37,13 +35,11 @@ pub fn plan_Gather(sendbuf: SendMem, recvbuf: RecvMem, root: c_int, comm: MPI_Co
 pub fn plan_Gatherv(sendbuf: SendMem, recvbuf: RecvBlocks, root: c_int, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let (send, recv) = {
-        let recv = match comm.is_root(root) {
-            true => Some(comm.received_blocks(recvbuf)?),
-            false => None,
-        };
-        (comm.sent_to(root, sendbuf)?, recv)
+    let recv = match comm.is_root(root) {
+        true => Some(comm.received_blocks(recvbuf)?),
+        false => None,
     };
+    let send = comm.sent_to(root, sendbuf)?;
     let call = Call::Gatherv { send, recv, root };
     Plan::of(comm, call)
 }
@@ -51,10 +47,8 @@ pub fn plan_Gatherv(sendbuf: SendMem, recvbuf: RecvBlocks, root: c_int, comm: MP
 pub fn plan_Scatter(sendbuf: SendMem, recvbuf: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let (send, recv) = {
-        let send = comm.is_root(root).then(|| sendbuf.buffer());
-        (send.transpose()?, comm.received_from(root, recvbuf)?)
-    };
+    let send = comm.is_root(root).then(|| sendbuf.buffer());
+    let (send, recv) = (send.transpose()?, comm.received_from(root, recvbuf)?);
     let call = Call::Scatter { send, recv, root };
     Plan::of(comm, call)
 }
@@ -67,13 +61,11 @@ pub fn plan_Scatterv(
 ) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let (send, recv) = {
-        let send = match comm.is_root(root) {
-            true => Some(comm.sent_blocks(sendbuf)?),
-            false => None,
-        };
-        (send, comm.received_from(root, recvbuf)?)
+    let send = match comm.is_root(root) {
+        true => Some(comm.sent_blocks(sendbuf)?),
+        false => None,
     };
+    let recv = comm.received_from(root, recvbuf)?;
     let call = Call::Scatterv { send, recv, root };
     Plan::of(comm, call)
 }

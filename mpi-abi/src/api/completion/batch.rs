@@ -128,13 +128,13 @@ impl<'a> Batch<'a> {
 
     /// Finishes the requests from index `from` on that are of the most frequent kinds and succeeded, up to the first that is not; returns their number.
     fn take_simple_ones(&mut self, from: usize) -> usize {
-        let (statuses, failed) = (&self.statuses, self.statuses.has_failed());
+        let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
-        if statuses.is_ignored() {
+        let Some(statuses) = statuses else {
             return finish_simple_ones(requests, |_, _| {});
-        }
+        };
         finish_simple_ones(requests, |at, well| {
-            if let Some(place) = statuses.place(from + at) {
+            if let Some(place) = statuses.at(at) {
                 store_status(place, &c_status(well), failed);
             }
         })

@@ -21,9 +21,14 @@ impl<'a> Statuses<'a> {
         Statuses { all, failure }
     }
 
-    #[inline]
-    pub fn is_ignored(&self) -> bool {
+    fn is_ignored(&self) -> bool {
         self.all.address().addr() == MPI_STATUSES_IGNORE.addr()
+    }
+
+    /// Returns the statuses from an index on, unless they are ignored.
+    #[inline]
+    pub fn rest(&self, from: usize) -> Option<InOutArray<'a, MPI_Status>> {
+        (!self.is_ignored()).then(|| self.all.part(from, usize::MAX))
     }
 
     /// Returns a status, unless they are ignored.

@@ -20,6 +20,7 @@ fn plain(op: MPI_Op, datatype: MPI_Datatype) -> Option<(Predefined, Named)> {
     }
 }
 
+#[inline(always)]
 pub fn MPI_Accumulate_c(
     origin_addr: SendMem,
     target_rank: c_int,
@@ -47,9 +48,21 @@ pub fn MPI_Accumulate_c(
             return Ok(());
         }
     }
+    let part = || Part::new(target_rank, target_disp, target_count, target_datatype);
+    accumulate(&origin_addr, part, op, win)
+}
+
+/// Accumulates data of any kind.
+#[inline(never)]
+fn accumulate(
+    origin: &SendMem,
+    part: impl FnOnce() -> Result<Part, Failure>,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
     let object = state::win(win)?;
-    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    let origin = origin_addr.buffer()?;
+    let part = part()?;
+    let origin = origin.buffer()?;
     let op = state::op(op)?;
     Ok(object.win.accumulate(&origin, part.there(), &op)?)
 }

@@ -3,10 +3,11 @@
 use super::{Part, requested};
 use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::state;
 use std::ffi::c_int;
 
+#[inline(always)]
 pub fn MPI_Put_c(
     origin_addr: SendMem,
     target_rank: c_int,
@@ -23,12 +24,20 @@ pub fn MPI_Put_c(
             return Ok(());
         }
     }
+    let part = || Part::new(target_rank, target_disp, target_count, target_datatype);
+    put(&origin_addr, part, win)
+}
+
+/// Puts data of any kind.
+#[inline(never)]
+fn put(origin: &SendMem, part: impl FnOnce() -> Result<Part, Failure>, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
-    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    let origin = origin_addr.buffer()?;
+    let part = part()?;
+    let origin = origin.buffer()?;
     Ok(object.win.put(&origin, part.there())?)
 }
 
+#[inline(always)]
 pub fn MPI_Get_c(
     origin_addr: RecvMem,
     target_rank: c_int,
@@ -46,9 +55,16 @@ pub fn MPI_Get_c(
             return Ok(());
         }
     }
+    let part = || Part::new(target_rank, target_disp, target_count, target_datatype);
+    get(&origin_addr, part, win)
+}
+
+/// Gets data of any kind.
+#[inline(never)]
+fn get(origin: &RecvMem, part: impl FnOnce() -> Result<Part, Failure>, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
-    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    let mut origin = origin_addr.buffer()?;
+    let part = part()?;
+    let mut origin = origin.buffer()?;
     let req = object.win.get(&mut origin, part.there())?;
     object.win.give_up(req);
     Ok(())
