@@ -10,7 +10,7 @@ use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::Sent;
-use mpi_core::request::{Operation, Req};
+use mpi_core::request::Operation;
 use std::ffi::c_int;
 use std::rc::Rc;
 
@@ -285,12 +285,6 @@ pub fn MPI_Recv_c(
     set_received(status, received)
 }
 
-/// Starts a receive of data of any kind.
-#[inline(never)]
-fn irecv(comm: &CommObject, buf: &RecvMem, source: c_int, tag: c_int) -> Result<Req, Failure> {
-    Ok(comm.comm.irecv(buf.buffer()?, source, tag)?)
-}
-
 #[inline(always)]
 pub fn MPI_Irecv_c(
     buf: RecvMem,
@@ -303,7 +297,7 @@ pub fn MPI_Irecv_c(
     check_recv_tag(tag)?;
     let req = match buf.plain() {
         Some(room) => object.comm.irecv(room, source, tag)?,
-        None => irecv(&object, &buf, source, tag)?,
+        None => object.comm.irecv(buf.buffer()?, source, tag)?,
     };
     request.set(running_for(req, Some(object))?, "request")
 }

@@ -72,7 +72,7 @@ pub struct Uncounted<'a, T>(*const T, PhantomData<&'a [T]>);
 
 impl<'a, T> Uncounted<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid for reading as many elements as the standard says, during the call.
+    /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or valid during the call for reading the number of elements that the standard says.
     #[inline(always)]
     pub unsafe fn new(first: *const T) -> Self {
         Uncounted(first, PhantomData)
@@ -103,7 +103,7 @@ pub struct UncountedOut<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 
 impl<'a, T> UncountedOut<'a, T> {
     /// # Safety
-    /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or valid for writing as many elements as the standard says, during the call.
+    /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or valid during the call for writing the number of elements that the standard says.
     #[inline(always)]
     pub unsafe fn new(first: *mut T) -> Self {
         UncountedOut(first, PhantomData)

@@ -84,6 +84,36 @@ impl Resolved {
     }
 }
 
+/// Returns a send buffer; it has the arguments of a C function, so that they stay in registers.
+///
+/// # Safety
+/// The elements are valid for reading until the operation completes.
+#[inline]
+unsafe fn send_buf(
+    at: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<SendBuf, Failure> {
+    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
+}
+
+/// Returns a receive buffer; it has the arguments of a C function, so that they stay in registers.
+///
+/// # Safety
+/// The elements are valid for writing until the operation completes.
+#[inline]
+unsafe fn recv_buf(
+    at: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<RecvBuf, Failure> {
+    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
+}
+
 /// A buffer of which the standard says that its count is that of one block.
 pub trait Blocks: Sized {
     /// Returns a buffer of this number of blocks, each as long as this one; `None` if the number of elements overflows.
@@ -162,9 +192,10 @@ impl<'a> SendMem<'a> {
     }
 
     /// Returns the send buffer.
-    #[inline]
+    #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
-        self.with(state::datatype_of(self.count, self.datatype)?)
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype) }
     }
 
     /// Returns the send buffer; its datatype has usually been looked up.
@@ -251,9 +282,10 @@ impl<'a> RecvMem<'a> {
     }
 
     /// Returns the receive buffer.
-    #[inline]
+    #[inline(always)]
     pub fn buffer(self) -> Result<RecvBuf, Failure> {
-        self.with(state::datatype_of(self.count, self.datatype)?)
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
+        unsafe { recv_buf(self.at, self.count, self.datatype) }
     }
 
     /// Returns the receive buffer; its datatype has usually been looked up.

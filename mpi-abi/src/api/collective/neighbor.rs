@@ -49,13 +49,13 @@ fn degrees(near: &Neighbours) -> (usize, usize) {
 
 /// Returns the send blocks, one for each destination.
 fn sent_blocks(near: &Neighbours, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
-    // SAFETY: the send blocks of a neighbourhood operation are as many as the destinations (section 8.6).
+    // SAFETY: a neighbourhood operation has one send block for each destination (section 8.6).
     unsafe { blocks.read(near.destinations().len()) }
 }
 
 /// Returns the receive blocks, one for each source.
 fn received_blocks(near: &Neighbours, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
-    // SAFETY: the receive blocks of a neighbourhood operation are as many as the sources (section 8.6).
+    // SAFETY: a neighbourhood operation has one receive block for each source (section 8.6).
     unsafe { blocks.read(near.sources().len()) }
 }
 
