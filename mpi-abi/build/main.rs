@@ -1,7 +1,9 @@
 //! Build script: generates the C interface (types, constants, exported symbols) from the tables and the implementations in `src/api`.
 
+mod arguments;
 mod rust;
 
+use rust::Implementation;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +53,7 @@ const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_"];
 fn find_implementations(
     dir: &Path,
     module: &str,
-    found: &mut BTreeMap<String, String>,
+    found: &mut BTreeMap<String, Implementation>,
 ) -> Result<(), String> {
     let entries =
         std::fs::read_dir(dir).map_err(|e| format!("{} cannot be listed: {e}", dir.display()))?;
@@ -73,18 +75,17 @@ fn find_implementations(
                 format!("{module}::{stem}")
             };
             for line in read(&path)?.lines() {
-                let Some(rest) = line
-                    .strip_prefix("pub unsafe fn ")
-                    .or_else(|| line.strip_prefix("pub fn "))
-                else {
-                    continue;
+                let (is_safe, rest) = match line.strip_prefix("pub unsafe fn ") {
+                    Some(rest) => (false, rest),
+                    None => (true, line.strip_prefix("pub fn ").unwrap_or_default()),
                 };
                 let end = rest
                     .find(|c: char| !c.is_alphanumeric() && c != '_')
                     .unwrap_or(rest.len());
                 let name = &rest[..end];
                 if PARTS.iter().any(|part| name.starts_with(part)) {
-                    found.insert(name.to_string(), format!("{module}::{name}"));
+                    let path = format!("{module}::{name}");
+                    found.insert(name.to_string(), Implementation { path, is_safe });
                 }
             }
         }

@@ -8,9 +8,11 @@
 //! A collective operation has six functions (blocking, `I`, `_init`, and each with large counts) over one function `plan_X`,
 //! which checks the arguments and builds a value of them; if a `fast_X` exists, the blocking ones call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
+//! An implementation that is a safe function gets its pointers as the types of `src/api/args`; one that is `unsafe` gets C's.
 //! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! A function that fails stores null handles in its output arguments; the code for that is generated here.
 
+use crate::arguments::{Argument, typed};
 use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -197,6 +199,14 @@ fn pointer_type(p: &Param) -> String {
     p.rust_type(base_type(&p.base))
 }
 
+/// A function of `src/api`.
+pub struct Implementation {
+    /// Its path in Rust.
+    pub path: String,
+    /// True if it takes the types of `src/api/args` for pointers.
+    pub is_safe: bool,
+}
+
 /// Generator of the exported functions.
 pub struct Exports<'a> {
     functions: &'a Functions,
@@ -205,8 +215,8 @@ pub struct Exports<'a> {
     callbacks: BTreeSet<&'a str>,
     /// The null handle of each handle type.
     nulls: BTreeMap<&'a str, &'a str>,
-    /// The Rust path of each implementation found, by function name.
-    found: &'a BTreeMap<String, String>,
+    /// Each implementation found, by function name.
+    found: &'a BTreeMap<String, Implementation>,
 }
 
 impl<'a> Exports<'a> {
@@ -214,7 +224,7 @@ impl<'a> Exports<'a> {
         functions: &'a Functions,
         extensions: &'a Functions,
         sections: &'a [Section],
-        found: &'a BTreeMap<String, String>,
+        found: &'a BTreeMap<String, Implementation>,
     ) -> Self {
         let callbacks = sections
             .iter()
@@ -345,6 +355,7 @@ impl<'a> Exports<'a> {
         let trivial = f.name.strip_prefix("MPI_").map(|x| format!("trivial_{x}"));
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
+                let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
                 // A separate function, so that the short path has no registers to save.
                 let _ = writeln!(
                     out,
@@ -353,7 +364,7 @@ impl<'a> Exports<'a> {
                 );
                 // SAFETY: the generated block is written below PROMISE, which states its contract.
                 format!(
-                    "if crate::state::is_untraced() && unsafe {{ {trivial}({args}) }} {{ return MPI_SUCCESS; }}\n    \
+                    "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
                 )
             }
@@ -416,7 +427,8 @@ impl<'a> Exports<'a> {
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
             // SAFETY: the generated block is written below PROMISE, which states its contract.
-            return Some(format!("unsafe {{ {path}({}) }}", arguments(f)));
+            let call = self.invoked(path, f, &plain_arguments(&f.params));
+            return Some(format!("unsafe {{ {call} }}"));
         }
         if let Some(body) = self.planned(f) {
             return Some(body);
@@ -431,7 +443,25 @@ impl<'a> Exports<'a> {
             .functions
             .iter()
             .find(|t| t.name == twin_name)?;
-        converted(f, twin, path)
+        self.converted(f, twin, path)
+    }
+
+    /// Returns the expression of a call with these arguments.
+    fn invoked(&self, body: &Implementation, f: &Function, args: &[Argument<'_>]) -> String {
+        let values = match body.is_safe {
+            true => self.typed(f, args),
+            false => args.iter().map(|a| a.value.clone()).collect(),
+        };
+        format!("{}({})", body.path, values.join(", "))
+    }
+
+    fn typed(&self, f: &Function, args: &[Argument<'_>]) -> Vec<String> {
+        typed(f, args, |p| self.is_function(p))
+    }
+
+    /// Returns true for a parameter that is a function of the program.
+    fn is_function(&self, p: &Param) -> bool {
+        self.callbacks.contains(p.base.as_str())
     }
 
     /// Returns the expression of a collective over `plan_X`, followed by the execution of the plan.
@@ -453,24 +483,75 @@ impl<'a> Exports<'a> {
         } else {
             (nonblocking()?, "begin", 1)
         };
-        let names: Vec<String> = f.params.iter().map(|p| p.rust_name()).collect();
-        let (mine, rest) = names.split_at_checked(names.len().checked_sub(extra)?)?;
-        let rest: String = rest.iter().map(|name| format!(", {name}")).collect();
-        let mine = mine.join(", ");
+        let all = plain_arguments(&f.params);
+        let (mine, rest) = all.split_at_checked(all.len().checked_sub(extra)?)?;
+        let rest: String = (self.typed(f, rest).iter())
+            .map(|argument| format!(", {argument}"))
+            .collect();
+        let plan = self.invoked(path, f, mine);
         if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
             // SAFETY: the generated block is written below PROMISE, which states its contract.
             return Some(format!(
-                "unsafe {{ crate::api::collective::perform_unless({fast}({mine}), || {path}({mine})) }}"
+                "unsafe {{ crate::api::collective::perform_unless({}, || {plan}) }}",
+                self.invoked(fast, f, mine)
             ));
         }
         // SAFETY: the generated block is written below PROMISE, which states its contract.
         Some(format!(
-            "{{ #[allow(unused_unsafe)] unsafe {{ crate::api::collective::{what}({path}({mine})?{rest}) }} }}"
+            "{{ unsafe {{ crate::api::collective::{what}({plan}?{rest}) }} }}"
+        ))
+    }
+
+    /// Returns a call of `twin`'s implementation with the arguments of `f`; `None` if they differ in more than scalars.
+    fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
+        if f.params.len() != twin.params.len() {
+            return None;
+        }
+        let (mut before, mut args, mut after) = (String::new(), Vec::new(), String::new());
+        for (mine, theirs) in f.params.iter().zip(&twin.params) {
+            let name = mine.rust_name();
+            let value = if mine.declaration == theirs.declaration {
+                name.clone()
+            } else if mine.by_value() && theirs.by_value() {
+                format!("scalar({name}, {:?})?", mine.name)
+            } else if mine.scalar_out() && theirs.scalar_out() && mine.base.starts_with(['i', 'M'])
+            {
+                let wide = format!("{}_converted", mine.name);
+                let start = if mine.inout {
+                    format!("read_scalar({name}, {:?})?", mine.name)
+                } else {
+                    "0".to_string()
+                };
+                let _ = write!(
+                    before,
+                    "let mut {wide}: {} = {start}; ",
+                    base_type(&theirs.base)
+                );
+                let _ = write!(after, "write_scalar({name}, {wide}); ");
+                format!("if {name}.is_null() {{ std::ptr::null_mut() }} else {{ &raw mut {wide} }}")
+            } else {
+                return None;
+            };
+            let param = theirs;
+            args.push(Argument { param, name, value });
+        }
+        // A function pointer cannot be converted here, though its declaration looks like a scalar behind a pointer.
+        if f.params
+            .iter()
+            .zip(&twin.params)
+            .any(|(a, b)| a.declaration != b.declaration && a.base.contains("function"))
+        {
+            return None;
+        }
+        // SAFETY: the generated block is written below PROMISE, which states its contract.
+        Some(format!(
+            "{{ unsafe {{ {before}{}?; {after}Ok(()) }} }}",
+            self.invoked(body, f, &args)
         ))
     }
 
     fn rust_type(&self, p: &Param) -> String {
-        if self.callbacks.contains(p.base.as_str()) && p.stars == 1 {
+        if self.is_function(p) && p.stars == 1 {
             format!("Option<{}>", p.base)
         } else {
             pointer_type(p)
@@ -478,51 +559,15 @@ impl<'a> Exports<'a> {
     }
 }
 
-/// Returns a call of `twin`, at `path`, with the arguments of `f`; `None` if they differ in more than scalars.
-fn converted(f: &Function, twin: &Function, path: &str) -> Option<String> {
-    if f.params.len() != twin.params.len() {
-        return None;
-    }
-    let (mut before, mut args, mut after) = (String::new(), Vec::new(), String::new());
-    for (mine, theirs) in f.params.iter().zip(&twin.params) {
-        let name = mine.rust_name();
-        if mine.declaration == theirs.declaration {
-            args.push(name);
-        } else if mine.by_value() && theirs.by_value() {
-            args.push(format!("scalar({name}, {:?})?", mine.name));
-        } else if mine.scalar_out() && theirs.scalar_out() && mine.base.starts_with(['i', 'M']) {
-            let wide = format!("{}_converted", mine.name);
-            let start = if mine.inout {
-                format!("read_scalar({name}, {:?})?", mine.name)
-            } else {
-                "0".to_string()
-            };
-            let _ = write!(
-                before,
-                "let mut {wide}: {} = {start}; ",
-                base_type(&theirs.base)
-            );
-            args.push(format!(
-                "if {name}.is_null() {{ std::ptr::null_mut() }} else {{ &raw mut {wide} }}"
-            ));
-            let _ = write!(after, "write_scalar({name}, {wide}); ");
-        } else {
-            return None;
-        }
-    }
-    // A function pointer cannot be converted here, though its declaration looks like a scalar behind a pointer.
-    if f.params
-        .iter()
-        .zip(&twin.params)
-        .any(|(a, b)| a.declaration != b.declaration && a.base.contains("function"))
-    {
-        return None;
-    }
-    // SAFETY: the generated block is written below PROMISE, which states its contract.
-    Some(format!(
-        "{{ unsafe {{ {before}{path}({})?; {after}Ok(()) }} }}",
-        args.join(", ")
-    ))
+/// Returns the arguments of a C function as they are.
+fn plain_arguments(params: &[Param]) -> Vec<Argument<'_>> {
+    let fixed = params.iter().filter(|p| !p.is_variable());
+    let argument = |param| {
+        let name = Param::rust_name(param);
+        let value = name.clone();
+        Argument { param, name, value }
+    };
+    fixed.map(argument).collect()
 }
 
 fn arguments(f: &Function) -> String {

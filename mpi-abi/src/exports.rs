@@ -4,6 +4,8 @@
 #![allow(unsafe_code)]
 // SAFETY of every unsafe block in the generated text: the C arguments are forwarded unchanged to the function of the same name, whose
 // contract is the MPI standard's requirement on the caller of the C function; nothing in the library calls these symbols.
+// A function without pointers has a safe implementation, and its wrapper the block of the others.
+#![allow(unused_unsafe)]
 #![allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,
@@ -12,6 +14,10 @@
 #![allow(non_snake_case)]
 
 use crate::abi::*;
+use crate::api::args::{
+    In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedText,
+    Strings, Text, TextOut, Uncounted, UncountedOut,
+};
 use crate::call::{call, call_creating, reset_handle, tool_call};
 // The set of conversions needed depends on which functions are implemented.
 #[allow(unused_imports)]

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::api::args::{Out, null};
 use crate::api::comm;
 use crate::api::op::{register, with_handle};
 use crate::call::call;
@@ -65,7 +66,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_operator(
             });
         };
         // SAFETY: `op` is valid by the `# Safety` contract of this function.
-        unsafe { register(Op::user(apply, commute != 0), op) }
+        register(Op::user(apply, commute != 0), unsafe { Out::new(op) })
     }))
 }
 
@@ -110,7 +111,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_error_handler(
                 Contextual { function, context },
             ))?;
             // SAFETY: `errhandler` is null or writable: `# Safety` of this function.
-            unsafe { crate::api::args::out(errhandler, made, "errhandler") }
+            unsafe { Out::new(errhandler) }.set(made, "errhandler")
         },
     ))
 }
@@ -138,12 +139,13 @@ pub unsafe extern "C-unwind" fn portcullis_comm_idup(
         };
         // SAFETY: `deliver`, `place` and `request` are valid by the `# Safety` contract of this function.
         unsafe {
-            comm::idup(
-                comm,
-                &hints,
-                comm::HandleSink::Contextual(deliver, place),
-                request,
-            )
+            let sink = comm::HandleSink::Contextual(deliver, place);
+            crate::state::comm(comm)?;
+            if place.is_null() {
+                return Err(null("newcomm"));
+            }
+            sink.write(MPI_COMM_NULL);
+            comm::idup(comm, &hints, sink, Out::new(request))
         }
     }))
 }

@@ -69,6 +69,40 @@ mod tests {
     }
 
     #[test]
+    fn a_length_is_a_scalar_parameter_or_a_constant() {
+        let sections = constants().expect("constants.txt");
+        let values = values(&sections);
+        let table = functions().expect("functions.txt");
+        let mut checked = 0;
+        for f in &table.functions {
+            for p in f.params.iter().filter(|p| !p.length.is_empty()) {
+                let name = p.length.trim_end_matches("+1");
+                let is_scalar = |q: &Param| q.name == name && q.by_value();
+                let known =
+                    name == "*" || f.params.iter().any(is_scalar) || values.contains_key(name);
+                assert!(known, "{}: {} has {name} elements", f.name, p.name);
+                checked += 1;
+            }
+        }
+        assert!(checked > 100, "{checked}");
+    }
+
+    #[test]
+    fn large_counts_change_no_length() {
+        let table = functions().expect("functions.txt");
+        for pair in table.functions.windows(2) {
+            let [small, large] = pair else { continue };
+            if large.name.strip_suffix("_c") == Some(&small.name) {
+                for p in &small.params {
+                    let twin = large.params.iter().find(|q| q.name == p.name);
+                    let length = twin.map_or(&p.length, |q| &q.length);
+                    assert_eq!(&p.length, length, "{}: {}", large.name, p.name);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn extensions_have_their_own_prefix() {
         let extensions = extensions().expect("extensions.txt");
         assert!(

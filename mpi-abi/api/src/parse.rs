@@ -1,6 +1,6 @@
 //! Parser of the tables `functions.txt`, `extensions.txt` and `constants.txt`.
 
-use super::prototype::{Function, parse_prototype};
+use super::prototype::{Function, Param, parse_prototype};
 
 /// A chapter of the standard.
 #[derive(Clone, Debug)]
@@ -119,11 +119,8 @@ pub fn functions(text: &str) -> Result<Functions, String> {
         for mark in parts {
             match mark.split_once(' ') {
                 Some(("deprecated", version)) => deprecated = Some(version.to_string()),
-                Some(("inout", param)) => params
-                    .iter_mut()
-                    .find(|p| p.name == param)
-                    .map(|p| p.inout = true)
-                    .ok_or_else(|| format!("line {at}: no parameter `{param}`"))?,
+                Some((kind, names)) => argument_mark(kind, names, &mut params)
+                    .map_err(|e| format!("line {at}: {e}"))?,
                 _ => return Err(format!("line {at}: unknown mark `{mark}`")),
             }
         }
@@ -137,6 +134,36 @@ pub fn functions(text: &str) -> Result<Functions, String> {
         });
     }
     Ok(table)
+}
+
+/// Applies a mark that says more of parameters than C does.
+fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
+    let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
+        let param = params.iter_mut().find(|p| p.name == name);
+        param
+            .map(set)
+            .ok_or_else(|| format!("no parameter `{name}`"))
+    };
+    let two = || {
+        let (first, rest) = names.split_once(' ').unwrap_or((names, ""));
+        (first, rest.split(' '))
+    };
+    match kind {
+        "inout" => change(names, &|p| p.inout = true),
+        "pointer" => change(names, &|p| p.is_pointer_address = true),
+        "length" => {
+            let (length, mut arrays) = two();
+            arrays.try_for_each(|array| change(array, &|p| p.length = length.to_string()))
+        }
+        "text" => {
+            let (text, mut lengths) = two();
+            lengths.try_for_each(|length| {
+                change(length, &|_| {})?;
+                change(text, &|p| p.length_behind = length.to_string())
+            })
+        }
+        _ => Err(format!("unknown mark `{kind} {names}`")),
+    }
 }
 
 /// Parses a table of constants.
@@ -201,6 +228,14 @@ mod tests {
             (
                 "== 3 P\n1.0 int MPI_X(int a) ; odd a",
                 "line 2: unknown mark",
+            ),
+            (
+                "== 3 P\n1.0 int MPI_X(int n, const int a[]) ; length n b",
+                "line 2: no param",
+            ),
+            (
+                "== 3 P\n1.0 int MPI_X(char *a, int *n) ; text a m",
+                "line 2: no param",
             ),
             ("== three P", "line 1: `three` is not"),
         ];

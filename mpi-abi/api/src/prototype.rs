@@ -71,6 +71,13 @@ pub struct Param {
     pub array: String,
     /// True if the scalar or handle behind the pointer is also read.
     pub inout: bool,
+    /// The number of elements of an array or of characters of a buffer: a parameter, a constant, or a parameter and `+1`.
+    /// Empty if an object determines it.
+    pub length: String,
+    /// The parameter behind which the size of a character buffer is, and which becomes the length of the string; empty if none.
+    pub length_behind: String,
+    /// True for a `void *` that is the address of a pointer, which is written.
+    pub is_pointer_address: bool,
 }
 
 impl Param {
@@ -161,7 +168,7 @@ fn parse_param(text: &str) -> Option<Param> {
         is_const,
         stars: ctype.matches('*').count(),
         array: array.to_string(),
-        inout: false,
+        ..Param::default()
     })
 }
 

@@ -1,21 +1,18 @@
 //! ABI queries, and the properties of the Fortran compiler that a Fortran layer above reports (chapter 20).
 
-use super::args::{out, slice, slice_mut};
+use super::args::{InOutArray, Out};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub unsafe fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) -> Outcome {
-    // SAFETY: `abi_major` and `abi_minor` are null or writable: the C binding of MPI_Abi_get_version requires it of the caller.
-    unsafe {
-        out(abi_major, MPI_ABI_VERSION, "abi_major")?;
-        out(abi_minor, MPI_ABI_SUBVERSION, "abi_minor")
-    }
+pub fn MPI_Abi_get_version(abi_major: Out<c_int>, abi_minor: Out<c_int>) -> Outcome {
+    abi_major.set(MPI_ABI_VERSION, "abi_major")?;
+    abi_minor.set(MPI_ABI_SUBVERSION, "abi_minor")
 }
 
-pub unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> Outcome {
+pub fn MPI_Abi_get_info(info: Out<MPI_Info>) -> Outcome {
     let mut hints = Hints::new();
     for (key, size) in [
         ("mpi_aint_size", size_of::<MPI_Aint>()),
@@ -24,8 +21,7 @@ pub unsafe fn MPI_Abi_get_info(info: *mut MPI_Info) -> Outcome {
     ] {
         hints.set(key.into(), size.to_string());
     }
-    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_info requires it of the caller.
-    unsafe { out(info, info::create(hints)?, "info") }
+    info.set(info::create(hints)?, "info")
 }
 
 /// The properties that the Fortran layer has reported.
@@ -45,16 +41,15 @@ fn fortran() -> MutexGuard<'static, Fortran> {
     FORTRAN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub unsafe fn MPI_Abi_get_fortran_info(info: *mut MPI_Info) -> Outcome {
+pub fn MPI_Abi_get_fortran_info(info: Out<MPI_Info>) -> Outcome {
     let handle = match fortran().hints.clone() {
         Some(hints) => info::create(hints)?,
         None => MPI_INFO_NULL,
     };
-    // SAFETY: `info` is null or writable: the C binding of MPI_Abi_get_fortran_info requires it of the caller.
-    unsafe { out(info, handle, "info") }
+    info.set(handle, "info")
 }
 
-pub unsafe fn MPI_Abi_set_fortran_info(info: MPI_Info) -> Outcome {
+pub fn MPI_Abi_set_fortran_info(info: MPI_Info) -> Outcome {
     let hints = info::read(info, Hints::clone)?;
     let mut fortran = fortran();
     if fortran.hints.is_some() {
@@ -78,20 +73,14 @@ fn logical(size: c_int) -> Result<usize, Failure> {
     }
 }
 
-pub unsafe fn MPI_Abi_set_fortran_booleans(
+pub fn MPI_Abi_set_fortran_booleans(
     logical_size: c_int,
-    logical_true: *mut c_void,
-    logical_false: *mut c_void,
+    logical_true: InOutArray<u8>,
+    logical_false: InOutArray<u8>,
 ) -> Outcome {
-    let size = logical(logical_size)?;
-    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes: the C binding of MPI_Abi_set_fortran_booleans requires it of the caller.
-    let (yes, no) = unsafe {
-        let yes = slice(logical_true.cast::<u8>(), size, "logical_true")?;
-        (
-            yes.to_vec(),
-            slice(logical_false.cast::<u8>(), size, "logical_false")?.to_vec(),
-        )
-    };
+    logical(logical_size)?;
+    let yes = logical_true.input().get("logical_true")?.to_vec();
+    let no = logical_false.input().get("logical_false")?.to_vec();
     let mut fortran = fortran();
     if fortran.booleans.is_some() {
         return Err(Failure::new(
@@ -103,11 +92,11 @@ pub unsafe fn MPI_Abi_set_fortran_booleans(
     Ok(())
 }
 
-pub unsafe fn MPI_Abi_get_fortran_booleans(
+pub fn MPI_Abi_get_fortran_booleans(
     logical_size: c_int,
-    logical_true: *mut c_void,
-    logical_false: *mut c_void,
-    is_set: *mut c_int,
+    logical_true: InOutArray<u8>,
+    logical_false: InOutArray<u8>,
+    is_set: Out<c_int>,
 ) -> Outcome {
     let size = logical(logical_size)?;
     let fortran = fortran();
@@ -115,12 +104,9 @@ pub unsafe fn MPI_Abi_get_fortran_booleans(
         .booleans
         .as_ref()
         .filter(|(yes, _)| yes.len() == size);
-    // SAFETY: `logical_true` and `logical_false` have `logical_size` bytes and `is_set` is writable: the C binding of MPI_Abi_get_fortran_booleans requires it of the caller.
-    unsafe {
-        if let Some((yes, no)) = known {
-            slice_mut(logical_true.cast::<u8>(), size, "logical_true")?.copy_from_slice(yes);
-            slice_mut(logical_false.cast::<u8>(), size, "logical_false")?.copy_from_slice(no);
-        }
-        out(is_set, known.is_some().into(), "is_set")
+    if let Some((yes, no)) = known {
+        logical_true.get("logical_true")?.copy_from_slice(yes);
+        logical_false.get("logical_false")?.copy_from_slice(no);
     }
+    is_set.set(known.is_some().into(), "is_set")
 }

@@ -1,6 +1,7 @@
 //! Attributes and keyvals (section 7.7, and 16.1 for the names of MPI-1).
+#![allow(unsafe_code)]
 
-use super::args::{out, read};
+use super::args::{InOut, Out};
 use crate::abi::*;
 use crate::error::{Failure, Outcome, codes};
 use crate::object::attribute::{Carrier, Copy, CopyFunction, DeleteFunction};
@@ -28,116 +29,98 @@ unsafe fn copy_function(address: usize) -> Copy {
 /// Creates a keyval.
 ///
 /// # Safety
-/// The addresses are special values or those of functions of the program; `keyval` is an output argument of the caller.
+/// The addresses are special values or those of functions of the program.
 unsafe fn create(
     carrier: Carrier,
     copy: usize,
     delete: usize,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
     // SAFETY: `delete` is a delete function by the `# Safety` contract of this function, and handles are pointer-sized numbers.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
-    // SAFETY: `keyval` and `extra_state` are valid by the `# Safety` contract of this function.
-    unsafe {
-        let made = state().program().keyvals().create(
-            carrier,
-            copy_function(copy),
-            delete,
-            extra_state,
-        )?;
-        out(keyval, made, "keyval")
-    }
+    // SAFETY: `copy` is a copy function by the `# Safety` contract of this function.
+    let copy = unsafe { copy_function(copy) };
+    let made = state()
+        .program()
+        .keyvals()
+        .create(carrier, copy, delete, extra_state)?;
+    keyval.set(made, "keyval")
 }
 
 /// Frees a keyval.
-///
-/// # Safety
-/// `keyval` is an input/output argument of the caller.
-unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
-    // SAFETY: `keyval` is valid by the `# Safety` contract of this function.
-    unsafe {
-        state()
-            .program()
-            .keyvals()
-            .free(carrier, read(keyval, "keyval")?)?;
-        out(keyval, MPI_KEYVAL_INVALID, "keyval")
-    }
+fn free(carrier: Carrier, keyval: InOut<c_int>) -> Outcome {
+    state()
+        .program()
+        .keyvals()
+        .free(carrier, keyval.get("keyval")?)?;
+    keyval.set(MPI_KEYVAL_INVALID, "keyval")
 }
 
 /// Stores the result of a get call.
-///
-/// # Safety
-/// `value` is the address of a pointer of the caller, `flag` an output argument.
-unsafe fn found(result: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
-    // SAFETY: `value` and `flag` are null or writable: `# Safety` of this function.
-    unsafe {
-        if let Some(found) = result {
-            out(value.cast(), found, "attribute_val")?;
-        }
-        out(flag, result.is_some().into(), "flag")
+fn found(result: Option<*mut c_void>, value: Out<*mut c_void>, flag: Out<c_int>) -> Outcome {
+    if let Some(found) = result {
+        value.set(found, "attribute_val")?;
     }
+    flag.set(result.is_some().into(), "flag")
 }
 
-pub unsafe fn MPI_Comm_create_keyval(
+pub fn MPI_Comm_create_keyval(
     copy: Option<MPI_Comm_copy_attr_function>,
     delete: Option<MPI_Comm_delete_attr_function>,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
     let (copy, delete) = (
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Comm_create_keyval requires of its caller.
+    // SAFETY: both are addresses of functions of the program or special values.
     unsafe { create(Carrier::Comm, copy, delete, keyval, extra_state) }
 }
 
-pub unsafe fn MPI_Comm_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: `keyval` is valid as the C binding of MPI_Comm_free_keyval requires of its caller.
-    unsafe { free(Carrier::Comm, keyval) }
+pub fn MPI_Comm_free_keyval(keyval: InOut<c_int>) -> Outcome {
+    free(Carrier::Comm, keyval)
 }
 
-pub unsafe fn MPI_Type_create_keyval(
+pub fn MPI_Type_create_keyval(
     copy: Option<MPI_Type_copy_attr_function>,
     delete: Option<MPI_Type_delete_attr_function>,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
     let (copy, delete) = (
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Type_create_keyval requires of its caller.
+    // SAFETY: both are addresses of functions of the program or special values.
     unsafe { create(Carrier::Type, copy, delete, keyval, extra_state) }
 }
 
-pub unsafe fn MPI_Type_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: `keyval` is valid as the C binding of MPI_Type_free_keyval requires of its caller.
-    unsafe { free(Carrier::Type, keyval) }
+pub fn MPI_Type_free_keyval(keyval: InOut<c_int>) -> Outcome {
+    free(Carrier::Type, keyval)
 }
 
-pub unsafe fn MPI_Win_create_keyval(
+pub fn MPI_Win_create_keyval(
     copy: Option<MPI_Win_copy_attr_function>,
     delete: Option<MPI_Win_delete_attr_function>,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
     let (copy, delete) = (
         copy.map_or(0, |f| f as usize),
         delete.map_or(0, |f| f as usize),
     );
-    // SAFETY: `copy`, `delete`, `keyval` and `extra_state` are valid as the C binding of MPI_Win_create_keyval requires of its caller.
+    // SAFETY: both are addresses of functions of the program or special values.
     unsafe { create(Carrier::Win, copy, delete, keyval, extra_state) }
 }
 
-pub unsafe fn MPI_Win_free_keyval(keyval: *mut c_int) -> Outcome {
-    // SAFETY: `keyval` is valid as the C binding of MPI_Win_free_keyval requires of its caller.
-    unsafe { free(Carrier::Win, keyval) }
+pub fn MPI_Win_free_keyval(keyval: InOut<c_int>) -> Outcome {
+    free(Carrier::Win, keyval)
 }
 
-pub unsafe fn MPI_Type_set_attr(
+pub fn MPI_Type_set_attr(
     datatype: MPI_Datatype,
     keyval: c_int,
     attribute_val: *mut c_void,
@@ -147,18 +130,17 @@ pub unsafe fn MPI_Type_set_attr(
         .set(keyval, attribute_val)
 }
 
-pub unsafe fn MPI_Type_get_attr(
+pub fn MPI_Type_get_attr(
     datatype: MPI_Datatype,
     keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Outcome {
     let value = type_object(datatype)?.owner(datatype).get(keyval)?;
-    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Type_get_attr requires of its caller.
-    unsafe { found(value, attribute_val, flag) }
+    found(value, attribute_val, flag)
 }
 
-pub unsafe fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Outcome {
+pub fn MPI_Type_delete_attr(datatype: MPI_Datatype, keyval: c_int) -> Outcome {
     type_object(datatype)?.owner(datatype).delete(keyval)
 }
 
@@ -167,52 +149,45 @@ fn is_of_windows(keyval: c_int) -> bool {
     (MPI_WIN_BASE..=MPI_WIN_MODEL).contains(&keyval)
 }
 
-pub unsafe fn MPI_Win_set_attr(
-    win: MPI_Win,
-    win_keyval: c_int,
-    attribute_val: *mut c_void,
-) -> Outcome {
+pub fn MPI_Win_set_attr(win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void) -> Outcome {
     if is_of_windows(win_keyval) {
         return Err(read_only(win_keyval));
     }
     state::win(win)?.owner().set(win_keyval, attribute_val)
 }
 
-pub unsafe fn MPI_Win_get_attr(
+pub fn MPI_Win_get_attr(
     win: MPI_Win,
     win_keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Outcome {
     let object = state::win(win)?;
     let value = match object.predefined(win_keyval) {
         None => object.owner().get(win_keyval)?,
         some => some,
     };
-    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Win_get_attr requires of its caller.
-    unsafe { found(value, attribute_val, flag) }
+    found(value, attribute_val, flag)
 }
 
-pub unsafe fn MPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -> Outcome {
+pub fn MPI_Win_delete_attr(win: MPI_Win, win_keyval: c_int) -> Outcome {
     if is_of_windows(win_keyval) {
         return Err(read_only(win_keyval));
     }
     state::win(win)?.owner().delete(win_keyval)
 }
 
-pub unsafe fn MPI_Keyval_create(
+pub fn MPI_Keyval_create(
     copy: Option<MPI_Copy_function>,
     delete: Option<MPI_Delete_function>,
-    keyval: *mut c_int,
+    keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
-    // SAFETY: `keyval` is null or writable: the C binding of MPI_Keyval_create requires it of the caller; the MPI-1 functions have the types of MPI_Comm_create_keyval's.
-    unsafe { MPI_Comm_create_keyval(copy, delete, keyval, extra_state) }
+    MPI_Comm_create_keyval(copy, delete, keyval, extra_state)
 }
 
-pub unsafe fn MPI_Keyval_free(keyval: *mut c_int) -> Outcome {
-    // SAFETY: `keyval` is valid as the C binding of MPI_Keyval_free requires of its caller.
-    unsafe { MPI_Comm_free_keyval(keyval) }
+pub fn MPI_Keyval_free(keyval: InOut<c_int>) -> Outcome {
+    MPI_Comm_free_keyval(keyval)
 }
 
 /// Returns the value of a predefined communicator attribute (section 9.1.2): an int that lives as long as the process.
@@ -269,22 +244,18 @@ fn read_only(keyval: c_int) -> Failure {
     )
 }
 
-pub unsafe fn MPI_Comm_set_attr(
-    comm: MPI_Comm,
-    keyval: c_int,
-    attribute_val: *mut c_void,
-) -> Outcome {
+pub fn MPI_Comm_set_attr(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
     if is_predefined(keyval) {
         return Err(read_only(keyval));
     }
     state::comm(comm)?.owner().set(keyval, attribute_val)
 }
 
-pub unsafe fn MPI_Comm_get_attr(
+pub fn MPI_Comm_get_attr(
     comm: MPI_Comm,
     keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Outcome {
     let object = state::comm(comm)?;
     let value = if is_predefined(keyval) {
@@ -292,33 +263,29 @@ pub unsafe fn MPI_Comm_get_attr(
     } else {
         object.owner().get(keyval)?
     };
-    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Comm_get_attr requires of its caller.
-    unsafe { found(value, attribute_val, flag) }
+    found(value, attribute_val, flag)
 }
 
-pub unsafe fn MPI_Comm_delete_attr(comm: MPI_Comm, keyval: c_int) -> Outcome {
+pub fn MPI_Comm_delete_attr(comm: MPI_Comm, keyval: c_int) -> Outcome {
     if is_predefined(keyval) {
         return Err(read_only(keyval));
     }
     state::comm(comm)?.owner().delete(keyval)
 }
 
-pub unsafe fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
-    // SAFETY: `attribute_val` is valid as the C binding of MPI_Attr_put requires of its caller.
-    unsafe { MPI_Comm_set_attr(comm, keyval, attribute_val) }
+pub fn MPI_Attr_put(comm: MPI_Comm, keyval: c_int, attribute_val: *mut c_void) -> Outcome {
+    MPI_Comm_set_attr(comm, keyval, attribute_val)
 }
 
-pub unsafe fn MPI_Attr_get(
+pub fn MPI_Attr_get(
     comm: MPI_Comm,
     keyval: c_int,
-    attribute_val: *mut c_void,
-    flag: *mut c_int,
+    attribute_val: Out<*mut c_void>,
+    flag: Out<c_int>,
 ) -> Outcome {
-    // SAFETY: `attribute_val` and `flag` are valid as the C binding of MPI_Attr_get requires of its caller.
-    unsafe { MPI_Comm_get_attr(comm, keyval, attribute_val, flag) }
+    MPI_Comm_get_attr(comm, keyval, attribute_val, flag)
 }
 
-pub unsafe fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
-    // SAFETY: no pointer is passed; the contract of MPI_Attr_delete is that of MPI_Comm_delete_attr.
-    unsafe { MPI_Comm_delete_attr(comm, keyval) }
+pub fn MPI_Attr_delete(comm: MPI_Comm, keyval: c_int) -> Outcome {
+    MPI_Comm_delete_attr(comm, keyval)
 }

@@ -1,6 +1,6 @@
 //! Buffers for buffered sends, of the process, of sessions and of communicators (section 3.6).
 
-use super::args::out;
+use super::args::Out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::buffer::UserBuffer;
@@ -24,25 +24,19 @@ fn attach(buffer: &Buffer, user: &UserBuffer, address: *mut c_void, size: MPI_Co
 }
 
 /// Waits until the buffer is empty and detaches it.
-///
-/// # Safety
-/// `address` is the address of a pointer of the caller, `size` an output argument.
-unsafe fn detach(
+fn detach(
     buffer: &Buffer,
     user: &UserBuffer,
-    address: *mut c_void,
-    size: *mut MPI_Count,
+    address: Out<*mut c_void>,
+    size: Out<MPI_Count>,
 ) -> Outcome {
     buffer.detach(&state::engine()?)?;
     let (was, long) = user.take().unwrap_or((std::ptr::null_mut(), 0));
-    // SAFETY: `address` and `size` are null or writable: `# Safety` of this function.
-    unsafe {
-        out(address.cast(), was, "buffer_addr")?;
-        out(size, long, "size")
-    }
+    address.set(was, "buffer_addr")?;
+    size.set(long, "size")
 }
 
-pub unsafe fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outcome {
+pub fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outcome {
     attach(
         state::engine()?.buffer(),
         state().program().buffer(),
@@ -51,46 +45,38 @@ pub unsafe fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outco
     )
 }
 
-pub unsafe fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Buffer_detach_c requires of its caller.
-    unsafe {
-        detach(
-            state::engine()?.buffer(),
-            state().program().buffer(),
-            buffer_addr,
-            size,
-        )
-    }
+pub fn MPI_Buffer_detach_c(buffer_addr: Out<*mut c_void>, size: Out<MPI_Count>) -> Outcome {
+    detach(
+        state::engine()?.buffer(),
+        state().program().buffer(),
+        buffer_addr,
+        size,
+    )
 }
 
-pub unsafe fn MPI_Buffer_flush() -> Outcome {
+pub fn MPI_Buffer_flush() -> Outcome {
     let engine = state::engine()?;
     Ok(engine.buffer().flush(&engine)?)
 }
 
 /// Starts an operation that completes when all messages of a buffer have been sent.
-///
-/// # Safety
-/// `request` is an output argument of the caller.
-unsafe fn iflush(
+fn iflush(
     empty: impl Fn() -> bool + 'static,
     comm: Option<Rc<CommObject>>,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
     let done = poll_fn(move |_| match empty() {
         true => Poll::Ready(Ok(())),
         false => Poll::Pending,
     });
     let req = state::engine()?.start_future(Box::pin(done));
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe { out(request, running_for(req, comm)?, "request") }
+    request.set(running_for(req, comm)?, "request")
 }
 
-pub unsafe fn MPI_Buffer_iflush(request: *mut MPI_Request) -> Outcome {
+pub fn MPI_Buffer_iflush(request: Out<MPI_Request>) -> Outcome {
     let engine = state::engine()?;
     let empty = move || is_empty(engine.buffer(), &engine);
-    // SAFETY: `request` is valid as the C binding of MPI_Buffer_iflush requires of its caller.
-    unsafe { iflush(empty, None, request) }
+    iflush(empty, None, request)
 }
 
 /// Returns true if all messages have been sent.
@@ -99,38 +85,32 @@ fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
     buffer.is_empty()
 }
 
-pub unsafe fn MPI_Comm_attach_buffer_c(
-    comm: MPI_Comm,
-    buffer: *mut c_void,
-    size: MPI_Count,
-) -> Outcome {
+pub fn MPI_Comm_attach_buffer_c(comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count) -> Outcome {
     let comm = state::comm(comm)?;
     attach(&comm.buffer, &comm.user_buffer, buffer, size)
 }
 
-pub unsafe fn MPI_Comm_detach_buffer_c(
+pub fn MPI_Comm_detach_buffer_c(
     comm: MPI_Comm,
-    buffer_addr: *mut c_void,
-    size: *mut MPI_Count,
+    buffer_addr: Out<*mut c_void>,
+    size: Out<MPI_Count>,
 ) -> Outcome {
     let comm = state::comm(comm)?;
-    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Comm_detach_buffer_c requires of its caller.
-    unsafe { detach(&comm.buffer, &comm.user_buffer, buffer_addr, size) }
+    detach(&comm.buffer, &comm.user_buffer, buffer_addr, size)
 }
 
-pub unsafe fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> Outcome {
+pub fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> Outcome {
     Ok(state::comm(comm)?.buffer.flush(&state::engine()?)?)
 }
 
-pub unsafe fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) -> Outcome {
+pub fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: Out<MPI_Request>) -> Outcome {
     let (engine, comm) = (state::engine()?, state::comm(comm)?);
     let held = comm.clone();
     let empty = move || is_empty(&held.buffer, &engine);
-    // SAFETY: `request` is valid as the C binding of MPI_Comm_iflush_buffer requires of its caller.
-    unsafe { iflush(empty, Some(comm), request) }
+    iflush(empty, Some(comm), request)
 }
 
-pub unsafe fn MPI_Session_attach_buffer_c(
+pub fn MPI_Session_attach_buffer_c(
     session: MPI_Session,
     buffer: *mut c_void,
     size: MPI_Count,
@@ -139,26 +119,21 @@ pub unsafe fn MPI_Session_attach_buffer_c(
     attach(&session.buffer, &session.user_buffer, buffer, size)
 }
 
-pub unsafe fn MPI_Session_detach_buffer_c(
+pub fn MPI_Session_detach_buffer_c(
     session: MPI_Session,
-    buffer_addr: *mut c_void,
-    size: *mut MPI_Count,
+    buffer_addr: Out<*mut c_void>,
+    size: Out<MPI_Count>,
 ) -> Outcome {
     let session = state::session(session)?;
-    // SAFETY: `buffer_addr` and `size` are valid as the C binding of MPI_Session_detach_buffer_c requires of its caller.
-    unsafe { detach(&session.buffer, &session.user_buffer, buffer_addr, size) }
+    detach(&session.buffer, &session.user_buffer, buffer_addr, size)
 }
 
-pub unsafe fn MPI_Session_flush_buffer(session: MPI_Session) -> Outcome {
+pub fn MPI_Session_flush_buffer(session: MPI_Session) -> Outcome {
     Ok(state::session(session)?.buffer.flush(&state::engine()?)?)
 }
 
-pub unsafe fn MPI_Session_iflush_buffer(
-    session: MPI_Session,
-    request: *mut MPI_Request,
-) -> Outcome {
+pub fn MPI_Session_iflush_buffer(session: MPI_Session, request: Out<MPI_Request>) -> Outcome {
     let (engine, session) = (state::engine()?, state::session(session)?);
     let empty = move || is_empty(&session.buffer, &engine);
-    // SAFETY: `request` is valid as the C binding of MPI_Session_iflush_buffer requires of its caller.
-    unsafe { iflush(empty, None, request) }
+    iflush(empty, None, request)
 }

@@ -1,6 +1,7 @@
 //! Communicators (section 7.4).
+#![allow(unsafe_code)]
 
-use super::args::{name, out, read, write_string};
+use super::args::{InOut, Later, Out, Text, TextOut};
 use super::groups;
 use crate::abi::*;
 use crate::error::{Failure, Outcome, Target};
@@ -13,32 +14,28 @@ use crate::registry::request::{self, reap_orphans, running, wait_for_orphans};
 use crate::state;
 use mpi_base::hardware::Kind;
 use mpi_core::comm::{Comm, SplitKey};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-pub unsafe fn MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
+pub fn MPI_Comm_rank(comm: MPI_Comm, rank: Out<c_int>) -> Outcome {
     let mine = state::comm(comm)?.comm.rank();
-    // SAFETY: `rank` is null or writable: the C binding of MPI_Comm_rank requires it of the caller.
-    unsafe { out(rank, mine as c_int, "rank") }
+    rank.set(mine as c_int, "rank")
 }
 
-pub unsafe fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
+pub fn MPI_Comm_size(comm: MPI_Comm, size: Out<c_int>) -> Outcome {
     let members = state::comm(comm)?.comm.size();
-    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_size requires it of the caller.
-    unsafe { out(size, members as c_int, "size") }
+    size.set(members as c_int, "size")
 }
 
-pub unsafe fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Outcome {
+pub fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: Out<c_int>) -> Outcome {
     let compared = state::comm(comm1)?.comm.compare(&state::comm(comm2)?.comm);
-    // SAFETY: `result` is null or writable: the C binding of MPI_Comm_compare requires it of the caller.
-    unsafe { out(result, groups::comparison(compared), "result") }
+    result.set(groups::comparison(compared), "result")
 }
 
-pub unsafe fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+pub fn MPI_Comm_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
     let object = state::comm(comm)?;
     let members = groups::register(object.comm.group().clone(), object.session.clone())?;
-    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_group requires it of the caller.
-    unsafe { out(group, members, "group") }
+    group.set(members, "group")
 }
 
 /// Gives a communicator derived from another one a handle; the null handle for a process that is not a member.
@@ -68,63 +65,44 @@ fn copy_topology(object: &CommObject, parent: &CommObject) {
     }
 }
 
-pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
+pub fn MPI_Comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> Outcome {
     let parent = state::comm(comm)?;
     let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
     // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
-    unsafe {
-        out(
-            newcomm,
-            complete_duplicate(new, &parent, &Hints::new())?,
-            "newcomm",
-        )
-    }
+    newcomm.set(complete_duplicate(new, &parent, &Hints::new())?, "newcomm")
 }
 
-pub unsafe fn MPI_Comm_dup_with_info(
-    comm: MPI_Comm,
-    info: MPI_Info,
-    newcomm: *mut MPI_Comm,
-) -> Outcome {
+pub fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_Comm>) -> Outcome {
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
     let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup_with_info requires it of the caller.
-    unsafe {
-        out(
-            newcomm,
-            complete_duplicate(new, &parent, &hints)?,
-            "newcomm",
-        )
-    }
+    newcomm.set(complete_duplicate(new, &parent, &hints)?, "newcomm")
 }
 
 /// The destination of a nonblocking call's result.
 pub(crate) enum HandleSink {
     /// An output argument.
-    Place(*mut MPI_Comm),
+    Place(Later<MPI_Comm>),
     /// A function of a library for another ABI, whose output argument has another form, and its context.
     Contextual(unsafe extern "C" fn(*mut c_void, MPI_Comm), *mut c_void),
 }
 
 impl HandleSink {
+    /// Returns the destination of an output argument, which holds the null handle until the operation completes.
+    fn place(newcomm: Out<MPI_Comm>) -> Result<HandleSink, Failure> {
+        newcomm.set(MPI_COMM_NULL, "newcomm")?;
+        Ok(HandleSink::Place(newcomm.later("newcomm")?))
+    }
+
     /// Writes the handle.
     ///
     /// # Safety
     /// The destination is still valid.
-    unsafe fn write(&self, comm: MPI_Comm) {
+    pub(crate) unsafe fn write(&self, comm: MPI_Comm) {
         match self {
             // SAFETY: `place` is still valid by the `# Safety` contract of this function.
-            HandleSink::Place(place) => unsafe { place.write(comm) },
+            HandleSink::Place(place) => unsafe { place.put(comm) },
             // SAFETY: `deliver` may be called with `place` by the `# Safety` contract of this function.
             HandleSink::Contextual(deliver, place) => unsafe { deliver(*place, comm) },
-        }
-    }
-
-    fn is_null(&self) -> bool {
-        match self {
-            HandleSink::Place(place) => place.is_null(),
-            HandleSink::Contextual(_, place) => place.is_null(),
         }
     }
 }
@@ -149,22 +127,15 @@ fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
 /// Starts a duplication that stores its result when it completes.
 ///
 /// # Safety
-/// The output arguments stay valid until the request is complete.
+/// The destination stays valid until the request is complete.
 pub(crate) unsafe fn idup(
     comm: MPI_Comm,
     hints: &Hints,
     later: HandleSink,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
     let parent = state::comm(comm)?;
     let source = parent.clone();
-    if later.is_null() {
-        let nowhere: *mut MPI_Comm = std::ptr::null_mut();
-        // SAFETY: a null pointer, for which `out` returns the failure.
-        unsafe { out(nowhere, MPI_COMM_NULL, "newcomm")? };
-    }
-    // SAFETY: `later` is valid by the `# Safety` contract of this function; it holds the null handle until the operation completes.
-    unsafe { later.write(MPI_COMM_NULL) };
     let (attached, refusal) = match copied(&parent, hints) {
         Ok(attached) => (Some(attached), None),
         Err(failure) => (None, Some(failure)),
@@ -189,62 +160,54 @@ pub(crate) unsafe fn idup(
         request::free(handle)?;
         return Err(refusal);
     }
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe { out(request, handle, "request") }
+    request.set(handle, "request")
 }
 
-pub unsafe fn MPI_Comm_idup(
+/// Starts a duplication that stores its result in an output argument.
+fn idup_into(
     comm: MPI_Comm,
-    newcomm: *mut MPI_Comm,
-    request: *mut MPI_Request,
+    hints: &Hints,
+    newcomm: Out<MPI_Comm>,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup requires of its caller.
-    unsafe { idup(comm, &Hints::new(), HandleSink::Place(newcomm), request) }
+    state::comm(comm)?;
+    let later = HandleSink::place(newcomm)?;
+    // SAFETY: an output argument of a nonblocking call is valid until its request completes.
+    unsafe { idup(comm, hints, later, request) }
 }
 
-pub unsafe fn MPI_Comm_idup_with_info(
+pub fn MPI_Comm_idup(comm: MPI_Comm, newcomm: Out<MPI_Comm>, request: Out<MPI_Request>) -> Outcome {
+    idup_into(comm, &Hints::new(), newcomm, request)
+}
+
+pub fn MPI_Comm_idup_with_info(
     comm: MPI_Comm,
     info: MPI_Info,
-    newcomm: *mut MPI_Comm,
-    request: *mut MPI_Request,
+    newcomm: Out<MPI_Comm>,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `newcomm` and `request` are valid as the C binding of MPI_Comm_idup_with_info requires of its caller.
-    unsafe {
-        idup(
-            comm,
-            &info::hints(info)?,
-            HandleSink::Place(newcomm),
-            request,
-        )
-    }
+    idup_into(comm, &info::hints(info)?, newcomm, request)
 }
 
-pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
+pub fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: Out<MPI_Comm>) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     let new = state::engine()?.block_on(parent.comm.constructors().create(&group))?;
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create requires it of the caller.
-    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
+    newcomm.set(child(new, &parent)?, "newcomm")
 }
 
-pub unsafe fn MPI_Comm_create_group(
+pub fn MPI_Comm_create_group(
     comm: MPI_Comm,
     group: MPI_Group,
     tag: c_int,
-    newcomm: *mut MPI_Comm,
+    newcomm: Out<MPI_Comm>,
 ) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     super::p2p::check_tag(tag)?;
     let new = state::engine()?.block_on(parent.comm.constructors().create_group(&group, tag))?;
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_group requires it of the caller.
-    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
+    newcomm.set(child(new, &parent)?, "newcomm")
 }
 
-pub unsafe fn MPI_Comm_split(
-    comm: MPI_Comm,
-    color: c_int,
-    key: c_int,
-    newcomm: *mut MPI_Comm,
-) -> Outcome {
+pub fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: Out<MPI_Comm>) -> Outcome {
     let parent = state::comm(comm)?;
     let color = match color {
         MPI_UNDEFINED => None,
@@ -257,16 +220,15 @@ pub unsafe fn MPI_Comm_split(
     };
     let new =
         state::engine()?.block_on(parent.comm.constructors().split(SplitKey { color, key }))?;
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split requires it of the caller.
-    unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
+    newcomm.set(child(new, &parent)?, "newcomm")
 }
 
-pub unsafe fn MPI_Comm_split_type(
+pub fn MPI_Comm_split_type(
     comm: MPI_Comm,
     split_type: c_int,
     key: c_int,
     info: MPI_Info,
-    newcomm: *mut MPI_Comm,
+    newcomm: Out<MPI_Comm>,
 ) -> Outcome {
     let parent = state::comm(comm)?;
     let (engine, comm) = (state::engine()?, &parent.comm);
@@ -323,13 +285,11 @@ pub unsafe fn MPI_Comm_split_type(
     let attached = Attached::inheriting(&parent.attached);
     *attached.hints.borrow_mut() = Hints::known(&given);
     let new = register_some(new, attached, parent.session.clone())?;
-    // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split_type requires it of the caller.
-    unsafe { out(newcomm, new, "newcomm") }
+    newcomm.set(new, "newcomm")
 }
 
-pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_free requires it of the caller.
-    let handle = unsafe { read(comm, "comm")? };
+pub fn MPI_Comm_free(comm: InOut<MPI_Comm>) -> Outcome {
+    let handle = comm.get("comm")?;
     let object = freeable(handle)?;
     object.owner().delete_all().map_err(heard_by(handle))?;
     if object.buffer.is_attached() {
@@ -338,14 +298,13 @@ pub unsafe fn MPI_Comm_free(comm: *mut MPI_Comm) -> Outcome {
     }
     let is_mixed = object.comm.is_mixed();
     drop(object);
-    // Operations in progress keep the object alive until they complete.
+    // Operations under way keep the object alive until they complete.
     remove(handle)?;
     reap_orphans();
     if is_mixed {
         report_connections();
     }
-    // SAFETY: `comm` is null or writable: the C binding of MPI_Comm_free requires it of the caller.
-    unsafe { out(comm, MPI_COMM_NULL, "comm") }
+    comm.set(MPI_COMM_NULL, "comm")
 }
 
 /// Raises a failure on a communicator that is passed by pointer, so that the wrapper cannot determine it.
@@ -365,9 +324,8 @@ fn freeable(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     }
 }
 
-pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
-    // SAFETY: `comm` is null or readable: the C binding of MPI_Comm_disconnect requires it of the caller.
-    let handle = unsafe { read(comm, "comm")? };
+pub fn MPI_Comm_disconnect(comm: InOut<MPI_Comm>) -> Outcome {
+    let handle = comm.get("comm")?;
     let object = freeable(handle)?;
     // The program has completed its own requests (section 11.10.4); operations with freed handles are waited for here.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
@@ -375,49 +333,33 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     let left = state::engine()?.block_on(object.comm.internal().farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
-    // SAFETY: `comm` is valid as the C binding of MPI_Comm_disconnect requires of its caller.
-    unsafe { MPI_Comm_free(comm) }
+    MPI_Comm_free(comm)
 }
 
-pub unsafe fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) -> Outcome {
+pub fn MPI_Comm_set_name(comm: MPI_Comm, comm_name: Text) -> Outcome {
     let object = state::comm(comm)?;
-    // SAFETY: `comm_name` is null or NUL-terminated: the C binding of MPI_Comm_set_name requires it of the caller.
-    let name = unsafe { name(comm_name, "comm_name")? };
+    let name = comm_name.name("comm_name")?;
     object.comm.set_name(&name);
     Ok(())
 }
 
-pub unsafe fn MPI_Comm_get_name(
-    comm: MPI_Comm,
-    comm_name: *mut c_char,
-    resultlen: *mut c_int,
-) -> Outcome {
+pub fn MPI_Comm_get_name(comm: MPI_Comm, comm_name: TextOut, resultlen: Out<c_int>) -> Outcome {
     // The name of MPI_COMM_NULL may be queried as well (section 7.8).
     let name = match comm {
         MPI_COMM_NULL => "MPI_COMM_NULL".to_string(),
         _ => state::comm(comm)?.comm.name(),
     };
-    // SAFETY: `comm_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Comm_get_name requires it of the caller.
-    unsafe {
-        write_string(
-            comm_name,
-            resultlen,
-            &name,
-            MPI_MAX_OBJECT_NAME,
-            "comm_name",
-        )
-    }
+    comm_name.set_with_length(resultlen, &name, "comm_name")
 }
 
-pub unsafe fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
+pub fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) -> Outcome {
     let object = state::comm(comm)?;
     let given = info::read(info, Hints::clone)?;
     object.attached.hints.borrow_mut().take_known(&given);
     Ok(())
 }
 
-pub unsafe fn MPI_Comm_get_info(comm: MPI_Comm, info_used: *mut MPI_Info) -> Outcome {
+pub fn MPI_Comm_get_info(comm: MPI_Comm, info_used: Out<MPI_Info>) -> Outcome {
     let hints = state::comm(comm)?.attached.hints.borrow().in_force();
-    // SAFETY: `info_used` is null or writable: the C binding of MPI_Comm_get_info requires it of the caller.
-    unsafe { out(info_used, info::create(hints)?, "info_used") }
+    info_used.set(info::create(hints)?, "info_used")
 }

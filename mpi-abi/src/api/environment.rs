@@ -1,53 +1,40 @@
 //! Environment queries that need no engine: versions, time, addresses, memory allocation (chapter 9).
+#![allow(unsafe_code)]
 
-use super::args::{out, write_string};
+use super::args::{Out, TextOut};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
 use mpi_base::hardware::{Confinement, Kind};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-pub unsafe fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) -> Outcome {
-    // SAFETY: `version` and `subversion` are null or writable: the C binding of MPI_Get_version requires it of the caller.
-    unsafe {
-        out(version, MPI_VERSION, "version")?;
-        out(subversion, MPI_SUBVERSION, "subversion")
-    }
+pub fn MPI_Get_version(version: Out<c_int>, subversion: Out<c_int>) -> Outcome {
+    version.set(MPI_VERSION, "version")?;
+    subversion.set(MPI_SUBVERSION, "subversion")
 }
 
-pub unsafe fn MPI_Get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Outcome {
+pub fn MPI_Get_library_version(version: TextOut, resultlen: Out<c_int>) -> Outcome {
     let text = concat!(
         "Portcullis ",
         env!("CARGO_PKG_VERSION"),
         ", MPI 5.0 with the standard ABI"
     );
-    // SAFETY: `version` has MPI_MAX_LIBRARY_VERSION_STRING bytes and `resultlen` is writable: the C binding of MPI_Get_library_version requires it of the caller.
-    unsafe {
-        write_string(
-            version,
-            resultlen,
-            text,
-            MPI_MAX_LIBRARY_VERSION_STRING,
-            "version",
-        )
-    }
+    version.set_with_length(resultlen, text, "version")
 }
 
-pub unsafe fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) -> Outcome {
+pub fn MPI_Get_processor_name(name: TextOut, resultlen: Out<c_int>) -> Outcome {
     let host = crate::host::host_name();
-    // SAFETY: `name` has MPI_MAX_PROCESSOR_NAME bytes and `resultlen` is writable: the C binding of MPI_Get_processor_name requires it of the caller.
-    unsafe { write_string(name, resultlen, &host, MPI_MAX_PROCESSOR_NAME, "name") }
+    name.set_with_length(resultlen, &host, "name")
 }
 
-pub unsafe fn MPI_Get_hw_resource_info(hw_info: *mut MPI_Info) -> Outcome {
+pub fn MPI_Get_hw_resource_info(hw_info: Out<MPI_Info>) -> Outcome {
     let here = Confinement::of_this_process();
     let mut hints = Hints::new();
     for kind in Kind::ALL {
         let confined = here.instance(kind).is_some();
         hints.set(kind.uri().into(), confined.to_string());
     }
-    // SAFETY: `hw_info` is null or writable: the C binding of MPI_Get_hw_resource_info requires it of the caller.
-    unsafe { out(hw_info, info::create(hints)?, "hw_info") }
+    hw_info.set(info::create(hints)?, "hw_info")
 }
 
 /// A clock of this machine in nanoseconds.
@@ -61,24 +48,23 @@ fn clock(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_i
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-pub unsafe fn MPI_Wtime() -> f64 {
+pub fn MPI_Wtime() -> f64 {
     clock(libc::clock_gettime)
 }
 
-pub unsafe fn MPI_Wtick() -> f64 {
+pub fn MPI_Wtick() -> f64 {
     clock(libc::clock_getres)
 }
 
-pub unsafe fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) -> Outcome {
-    // SAFETY: `location` and `address` are valid as the C binding of MPI_Get_address requires of its caller.
-    unsafe { out(address, location.expose_provenance() as MPI_Aint, "address") }
+pub fn MPI_Get_address(location: *const c_void, address: Out<MPI_Aint>) -> Outcome {
+    address.set(location.expose_provenance() as MPI_Aint, "address")
 }
 
-pub unsafe fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
+pub fn MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint {
     base.wrapping_add(disp)
 }
 
-pub unsafe fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
+pub fn MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint {
     addr1.wrapping_sub(addr2)
 }
 
@@ -103,7 +89,7 @@ fn alignment(info: MPI_Info) -> Result<usize, Failure> {
     })
 }
 
-pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) -> Outcome {
+pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) -> Outcome {
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
@@ -117,8 +103,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
             .heap()
             .borrow_mut()
             .insert(memory.addr(), block);
-        // SAFETY: `baseptr` is null or the address of a pointer: the C binding of MPI_Alloc_mem requires it of the caller.
-        return unsafe { out(baseptr.cast(), memory, "baseptr") };
+        return baseptr.set(memory.cast(), "baseptr");
     }
     let mut memory = std::ptr::null_mut();
     // SAFETY: a power of two and a multiple of a pointer's size; the result goes into a local.
@@ -129,8 +114,7 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
             format!("there is no memory for {bytes} bytes"),
         ));
     }
-    // SAFETY: `baseptr` is null or the address of a pointer: the C binding of MPI_Alloc_mem requires it of the caller.
-    unsafe { out(baseptr.cast(), memory, "baseptr") }
+    baseptr.set(memory, "baseptr")
 }
 
 pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
@@ -147,7 +131,7 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
     Ok(())
 }
 
-pub unsafe fn MPI_Pcontrol(_level: c_int) -> Outcome {
+pub fn MPI_Pcontrol(_level: c_int) -> Outcome {
     // The library has no profiling to control (section 15.2.4); tools intercept the call.
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Groups of processes (section 7.3).
 
-use super::args::{length, out, read, slice, slice_mut};
+use super::args::{InArray, InOut, InOutArray, Out, length};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
@@ -62,30 +62,26 @@ pub(crate) fn comparison(result: Comparison) -> c_int {
     }
 }
 
-pub unsafe fn MPI_Group_size(group: MPI_Group, size: *mut c_int) -> Outcome {
+pub fn MPI_Group_size(group: MPI_Group, size: Out<c_int>) -> Outcome {
     let members = state::group(group)?.size();
-    // SAFETY: `size` is null or writable: the C binding of MPI_Group_size requires it of the caller.
-    unsafe { out(size, members as c_int, "size") }
+    size.set(members as c_int, "size")
 }
 
-pub unsafe fn MPI_Group_rank(group: MPI_Group, rank: *mut c_int) -> Outcome {
+pub fn MPI_Group_rank(group: MPI_Group, rank: Out<c_int>) -> Outcome {
     let mine = state::group(group)?.rank_of(state::engine()?.me());
-    // SAFETY: `rank` is null or writable: the C binding of MPI_Group_rank requires it of the caller.
-    unsafe { out(rank, mine.map_or(MPI_UNDEFINED, |r| r as c_int), "rank") }
+    rank.set(mine.map_or(MPI_UNDEFINED, |r| r as c_int), "rank")
 }
 
-pub unsafe fn MPI_Group_translate_ranks(
+pub fn MPI_Group_translate_ranks(
     group1: MPI_Group,
     n: c_int,
-    ranks1: *const c_int,
+    ranks1: InArray<c_int>,
     group2: MPI_Group,
-    ranks2: *mut c_int,
+    ranks2: InOutArray<c_int>,
 ) -> Outcome {
     let (from, to) = (state::group(group1)?, state::group(group2)?);
-    let n = length(n, "n")?;
-    // SAFETY: `ranks1` and `ranks2` have `n` elements: the C binding of MPI_Group_translate_ranks requires it of the caller.
-    let (ranks1, ranks2) =
-        unsafe { (slice(ranks1, n, "ranks1")?, slice_mut(ranks2, n, "ranks2")?) };
+    length(n, "n")?;
+    let (ranks1, ranks2) = (ranks1.get("ranks1")?, ranks2.get("ranks2")?);
     for (rank, translated) in ranks1.iter().zip(ranks2) {
         *translated = match *rank {
             MPI_PROC_NULL => MPI_PROC_NULL,
@@ -107,88 +103,64 @@ pub unsafe fn MPI_Group_translate_ranks(
     Ok(())
 }
 
-pub unsafe fn MPI_Group_compare(
-    group1: MPI_Group,
-    group2: MPI_Group,
-    result: *mut c_int,
-) -> Outcome {
+pub fn MPI_Group_compare(group1: MPI_Group, group2: MPI_Group, result: Out<c_int>) -> Outcome {
     let compared = state::group(group1)?.compare(&state::group(group2)?);
-    // SAFETY: `result` is null or writable: the C binding of MPI_Group_compare requires it of the caller.
-    unsafe { out(result, comparison(compared), "result") }
+    result.set(comparison(compared), "result")
 }
 
-pub unsafe fn MPI_Group_union(
-    group1: MPI_Group,
-    group2: MPI_Group,
-    newgroup: *mut MPI_Group,
-) -> Outcome {
+pub fn MPI_Group_union(group1: MPI_Group, group2: MPI_Group, newgroup: Out<MPI_Group>) -> Outcome {
     let new = state::group(group1)?.union(&state::group(group2)?);
-    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_union requires it of the caller.
-    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
+    newgroup.set(derive(new, group1)?, "newgroup")
 }
 
-pub unsafe fn MPI_Group_intersection(
+pub fn MPI_Group_intersection(
     group1: MPI_Group,
     group2: MPI_Group,
-    newgroup: *mut MPI_Group,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
     let new = state::group(group1)?.intersection(&state::group(group2)?);
-    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_intersection requires it of the caller.
-    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
+    newgroup.set(derive(new, group1)?, "newgroup")
 }
 
-pub unsafe fn MPI_Group_difference(
+pub fn MPI_Group_difference(
     group1: MPI_Group,
     group2: MPI_Group,
-    newgroup: *mut MPI_Group,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
     let new = state::group(group1)?.difference(&state::group(group2)?);
-    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_difference requires it of the caller.
-    unsafe { out(newgroup, derive(new, group1)?, "newgroup") }
+    newgroup.set(derive(new, group1)?, "newgroup")
 }
 
 /// Reads the ranks argument.
-///
-/// # Safety
-/// `ranks` is an array of the caller with `n` elements.
-unsafe fn ranks_of(n: c_int, ranks: *const c_int) -> Result<Vec<i64>, Failure> {
-    // SAFETY: `ranks` is valid by the `# Safety` contract of this function.
-    unsafe { super::args::widened(ranks, length(n, "n")?, "ranks") }
+fn ranks_of(n: c_int, ranks: InArray<c_int>) -> Result<Vec<i64>, Failure> {
+    length(n, "n")?;
+    ranks.widened("ranks")
 }
 
-pub unsafe fn MPI_Group_incl(
+pub fn MPI_Group_incl(
     group: MPI_Group,
     n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut MPI_Group,
+    ranks: InArray<c_int>,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
-    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_incl requires of its caller.
-    unsafe {
-        let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
-        out(newgroup, derive(new, group)?, "newgroup")
-    }
+    let new = state::group(group)?.include(&ranks_of(n, ranks)?)?;
+    newgroup.set(derive(new, group)?, "newgroup")
 }
 
-pub unsafe fn MPI_Group_excl(
+pub fn MPI_Group_excl(
     group: MPI_Group,
     n: c_int,
-    ranks: *const c_int,
-    newgroup: *mut MPI_Group,
+    ranks: InArray<c_int>,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
-    // SAFETY: `ranks` and `newgroup` are valid as the C binding of MPI_Group_excl requires of its caller.
-    unsafe {
-        let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
-        out(newgroup, derive(new, group)?, "newgroup")
-    }
+    let new = state::group(group)?.exclude(&ranks_of(n, ranks)?)?;
+    newgroup.set(derive(new, group)?, "newgroup")
 }
 
 /// Expands range triplets into ranks.
-///
-/// # Safety
-/// `ranges` is an array of the caller with `n` elements.
-unsafe fn expand(group: &Group, n: c_int, ranges: *const [c_int; 3]) -> Result<Vec<i64>, Failure> {
-    // SAFETY: `ranges` is valid by the `# Safety` contract of this function.
-    let ranges = unsafe { slice(ranges, length(n, "n")?, "ranges")? };
+fn expand(group: &Group, n: c_int, ranges: InArray<[c_int; 3]>) -> Result<Vec<i64>, Failure> {
+    length(n, "n")?;
+    let ranges = ranges.get("ranges")?;
     let ranges: Vec<_> = ranges
         .iter()
         .map(|[a, b, c]| (i64::from(*a), i64::from(*b), i64::from(*c)))
@@ -196,42 +168,34 @@ unsafe fn expand(group: &Group, n: c_int, ranges: *const [c_int; 3]) -> Result<V
     Ok(group.expand(&ranges)?)
 }
 
-pub unsafe fn MPI_Group_range_incl(
+pub fn MPI_Group_range_incl(
     group: MPI_Group,
     n: c_int,
-    ranges: *mut [c_int; 3],
-    newgroup: *mut MPI_Group,
+    ranges: InOutArray<[c_int; 3]>,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_incl requires of its caller.
-    unsafe {
-        let new = members.include(&expand(&members, n, ranges)?)?;
-        out(newgroup, derive(new, group)?, "newgroup")
-    }
+    let new = members.include(&expand(&members, n, ranges.input())?)?;
+    newgroup.set(derive(new, group)?, "newgroup")
 }
 
-pub unsafe fn MPI_Group_range_excl(
+pub fn MPI_Group_range_excl(
     group: MPI_Group,
     n: c_int,
-    ranges: *mut [c_int; 3],
-    newgroup: *mut MPI_Group,
+    ranges: InOutArray<[c_int; 3]>,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
     let members = state::group(group)?;
-    // SAFETY: `ranges` and `newgroup` are valid as the C binding of MPI_Group_range_excl requires of its caller.
-    unsafe {
-        let new = members.exclude(&expand(&members, n, ranges)?)?;
-        out(newgroup, derive(new, group)?, "newgroup")
-    }
+    let new = members.exclude(&expand(&members, n, ranges.input())?)?;
+    newgroup.set(derive(new, group)?, "newgroup")
 }
 
-pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> Outcome {
-    // SAFETY: `group` is null or readable: the C binding of MPI_Group_free requires it of the caller.
-    let handle = unsafe { read(group, "group")? };
+pub fn MPI_Group_free(group: InOut<MPI_Group>) -> Outcome {
+    let handle = group.get("group")?;
     // Freeing the empty group is allowed, since functions return it (section 7.3.2).
     if handle != MPI_GROUP_EMPTY {
         let removed = state().tables().groups().borrow_mut().remove(handle.0);
         removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;
     }
-    // SAFETY: `group` is null or writable: the C binding of MPI_Group_free requires it of the caller.
-    unsafe { out(group, MPI_GROUP_NULL, "group") }
+    group.set(MPI_GROUP_NULL, "group")
 }

@@ -1,6 +1,6 @@
 //! Intercommunicators (section 7.6).
 
-use super::args::out;
+use super::args::Out;
 use super::{groups, p2p};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -10,10 +10,9 @@ use mpi_core::comm::LeaderError;
 use mpi_core::group::Group;
 use std::ffi::c_int;
 
-pub unsafe fn MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
+pub fn MPI_Comm_test_inter(comm: MPI_Comm, flag: Out<c_int>) -> Outcome {
     let inter = state::comm(comm)?.comm.is_inter();
-    // SAFETY: `flag` is null or writable: the C binding of MPI_Comm_test_inter requires it of the caller.
-    unsafe { out(flag, inter.into(), "flag") }
+    flag.set(inter.into(), "flag")
 }
 
 /// Returns the remote group of an intercommunicator.
@@ -25,16 +24,14 @@ fn remote_group(comm: MPI_Comm) -> Result<Group, Failure> {
     })
 }
 
-pub unsafe fn MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) -> Outcome {
-    // SAFETY: `size` is null or writable: the C binding of MPI_Comm_remote_size requires it of the caller.
-    unsafe { out(size, remote_group(comm)?.size() as c_int, "size") }
+pub fn MPI_Comm_remote_size(comm: MPI_Comm, size: Out<c_int>) -> Outcome {
+    size.set(remote_group(comm)?.size() as c_int, "size")
 }
 
-pub unsafe fn MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
+pub fn MPI_Comm_remote_group(comm: MPI_Comm, group: Out<MPI_Group>) -> Outcome {
     let session = state::comm(comm)?.session.clone();
     let remote = groups::register(remote_group(comm)?, session)?;
-    // SAFETY: `group` is null or writable: the C binding of MPI_Comm_remote_group requires it of the caller.
-    unsafe { out(group, remote, "group") }
+    group.set(remote, "group")
 }
 
 /// Converts a leader's error into one for its group, which would wait indefinitely if the call returned only here.
@@ -45,13 +42,13 @@ pub(super) fn leader_error(mistake: &Failure) -> LeaderError {
     }
 }
 
-pub unsafe fn MPI_Intercomm_create(
+pub fn MPI_Intercomm_create(
     local_comm: MPI_Comm,
     local_leader: c_int,
     peer_comm: MPI_Comm,
     remote_leader: c_int,
     tag: c_int,
-    newintercomm: *mut MPI_Comm,
+    newintercomm: Out<MPI_Comm>,
 ) -> Outcome {
     let local = state::comm(local_comm)?;
     let leader = groups::member(local.comm.group(), local_leader, "local_leader")?;
@@ -67,29 +64,15 @@ pub unsafe fn MPI_Intercomm_create(
         Err(failure) => Err(leader_error(failure)),
     });
     let new = state::engine()?.block_on(local.comm.inter().create(leader, across, tag))?;
-    // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create requires it of the caller.
-    unsafe {
-        out(
-            newintercomm,
-            register(new, &local)?.handle(),
-            "newintercomm",
-        )
-    }
+    newintercomm.set(register(new, &local)?.handle(), "newintercomm")
 }
 
-pub unsafe fn MPI_Intercomm_merge(
+pub fn MPI_Intercomm_merge(
     intercomm: MPI_Comm,
     high: c_int,
-    newintracomm: *mut MPI_Comm,
+    newintracomm: Out<MPI_Comm>,
 ) -> Outcome {
     let parent = state::comm(intercomm)?;
     let new = state::engine()?.block_on(parent.comm.inter().merge(high != 0))?;
-    // SAFETY: `newintracomm` is null or writable: the C binding of MPI_Intercomm_merge requires it of the caller.
-    unsafe {
-        out(
-            newintracomm,
-            register(new, &parent)?.handle(),
-            "newintracomm",
-        )
-    }
+    newintracomm.set(register(new, &parent)?.handle(), "newintracomm")
 }

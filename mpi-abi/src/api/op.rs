@@ -1,6 +1,7 @@
 //! User-defined reduction operators, and local reductions (section 6.9).
+#![allow(unsafe_code)]
 
-use super::args::{out, read, recv_buf, send_buf};
+use super::args::{InOut, Out, RecvMem, SendMem};
 use super::collective::alias_check;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -10,18 +11,14 @@ use crate::state::{self, state};
 use crate::thrown::guarded;
 use mpi_core::datatype::Datatype;
 use mpi_core::op::Op;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// Gives a new operator a handle.
-///
-/// # Safety
-/// `op` is an output argument of the caller.
-pub(crate) unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
+pub(crate) fn register(new: Op, op: Out<MPI_Op>) -> Outcome {
     let handle = state().tables().ops().borrow_mut().insert(new);
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
-    // SAFETY: `op` is null or writable: `# Safety` of this function.
-    unsafe { out(op, MPI_Op(handle), "op") }
+    op.set(MPI_Op(handle), "op")
 }
 
 /// Calls a callback with a handle of a datatype.
@@ -39,10 +36,10 @@ fn no_function() -> Failure {
     Failure::new(MPI_ERR_ARG, "user_fn is a null pointer")
 }
 
-pub unsafe fn MPI_Op_create(
+pub fn MPI_Op_create(
     user_fn: Option<MPI_User_function>,
     commute: c_int,
-    op: *mut MPI_Op,
+    op: Out<MPI_Op>,
 ) -> Outcome {
     let function = user_fn.ok_or_else(no_function)?;
     let call = move |input: *const u8, inout: *mut u8, len: i64, datatype: &Datatype| {
@@ -64,14 +61,13 @@ pub unsafe fn MPI_Op_create(
             }
         });
     };
-    // SAFETY: `op` is valid as the C binding of MPI_Op_create requires of its caller.
-    unsafe { register(Op::user(call, commute != 0), op) }
+    register(Op::user(call, commute != 0), op)
 }
 
-pub unsafe fn MPI_Op_create_c(
+pub fn MPI_Op_create_c(
     user_fn: Option<MPI_User_function_c>,
     commute: c_int,
-    op: *mut MPI_Op,
+    op: Out<MPI_Op>,
 ) -> Outcome {
     let function = user_fn.ok_or_else(no_function)?;
     let call = move |input: *const u8, inout: *mut u8, mut len: i64, datatype: &Datatype| {
@@ -82,13 +78,11 @@ pub unsafe fn MPI_Op_create_c(
             guarded((), move || unsafe { function(input, inout, len, handle) });
         });
     };
-    // SAFETY: `op` is valid as the C binding of MPI_Op_create_c requires of its caller.
-    unsafe { register(Op::user(call, commute != 0), op) }
+    register(Op::user(call, commute != 0), op)
 }
 
-pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
-    // SAFETY: `op` is null or readable: the C binding of MPI_Op_free requires it of the caller.
-    let handle = unsafe { read(op, "op")? };
+pub fn MPI_Op_free(op: InOut<MPI_Op>) -> Outcome {
+    let handle = op.get("op")?;
     if handle.0 < FIRST_DYNAMIC {
         let predefined = state::op(handle)?;
         return Err(Failure::new(
@@ -98,32 +92,20 @@ pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
     }
     let removed = state().tables().ops().borrow_mut().remove(handle.0);
     removed.ok_or_else(|| wrong(Kind::Op, handle.0))?;
-    // SAFETY: `op` is null or writable: the C binding of MPI_Op_free requires it of the caller.
-    unsafe { out(op, MPI_OP_NULL, "op") }
+    op.set(MPI_OP_NULL, "op")
 }
 
-pub unsafe fn MPI_Op_commutative(op: MPI_Op, commute: *mut c_int) -> Outcome {
+pub fn MPI_Op_commutative(op: MPI_Op, commute: Out<c_int>) -> Outcome {
     let commutes = state::op(op)?.is_commutative();
-    // SAFETY: `commute` is null or writable: the C binding of MPI_Op_commutative requires it of the caller.
-    unsafe { out(commute, commutes.into(), "commute") }
+    commute.set(commutes.into(), "commute")
 }
 
-pub unsafe fn MPI_Reduce_local_c(
-    inbuf: *const c_void,
-    inoutbuf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Outcome {
+pub fn MPI_Reduce_local_c(inbuf: SendMem, inoutbuf: RecvMem, op: MPI_Op) -> Outcome {
     let op = state::op(op)?;
-    // SAFETY: `inbuf` and `inoutbuf` hold `count` elements: the C binding of MPI_Reduce_local_c requires it of the caller.
-    let (input, mut inout) = unsafe {
-        (
-            send_buf(inbuf, count, datatype)?,
-            recv_buf(inoutbuf, count, datatype)?,
-        )
-    };
-    let shared = inbuf == inoutbuf.cast_const() && !inbuf.is_null() && input.bytes() > 0;
+    let (input, mut inout) = (inbuf.buffer()?, inoutbuf.buffer()?);
+    let address = inbuf.address();
+    let shared =
+        address == inoutbuf.address().cast_const() && !address.is_null() && input.bytes() > 0;
     if shared {
         return Err(alias_check::without_another_form("inoutbuf", "inbuf"));
     }

@@ -1,8 +1,9 @@
 //! Partitioned communication (chapter 4).
 //!
 //! Several threads call these functions at once to hand over their partitions; each call is short.
+#![allow(unsafe_code)]
 
-use super::args::{length, out, recv_buf, send_buf, slice};
+use super::args::{InArray, Out, RecvMem, SendMem, length};
 use super::p2p::check_tag;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -41,13 +42,12 @@ pub unsafe fn MPI_Psend_init(
     check_tag(tag)?;
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Psend_init requires of its caller.
-    unsafe {
-        let buf = send_buf(buf, all, datatype)?;
-        let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
-        let operation = Operation::Partitioned(Partitioned::Send(send));
-        out(request, persistent(&object, operation)?, "request")
-    }
+    // SAFETY: `buf` has that many elements and `request` is writable: the C binding of MPI_Psend_init requires it of the caller.
+    let (buf, request) = unsafe { (SendMem::new(buf, all, datatype), Out::new(request)) };
+    let buf = buf.buffer()?;
+    let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
+    let operation = Operation::Partitioned(Partitioned::Send(send));
+    request.set(persistent(&object, operation)?, "request")
 }
 
 pub unsafe fn MPI_Precv_init(
@@ -72,13 +72,12 @@ pub unsafe fn MPI_Precv_init(
     }
     info::hints(info)?;
     let (partitions, each, all) = shape(partitions, count)?;
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Precv_init requires of its caller.
-    unsafe {
-        let buf = recv_buf(buf, all, datatype)?;
-        let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
-        let operation = Operation::Partitioned(Partitioned::Recv(recv, None));
-        out(request, persistent(&object, operation)?, "request")
-    }
+    // SAFETY: `buf` has that many elements and `request` is writable: the C binding of MPI_Precv_init requires it of the caller.
+    let (buf, request) = unsafe { (RecvMem::new(buf, all, datatype), Out::new(request)) };
+    let buf = buf.buffer()?;
+    let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
+    let operation = Operation::Partitioned(Partitioned::Recv(recv, None));
+    request.set(persistent(&object, operation)?, "request")
 }
 
 /// Marks partitions of a send as ready.
@@ -97,11 +96,11 @@ fn ready(partitions: impl Iterator<Item = c_int>, request: MPI_Request) -> Outco
     })
 }
 
-pub unsafe fn MPI_Pready(partition: c_int, request: MPI_Request) -> Outcome {
+pub fn MPI_Pready(partition: c_int, request: MPI_Request) -> Outcome {
     ready(std::iter::once(partition), request)
 }
 
-pub unsafe fn MPI_Pready_range(
+pub fn MPI_Pready_range(
     partition_low: c_int,
     partition_high: c_int,
     request: MPI_Request,
@@ -109,27 +108,20 @@ pub unsafe fn MPI_Pready_range(
     ready(partition_low..=partition_high, request)
 }
 
-pub unsafe fn MPI_Pready_list(
+pub fn MPI_Pready_list(
     len: c_int,
-    array_of_partitions: *const c_int,
+    array_of_partitions: InArray<c_int>,
     request: MPI_Request,
 ) -> Outcome {
-    // SAFETY: `array_of_partitions` is valid as the C binding of MPI_Pready_list requires of its caller.
-    let list = unsafe {
-        slice(
-            array_of_partitions,
-            length(len, "length")?,
-            "array_of_partitions",
-        )?
-    };
+    length(len, "length")?;
+    let list = array_of_partitions.get("array_of_partitions")?;
     ready(list.iter().copied(), request)
 }
 
-pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> Outcome {
+pub fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) -> Outcome {
     // A null request has no partitions left to receive (section 4.2.2).
     if request == MPI_REQUEST_NULL {
-        // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
-        return unsafe { out(flag, 1, "flag") };
+        return flag.set(1, "flag");
     }
     let arrived = || {
         with_partitioned(request, |partitioned| match partitioned {
@@ -144,6 +136,5 @@ pub unsafe fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_
         state::engine()?.poll_once();
         arrived()?
     };
-    // SAFETY: `flag` is null or writable: the C binding of MPI_Parrived requires it of the caller.
-    unsafe { out(flag, here.into(), "flag") }
+    flag.set(here.into(), "flag")
 }

@@ -1,6 +1,6 @@
 //! Send-receive: blocking, nonblocking, and with one buffer for both (section 3.11).
 
-use super::args::{out, recv_buf};
+use super::args::{Out, RecvMem, SendMem};
 use super::completion::set_received;
 use super::p2p::{check_recv_tag, check_tag, incoming, outgoing};
 use crate::abi::*;
@@ -12,7 +12,7 @@ use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::Sent;
 use mpi_core::request::{Req, Status};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::rc::Rc;
 
 /// A send-receive in progress: the receive, and the send unless it completed at once.
@@ -71,47 +71,31 @@ impl Exchange {
 }
 
 /// Starts an exchange with two buffers.
-///
-/// # Safety
-/// As [`send_buf`](crate::api::args::send_buf) and [`recv_buf`].
-unsafe fn exchange(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
+fn exchange(
+    sendbuf: SendMem,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    recvbuf: RecvMem,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
-    unsafe {
-        let (comm, outgoing) = outgoing(sendbuf, sendcount, sendtype, sendtag, comm)?;
-        check_recv_tag(recvtag)?;
-        let incoming = recv_buf(recvbuf, recvcount, recvtype)?;
-        Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
-    }
+    let (comm, outgoing) = outgoing(sendbuf, sendtag, comm)?;
+    check_recv_tag(recvtag)?;
+    let incoming = recvbuf.buffer()?;
+    Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
 }
 
 /// Starts an exchange in one buffer; the data to send are copied first.
-///
-/// # Safety
-/// As [`recv_buf`].
-unsafe fn exchange_in_place(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+fn exchange_in_place(
+    buf: RecvMem,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    let (comm, buf) = unsafe { incoming(buf, count, datatype, recvtag, comm)? };
+    let (comm, buf) = incoming(buf, recvtag, comm)?;
     check_tag(sendtag)?;
     let copy = Scratch::bytes(buf.bytes())?;
     if let Some(bytes) = copy.all().contiguous() {
@@ -124,88 +108,56 @@ unsafe fn exchange_in_place(
     )
 }
 
-pub unsafe fn MPI_Sendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
+pub fn MPI_Sendrecv_c(
+    sendbuf: SendMem,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    recvbuf: RecvMem,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `sendbuf`, `recvbuf` and `status` are valid as the C binding of MPI_Sendrecv_c requires of its caller.
-    unsafe {
-        let exchange = exchange(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm,
-        )?;
-        set_received(status, exchange.wait())
-    }
+    let exchange = exchange(sendbuf, dest, sendtag, recvbuf, source, recvtag, comm)?;
+    set_received(status, exchange.wait())
 }
 
-pub unsafe fn MPI_Isendrecv_c(
-    sendbuf: *const c_void,
-    sendcount: MPI_Count,
-    sendtype: MPI_Datatype,
+pub fn MPI_Isendrecv_c(
+    sendbuf: SendMem,
     dest: c_int,
     sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: MPI_Count,
-    recvtype: MPI_Datatype,
+    recvbuf: RecvMem,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `sendbuf`, `recvbuf` and `request` are valid as the C binding of MPI_Isendrecv_c requires of its caller.
-    unsafe {
-        let exchange = exchange(
-            sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source,
-            recvtag, comm,
-        )?;
-        out(request, exchange.register()?, "request")
-    }
+    let exchange = exchange(sendbuf, dest, sendtag, recvbuf, source, recvtag, comm)?;
+    request.set(exchange.register()?, "request")
 }
 
-pub unsafe fn MPI_Sendrecv_replace_c(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+pub fn MPI_Sendrecv_replace_c(
+    buf: RecvMem,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_Sendrecv_replace_c requires of its caller.
-    unsafe {
-        let exchange =
-            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
-        set_received(status, exchange.wait())
-    }
+    let exchange = exchange_in_place(buf, dest, sendtag, source, recvtag, comm)?;
+    set_received(status, exchange.wait())
 }
 
-pub unsafe fn MPI_Isendrecv_replace_c(
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+pub fn MPI_Isendrecv_replace_c(
+    buf: RecvMem,
     dest: c_int,
     sendtag: c_int,
     source: c_int,
     recvtag: c_int,
     comm: MPI_Comm,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_Isendrecv_replace_c requires of its caller.
-    unsafe {
-        let exchange =
-            exchange_in_place(buf, count, datatype, dest, sendtag, source, recvtag, comm)?;
-        out(request, exchange.register()?, "request")
-    }
+    let exchange = exchange_in_place(buf, dest, sendtag, source, recvtag, comm)?;
+    request.set(exchange.register()?, "request")
 }

@@ -1,6 +1,6 @@
 //! Sessions, process sets, and communicators created from groups (sections 7.4.2, 7.6.2 and 11.3).
 
-use super::args::{out, read, string, write_string};
+use super::args::{InOut, Out, SizedText, Text};
 use super::{groups, intercomm::leader_error};
 use crate::abi::*;
 use crate::error::handler;
@@ -13,7 +13,7 @@ use crate::registry::session;
 use crate::{info, init, state};
 use mpi_core::btl::ProcId;
 use mpi_core::group::Group;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 /// The process sets of every job (section 11.3.2).
 const PROCESS_SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
@@ -47,22 +47,20 @@ fn with_handler(
     make(attached).map_err(|failure| failure.on(Target::New(errhandler)))
 }
 
-pub unsafe fn MPI_Session_init(
+pub fn MPI_Session_init(
     info: MPI_Info,
     errhandler: MPI_Errhandler,
-    session: *mut MPI_Session,
+    session: Out<MPI_Session>,
 ) -> Outcome {
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
         let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
         *attached.hints.borrow_mut() = Hints::of_session(level);
-        // SAFETY: `session` is null or writable: the C binding of MPI_Session_init requires it of the caller.
-        unsafe { out(session, session::register(attached)?.handle(), "session") }
+        session.set(session::register(attached)?.handle(), "session")
     })
 }
 
-pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
-    // SAFETY: `session` is null or readable: the C binding of MPI_Session_finalize requires it of the caller.
-    let handle = unsafe { read(session, "session")? };
+pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
+    let handle = session.get("session")?;
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
         // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
@@ -71,32 +69,28 @@ pub unsafe fn MPI_Session_finalize(session: *mut MPI_Session) -> Outcome {
     }
     session::remove(handle)?;
     init::end_session()?;
-    // SAFETY: `session` is null or writable: the C binding of MPI_Session_finalize requires it of the caller.
-    unsafe { out(session, MPI_SESSION_NULL, "session") }
+    session.set(MPI_SESSION_NULL, "session")
 }
 
-pub unsafe fn MPI_Session_get_info(session: MPI_Session, info_used: *mut MPI_Info) -> Outcome {
+pub fn MPI_Session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
     let hints = state::session(session)?.attached.hints.borrow().clone();
-    // SAFETY: `info_used` is null or writable: the C binding of MPI_Session_get_info requires it of the caller.
-    unsafe { out(info_used, info::create(hints)?, "info_used") }
+    info_used.set(info::create(hints)?, "info_used")
 }
 
-pub unsafe fn MPI_Session_get_num_psets(
+pub fn MPI_Session_get_num_psets(
     session: MPI_Session,
     _info: MPI_Info,
-    npset_names: *mut c_int,
+    npset_names: Out<c_int>,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: `npset_names` is null or writable: the C binding of MPI_Session_get_num_psets requires it of the caller.
-    unsafe { out(npset_names, PROCESS_SETS.len() as c_int, "npset_names") }
+    npset_names.set(PROCESS_SETS.len() as c_int, "npset_names")
 }
 
-pub unsafe fn MPI_Session_get_nth_pset(
+pub fn MPI_Session_get_nth_pset(
     session: MPI_Session,
     _info: MPI_Info,
     n: c_int,
-    pset_len: *mut c_int,
-    pset_name: *mut c_char,
+    pset_name: SizedText,
 ) -> Outcome {
     state::session(session)?;
     let name = usize::try_from(n).ok().and_then(|n| PROCESS_SETS.get(n));
@@ -107,70 +101,55 @@ pub unsafe fn MPI_Session_get_nth_pset(
             format!("n is {n}, but there are {sets} process sets"),
         )
     })?;
-    // SAFETY: `pset_len` and `pset_name` (for `*pset_len` bytes) are valid as the C binding of MPI_Session_get_nth_pset requires of its caller.
-    unsafe {
-        let room = read(pset_len, "pset_len")?;
-        if room > 0 {
-            let mut written = 0;
-            write_string(pset_name, &mut written, name, room, "pset_name")?;
-        }
-        // `pset_len` counts the terminating NUL.
-        out(pset_len, name.len() as c_int + 1, "pset_len")
+    if pset_name.size("pset_len")? > 0 {
+        pset_name.buffer().set(name, "pset_name")?;
     }
+    // `pset_len` counts the terminating NUL.
+    pset_name.length().set(name.len() as c_int + 1, "pset_len")
 }
 
-pub unsafe fn MPI_Session_get_pset_info(
+pub fn MPI_Session_get_pset_info(
     session: MPI_Session,
-    pset_name: *const c_char,
-    info: *mut MPI_Info,
+    pset_name: Text,
+    info: Out<MPI_Info>,
 ) -> Outcome {
     state::session(session)?;
-    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Session_get_pset_info requires it of the caller.
-    let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
+    let name = pset_name.string(MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")?;
     let mut hints = Hints::new();
     hints.set("mpi_size".into(), process_set(&name)?.size().to_string());
-    // SAFETY: `info` is null or writable: the C binding of MPI_Session_get_pset_info requires it of the caller.
-    unsafe { out(info, info::create(hints)?, "info") }
+    info.set(info::create(hints)?, "info")
 }
 
-pub unsafe fn MPI_Group_from_session_pset(
+pub fn MPI_Group_from_session_pset(
     session: MPI_Session,
-    pset_name: *const c_char,
-    newgroup: *mut MPI_Group,
+    pset_name: Text,
+    newgroup: Out<MPI_Group>,
 ) -> Outcome {
     let object = state::session(session)?;
-    // SAFETY: `pset_name` is null or NUL-terminated: the C binding of MPI_Group_from_session_pset requires it of the caller.
-    let name = unsafe { string(pset_name, MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")? };
+    let name = pset_name.string(MPI_MAX_PSET_NAME_LEN, MPI_ERR_ARG, "pset_name")?;
     let group = groups::register(process_set(&name)?, Some(object))?;
-    // SAFETY: `newgroup` is null or writable: the C binding of MPI_Group_from_session_pset requires it of the caller.
-    unsafe { out(newgroup, group, "newgroup") }
+    newgroup.set(group, "newgroup")
 }
 
 /// Reads the string tag that distinguishes concurrent creations.
-///
-/// # Safety
-/// A string of the caller or null.
-unsafe fn tag_of(stringtag: *const c_char) -> Result<String, Failure> {
-    // SAFETY: `stringtag` is null or NUL-terminated: `# Safety` of this function.
-    unsafe { string(stringtag, MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag") }
+fn tag_of(stringtag: Text) -> Result<String, Failure> {
+    stringtag.string(MPI_MAX_STRINGTAG_LEN, MPI_ERR_TAG, "stringtag")
 }
 
-pub unsafe fn MPI_Comm_create_from_group(
+pub fn MPI_Comm_create_from_group(
     group: MPI_Group,
-    stringtag: *const c_char,
+    stringtag: Text,
     info: MPI_Info,
     errhandler: MPI_Errhandler,
-    newcomm: *mut MPI_Comm,
+    newcomm: Out<MPI_Comm>,
 ) -> Outcome {
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(group)?, groups::session_of(group));
-        // SAFETY: `stringtag` is valid as the C binding of MPI_Comm_create_from_group requires of its caller.
-        let tag = unsafe { tag_of(stringtag)? };
+        let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
         let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
-        // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_from_group requires it of the caller.
-        unsafe { out(newcomm, register_some(new, attached, session)?, "newcomm") }
+        newcomm.set(register_some(new, attached, session)?, "newcomm")
     })
 }
 
@@ -182,15 +161,15 @@ fn leader_of(group: MPI_Group, rank: c_int) -> Result<ProcId, Failure> {
     group.proc(leader).ok_or_else(gone)
 }
 
-pub unsafe fn MPI_Intercomm_create_from_groups(
+pub fn MPI_Intercomm_create_from_groups(
     local_group: MPI_Group,
     local_leader: c_int,
     remote_group: MPI_Group,
     remote_leader: c_int,
-    stringtag: *const c_char,
+    stringtag: Text,
     info: MPI_Info,
     errhandler: MPI_Errhandler,
-    newintercomm: *mut MPI_Comm,
+    newintercomm: Out<MPI_Comm>,
 ) -> Outcome {
     with_handler(errhandler, Target::Comm(MPI_COMM_NULL), |attached| {
         let (members, session) = (state::group(local_group)?, groups::session_of(local_group));
@@ -199,26 +178,17 @@ pub unsafe fn MPI_Intercomm_create_from_groups(
         // The remote group is significant only at the local leader, so elsewhere it need not be a valid handle.
         let is_alone = state::group(remote_group).is_ok_and(|group| group.size() == 0);
         if members.size() == 0 || is_alone {
-            // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
-            return unsafe { out(newintercomm, MPI_COMM_NULL, "newintercomm") };
+            return newintercomm.set(MPI_COMM_NULL, "newintercomm");
         }
         let leader = groups::member(&members, local_leader, "local_leader")?;
         // The remote arguments are significant only at the local leader.
         let leads = members.proc(leader) == Some(engine.me());
         let other =
             leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| leader_error(&e)));
-        // SAFETY: `stringtag` is valid as the C binding of MPI_Intercomm_create_from_groups requires of its caller.
-        let tag = unsafe { tag_of(stringtag)? };
+        let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let made = engine.inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
-        // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create_from_groups requires it of the caller.
-        unsafe {
-            out(
-                newintercomm,
-                register_some(new, attached, session)?,
-                "newintercomm",
-            )
-        }
+        newintercomm.set(register_some(new, attached, session)?, "newintercomm")
     })
 }

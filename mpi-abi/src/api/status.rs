@@ -1,59 +1,48 @@
 //! Access to statuses (sections 3.2.5, 5.1.11, 13.3 and 19.3.5).
 
-use super::args::{out, read};
+use super::args::{In, InOut, Out};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::state;
 use std::ffi::c_int;
 
-pub unsafe fn MPI_Get_count_c(
-    status: *const MPI_Status,
+pub fn MPI_Get_count_c(
+    status: In<MPI_Status>,
     datatype: MPI_Datatype,
-    count: *mut MPI_Count,
+    count: Out<MPI_Count>,
 ) -> Outcome {
-    // SAFETY: `status` is null or readable: the C binding of MPI_Get_count_c requires it of the caller.
-    let bytes = unsafe { read(status, "status")? }.bytes();
+    let bytes = status.get("status")?.bytes();
     let whole = state::datatype(datatype)?.count_in(bytes);
-    // SAFETY: `count` is null or writable: the C binding of MPI_Get_count_c requires it of the caller.
-    unsafe { out(count, whole.unwrap_or(MPI_UNDEFINED.into()), "count") }
+    count.set(whole.unwrap_or(MPI_UNDEFINED.into()), "count")
 }
 
-pub unsafe fn MPI_Get_elements_c(
-    status: *const MPI_Status,
+pub fn MPI_Get_elements_c(
+    status: In<MPI_Status>,
     datatype: MPI_Datatype,
-    count: *mut MPI_Count,
+    count: Out<MPI_Count>,
 ) -> Outcome {
-    // SAFETY: `status` is null or readable: the C binding of MPI_Get_elements_c requires it of the caller.
-    let bytes = unsafe { read(status, "status")? }.bytes();
+    let bytes = status.get("status")?.bytes();
     let basic = state::datatype(datatype)?.elements(bytes);
-    // SAFETY: `count` is null or writable: the C binding of MPI_Get_elements_c requires it of the caller.
-    unsafe { out(count, basic.unwrap_or(MPI_UNDEFINED.into()), "count") }
+    count.set(basic.unwrap_or(MPI_UNDEFINED.into()), "count")
 }
 
-pub unsafe fn MPI_Get_elements_x(
-    status: *const MPI_Status,
+pub fn MPI_Get_elements_x(
+    status: In<MPI_Status>,
     datatype: MPI_Datatype,
-    count: *mut MPI_Count,
+    count: Out<MPI_Count>,
 ) -> Outcome {
-    // SAFETY: `status` and `count` are valid as the C binding of MPI_Get_elements_x requires of its caller.
-    unsafe { MPI_Get_elements_c(status, datatype, count) }
+    MPI_Get_elements_c(status, datatype, count)
 }
 
 /// Changes a status of the caller.
-///
-/// # Safety
-/// `status` is an input/output argument of the caller.
-unsafe fn change(status: *mut MPI_Status, edit: impl FnOnce(&mut MPI_Status)) -> Outcome {
-    // SAFETY: `status` is valid by the `# Safety` contract of this function.
-    unsafe {
-        let mut changed = read(status, "status")?;
-        edit(&mut changed);
-        out(status, changed, "status")
-    }
+fn change(status: InOut<MPI_Status>, edit: impl FnOnce(&mut MPI_Status)) -> Outcome {
+    let mut changed = status.get("status")?;
+    edit(&mut changed);
+    status.set(changed, "status")
 }
 
-pub unsafe fn MPI_Status_set_elements_c(
-    status: *mut MPI_Status,
+pub fn MPI_Status_set_elements_c(
+    status: InOut<MPI_Status>,
     datatype: MPI_Datatype,
     count: MPI_Count,
 ) -> Outcome {
@@ -75,55 +64,45 @@ pub unsafe fn MPI_Status_set_elements_c(
             .find(|&b| datatype.elements(b) == Some(rest))
             .unwrap_or(0),
     };
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_elements_c requires of its caller.
-    unsafe { change(status, |s| s.set_bytes(whole + rest)) }
+    change(status, |s| s.set_bytes(whole + rest))
 }
 
-pub unsafe fn MPI_Status_set_elements_x(
-    status: *mut MPI_Status,
+pub fn MPI_Status_set_elements_x(
+    status: InOut<MPI_Status>,
     datatype: MPI_Datatype,
     count: MPI_Count,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_elements_x requires of its caller.
-    unsafe { MPI_Status_set_elements_c(status, datatype, count) }
+    MPI_Status_set_elements_c(status, datatype, count)
 }
 
-pub unsafe fn MPI_Status_set_cancelled(status: *mut MPI_Status, flag: c_int) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_cancelled requires of its caller.
-    unsafe { change(status, |s| s.set_cancelled(flag != 0)) }
+pub fn MPI_Status_set_cancelled(status: InOut<MPI_Status>, flag: c_int) -> Outcome {
+    change(status, |s| s.set_cancelled(flag != 0))
 }
 
-pub unsafe fn MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> Outcome {
-    // SAFETY: `status` and `flag` are valid as the C binding of MPI_Test_cancelled requires of its caller.
-    unsafe { out(flag, read(status, "status")?.cancelled().into(), "flag") }
+pub fn MPI_Test_cancelled(status: In<MPI_Status>, flag: Out<c_int>) -> Outcome {
+    flag.set(status.get("status")?.cancelled().into(), "flag")
 }
 
-pub unsafe fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) -> Outcome {
-    // SAFETY: `status` and `source` are valid as the C binding of MPI_Status_get_source requires of its caller.
-    unsafe { out(source, read(status, "status")?.MPI_SOURCE, "source") }
+pub fn MPI_Status_get_source(status: In<MPI_Status>, source: Out<c_int>) -> Outcome {
+    source.set(status.get("status")?.MPI_SOURCE, "source")
 }
 
-pub unsafe fn MPI_Status_set_source(status: *mut MPI_Status, source: c_int) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_source requires of its caller.
-    unsafe { change(status, |s| s.MPI_SOURCE = source) }
+pub fn MPI_Status_set_source(status: InOut<MPI_Status>, source: c_int) -> Outcome {
+    change(status, |s| s.MPI_SOURCE = source)
 }
 
-pub unsafe fn MPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) -> Outcome {
-    // SAFETY: `status` and `tag` are valid as the C binding of MPI_Status_get_tag requires of its caller.
-    unsafe { out(tag, read(status, "status")?.MPI_TAG, "tag") }
+pub fn MPI_Status_get_tag(status: In<MPI_Status>, tag: Out<c_int>) -> Outcome {
+    tag.set(status.get("status")?.MPI_TAG, "tag")
 }
 
-pub unsafe fn MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_tag requires of its caller.
-    unsafe { change(status, |s| s.MPI_TAG = tag) }
+pub fn MPI_Status_set_tag(status: InOut<MPI_Status>, tag: c_int) -> Outcome {
+    change(status, |s| s.MPI_TAG = tag)
 }
 
-pub unsafe fn MPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) -> Outcome {
-    // SAFETY: `status` and `error` are valid as the C binding of MPI_Status_get_error requires of its caller.
-    unsafe { out(error, read(status, "status")?.MPI_ERROR, "error") }
+pub fn MPI_Status_get_error(status: In<MPI_Status>, error: Out<c_int>) -> Outcome {
+    error.set(status.get("status")?.MPI_ERROR, "error")
 }
 
-pub unsafe fn MPI_Status_set_error(status: *mut MPI_Status, error: c_int) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_Status_set_error requires of its caller.
-    unsafe { change(status, |s| s.MPI_ERROR = error) }
+pub fn MPI_Status_set_error(status: InOut<MPI_Status>, error: c_int) -> Outcome {
+    change(status, |s| s.MPI_ERROR = error)
 }

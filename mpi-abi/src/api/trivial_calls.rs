@@ -5,9 +5,9 @@
 //! its lock, the state page and the error handlers.
 //! So these functions cannot fail or wait, and use nothing that another thread may change:
 //! constants, atomics, and the state only if calls take no lock.
-#![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::api::args::{In, InOut, Out};
 use crate::handle::FIRST_DYNAMIC;
 use crate::state;
 use mpi_core::datatype::Named;
@@ -33,31 +33,22 @@ fn of_comm(
 }
 
 /// Writes an output argument, if a value exists and the pointer is not null; returns true if it did.
-///
-/// # Safety
-/// `place` is null or an output argument of the caller.
 #[inline(always)]
-unsafe fn give<T>(place: *mut T, value: Option<T>) -> bool {
+fn give<T>(place: Out<T>, value: Option<T>) -> bool {
     match value {
-        Some(value) if !place.is_null() => {
-            // SAFETY: `place` is valid by the `# Safety` contract of this function.
-            unsafe { place.write(value) };
-            true
-        }
-        _ => false,
+        Some(value) => place.put(value),
+        None => false,
     }
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Comm_rank(comm: MPI_Comm, rank: *mut c_int) -> bool {
-    // SAFETY: `rank` is valid as the C binding of MPI_Comm_rank requires of its caller.
-    unsafe { give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank())) }
+pub fn trivial_Comm_rank(comm: MPI_Comm, rank: Out<c_int>) -> bool {
+    give(rank, of_comm(comm, |(rank, _)| rank, |comm| comm.rank()))
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Comm_size(comm: MPI_Comm, size: *mut c_int) -> bool {
-    // SAFETY: `size` is valid as the C binding of MPI_Comm_size requires of its caller.
-    unsafe { give(size, of_comm(comm, |(_, size)| size, |comm| comm.size())) }
+pub fn trivial_Comm_size(comm: MPI_Comm, size: Out<c_int>) -> bool {
+    give(size, of_comm(comm, |(_, size)| size, |comm| comm.size()))
 }
 
 /// Returns size, lower bound and extent of a datatype.
@@ -80,77 +71,63 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Type_size(datatype: MPI_Datatype, size: *mut c_int) -> bool {
+pub fn trivial_Type_size(datatype: MPI_Datatype, size: Out<c_int>) -> bool {
     let bytes = of_type(datatype).and_then(|[size, ..]| c_int::try_from(size).ok());
-    // SAFETY: `size` is valid as the C binding of MPI_Type_size requires of its caller.
-    unsafe { give(size, bytes) }
+    give(size, bytes)
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Type_get_extent(
+pub fn trivial_Type_get_extent(
     datatype: MPI_Datatype,
-    lb: *mut MPI_Aint,
-    extent: *mut MPI_Aint,
+    lb: Out<MPI_Aint>,
+    extent: Out<MPI_Aint>,
 ) -> bool {
     let Some([_, low, apart]) = of_type(datatype) else {
         return false;
     };
-    // SAFETY: `lb` and `extent` are null or writable: the C binding of MPI_Type_get_extent requires it of the caller; `lb` is written only if `extent` is not null.
-    unsafe {
-        !extent.is_null()
-            && give(lb, Some(low as MPI_Aint))
-            && give(extent, Some(apart as MPI_Aint))
-    }
+    !extent.is_null() && give(lb, Some(low as MPI_Aint)) && give(extent, Some(apart as MPI_Aint))
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Get_count(
-    status: *const MPI_Status,
+pub fn trivial_Get_count(
+    status: In<MPI_Status>,
     datatype: MPI_Datatype,
-    count: *mut c_int,
+    count: Out<c_int>,
 ) -> bool {
     let size = Named::dense_size(datatype.0);
-    if status.is_null() || !size.is_power_of_two() {
+    let Some(status) = status.peek().filter(|_| size.is_power_of_two()) else {
         return false;
-    }
-    // SAFETY: `status` is valid as the C binding of MPI_Get_count requires of its caller.
-    let bytes = unsafe { &*status }.bytes();
+    };
+    let bytes = status.bytes();
     let whole = match bytes & (size as i64 - 1) {
         0 => c_int::try_from(bytes >> size.trailing_zeros()).ok(),
         _ => None,
     };
-    // SAFETY: `count` is valid as the C binding of MPI_Get_count requires of its caller.
-    unsafe { give(count, whole) }
+    give(count, whole)
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Test(
-    request: *mut MPI_Request,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
+pub fn trivial_Test(
+    request: InOut<MPI_Request>,
+    flag: Out<c_int>,
+    status: Out<MPI_Status>,
 ) -> bool {
-    // SAFETY: `request` is valid as the C binding of MPI_Test requires of its caller.
-    if request.is_null() || unsafe { *request } != MPI_REQUEST_NULL {
+    if request.peek() != Some(MPI_REQUEST_NULL) {
         return false;
     }
-    // SAFETY: `flag` and `status` are valid as the C binding of MPI_Test requires of its caller.
-    unsafe {
-        if !give(flag, Some(1)) {
-            return false;
-        }
+    let done = give(flag, Some(1));
+    if done {
         set_empty(status);
     }
-    true
+    done
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Initialized(flag: *mut c_int) -> bool {
-    // SAFETY: `flag` is valid as the C binding of MPI_Initialized requires of its caller.
-    unsafe { give(flag, Some(crate::phase::initialized().into())) }
+pub fn trivial_Initialized(flag: Out<c_int>) -> bool {
+    give(flag, Some(crate::phase::initialized().into()))
 }
 
 #[inline(always)]
-pub unsafe fn trivial_Finalized(flag: *mut c_int) -> bool {
-    // SAFETY: `flag` is valid as the C binding of MPI_Finalized requires of its caller.
-    unsafe { give(flag, Some(crate::phase::finalized().into())) }
+pub fn trivial_Finalized(flag: Out<c_int>) -> bool {
+    give(flag, Some(crate::phase::finalized().into()))
 }

@@ -205,7 +205,7 @@ fn addresses_that_are_too_long_are_refused_before_memory_is_allocated_for_them()
         let part = side(engine, &world, u64::from(engine.me() == 2));
         let (nothing, other_jobs, too_many) = (0, 1, u64::MAX - 1);
         if engine.me() == 2 {
-            let cx = world.group_conversation(3);
+            let cx = world.internal().group_conversation(3);
             for answer in [[nothing, other_jobs], [too_many, 0]] {
                 let (said, heard) = (U64Buf::of(&answer), U64Buf::new(2));
                 let swapped = cx.sendrecv(said.send(0..2), 0, heard.recv(0..2), 0);
@@ -213,7 +213,7 @@ fn addresses_that_are_too_long_are_refused_before_memory_is_allocated_for_them()
             }
             return;
         }
-        let outcome = engine.block_on(part.inter(0, Some(Ok((&world, 2))), 3));
+        let outcome = engine.block_on(part.inter().create(0, Some(Ok((&world, 2))), 3));
         let error = made(outcome.map(Some)).expect_err("no addresses");
         let words = too_many;
         assert_eq!(error.find(), Some(&CommError::Strange { words }));

@@ -5,9 +5,10 @@
 //! predefined types without holes, a predefined operator, no `MPI_IN_PLACE`, an intracommunicator, a call that a component accepts as fast call,
 //! and buffers that begin at different addresses.
 //! Errors in all other arguments are reported by `plan_X`.
+#![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::api::args::{IntoI64, plain_data, plain_room};
+use crate::api::args::{Blocks, RecvMem, SendMem};
 use crate::error::Outcome;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -26,8 +27,8 @@ fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
 }
 
 #[inline(always)]
-fn carry_out(comm: &CommObject, fast_call: &FastCall<'_>) -> Option<Outcome> {
-    match comm.comm.collectives().try_fast_call(fast_call)? {
+fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
+    match comm.comm.collectives().try_fast_call(brief)? {
         Ok(()) => Some(Ok(())),
         Err(e) => Some(Err(e.into())),
     }
@@ -60,263 +61,191 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
     Some(found)
 }
 
-pub unsafe fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
+#[inline(always)]
+pub fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     carry_out(&comm, &FastCall::Barrier)
 }
 
-pub unsafe fn fast_Bcast(
-    buffer: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
-    root: c_int,
-    comm: MPI_Comm,
-) -> Option<Outcome> {
+#[inline(always)]
+pub fn fast_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
-    // SAFETY: `buffer` is valid as the C binding of MPI_Bcast requires of its caller.
-    let data = unsafe { plain_room(buffer, count.wide(), datatype)? };
+    let data = buffer.plain()?;
     carry_out(&comm, &FastCall::Bcast { data, root })
 }
 
-pub unsafe fn fast_Gather(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Gather(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Gather requires of its caller.
-    let (send, recv) = unsafe {
-        let send = plain_data(sendbuf, sendcount.wide(), sendtype)?;
-        let recv = match here {
-            true => Some(plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?),
-            false => None,
-        };
-        (send, recv)
+    let send = sendbuf.plain()?;
+    let recv = match here {
+        true => Some(each_rank(&comm, recvbuf)?.plain()?),
+        false => None,
     };
     if let Some(recv) = &recv {
         holds_blocks(&comm, recv.len(), send.len())?;
-        apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
+        apart(
+            sendbuf.address(),
+            own_block(&comm, recvbuf.address(), send.len()),
+        )?;
     }
     carry_out(&comm, &FastCall::Gather { send, recv, root })
 }
 
-pub unsafe fn fast_Scatter(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Scatter(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scatter requires of its caller.
-    let (send, recv) = unsafe {
-        let send = match here {
-            true => Some(plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?),
-            false => None,
-        };
-        (send, plain_room(recvbuf, recvcount.wide(), recvtype)?)
+    let send = match here {
+        true => Some(each_rank(&comm, sendbuf)?.plain()?),
+        false => None,
     };
+    let recv = recvbuf.plain()?;
     if let Some(send) = send {
         holds_blocks(&comm, send.len(), recv.len())?;
-        apart(own_block(&comm, sendbuf, recv.len()), recvbuf)?;
+        apart(
+            own_block(&comm, sendbuf.address(), recv.len()),
+            recvbuf.address(),
+        )?;
     }
     carry_out(&comm, &FastCall::Scatter { send, recv, root })
 }
 
-pub unsafe fn fast_Allgather(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Option<Outcome> {
+#[inline(always)]
+pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allgather requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            plain_data(sendbuf, sendcount.wide(), sendtype)?,
-            plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?,
-        )
-    };
+    let (send, recv) = (sendbuf.plain()?, each_rank(&comm, recvbuf)?.plain()?);
     holds_blocks(&comm, recv.len(), send.len())?;
-    apart(sendbuf, own_block(&comm, recvbuf, send.len()))?;
+    apart(
+        sendbuf.address(),
+        own_block(&comm, recvbuf.address(), send.len()),
+    )?;
     carry_out(&comm, &FastCall::Allgather { send, recv })
 }
 
-pub unsafe fn fast_Alltoall(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Option<Outcome> {
+#[inline(always)]
+pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Alltoall requires of its caller.
-    let (send, recv, one) = unsafe {
-        (
-            plain_data(sendbuf, every(&comm, sendcount)?, sendtype)?,
-            plain_room(recvbuf, every(&comm, recvcount)?, recvtype)?,
-            plain_room(recvbuf, recvcount.wide(), recvtype)?,
-        )
-    };
+    let (send, recv, one) = (
+        each_rank(&comm, sendbuf)?.plain()?,
+        each_rank(&comm, recvbuf)?.plain()?,
+        recvbuf.plain()?,
+    );
     let block = one.len();
     (send.len() == recv.len()).then_some(())?;
-    apart(sendbuf, recvbuf)?;
+    apart(sendbuf.address(), recvbuf.address())?;
     carry_out(&comm, &FastCall::Alltoall { send, recv, block })
 }
 
-pub unsafe fn fast_Reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Reduce(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
-    let op = dense(op, datatype)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
-    let (send, recv) = unsafe {
-        let send = plain_data(sendbuf, count.wide(), datatype)?;
-        let recv = match here {
-            true => {
-                apart(sendbuf, recvbuf)?;
-                Some(plain_room(recvbuf, count.wide(), datatype)?)
-            }
-            false => None,
-        };
-        (send, recv)
+    let op = dense(op, recvbuf.datatype())?;
+    let send = sendbuf.plain()?;
+    let recv = match here {
+        true => {
+            apart(sendbuf.address(), recvbuf.address())?;
+            Some(recvbuf.plain()?)
+        }
+        false => None,
     };
-    let fast_call = FastCall::Reduce {
+    let brief = FastCall::Reduce {
         send,
         recv,
         op,
         root,
     };
-    carry_out(&comm, &fast_call)
+    carry_out(&comm, &brief)
 }
 
 /// A call in which each rank passes an operand and a result buffer of the same length.
-///
-/// # Safety
-/// As [`plain_data`] and [`plain_room`].
 #[inline(always)]
-unsafe fn combine<'a>(
-    (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (count, datatype): (i64, MPI_Datatype),
+fn combine<'a>(
+    (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'a>),
     op: MPI_Op,
     comm: MPI_Comm,
-    fast_call: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
 ) -> Option<Outcome> {
-    apart(sendbuf, recvbuf)?;
-    let (comm, op) = (among(comm)?, dense(op, datatype)?);
-    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function, which is that of `plain_data` and `plain_room`.
-    let (send, recv) = unsafe {
-        (
-            plain_data(sendbuf, count, datatype)?,
-            plain_room(recvbuf, count, datatype)?,
-        )
-    };
-    carry_out(&comm, &fast_call(send, recv, op))
+    apart(sendbuf.address(), recvbuf.address())?;
+    let (comm, op) = (among(comm)?, dense(op, recvbuf.datatype())?);
+    let (send, recv) = (sendbuf.plain()?, recvbuf.plain()?);
+    carry_out(&comm, &brief(send, recv, op))
 }
 
-pub unsafe fn fast_Allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Allreduce(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Allreduce requires of its caller.
-    unsafe {
-        combine(buffers, data, op, comm, |send, recv, op| {
-            FastCall::Allreduce { send, recv, op }
-        })
-    }
+    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+        FastCall::Allreduce { send, recv, op }
+    })
 }
 
-pub unsafe fn fast_Scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Scan(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Scan requires of its caller.
-    unsafe {
-        combine(buffers, data, op, comm, |send, recv, op| FastCall::Scan {
-            send,
-            recv,
-            op,
-        })
-    }
+    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+        FastCall::Scan { send, recv, op }
+    })
 }
 
-pub unsafe fn fast_Exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Exscan(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    let (buffers, data) = ((sendbuf, recvbuf), (count.wide(), datatype));
-    // SAFETY: `sendbuf` and `recvbuf`, in `buffers`, are valid as the C binding of MPI_Exscan requires of its caller.
-    unsafe {
-        combine(buffers, data, op, comm, |send, recv, op| FastCall::Exscan {
-            send,
-            recv,
-            op,
-        })
-    }
+    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+        FastCall::Exscan { send, recv, op }
+    })
 }
 
-pub unsafe fn fast_Reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    datatype: MPI_Datatype,
+#[inline(always)]
+pub fn fast_Reduce_scatter_block(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Option<Outcome> {
-    apart(sendbuf, recvbuf)?;
+    apart(sendbuf.address(), recvbuf.address())?;
     let comm = among(comm)?;
-    let op = dense(op, datatype)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            plain_data(sendbuf, every(&comm, recvcount)?, datatype)?,
-            plain_room(recvbuf, recvcount.wide(), datatype)?,
-        )
-    };
+    let op = dense(op, recvbuf.datatype())?;
+    let (send, recv) = (each_rank(&comm, sendbuf)?.plain()?, recvbuf.plain()?);
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// The number of elements in one block per rank.
+/// A buffer whose count is that of one block, with all its blocks.
 #[inline(always)]
-fn every(comm: &CommObject, count: impl IntoI64) -> Option<i64> {
-    count.wide().checked_mul(comm.comm.size().into())
+fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M> {
+    // SAFETY: the buffer has a block for each rank (sections 6.5 to 6.8 and 6.10).
+    unsafe { one.blocks(comm.comm.size()) }
 }
 
 /// `Some` if `all` bytes are one block of `one` bytes for each rank.

@@ -8,17 +8,17 @@
 //! If a function `fast_Bcast` exists, the blocking forms try it first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are ignored elsewhere.
+#![allow(unsafe_code)]
 
 pub mod alias_check;
 pub mod all_to_all;
-mod blocks;
 pub mod fast_call;
 pub mod neighbor;
 pub mod reduction;
 pub mod rooted;
 mod self_block_check;
 
-use super::args::{IntoI64, out, recv_buf, send_buf};
+use super::args::{Out, RecvBlocks, RecvMem, SendBlocks, SendMem};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info;
@@ -65,13 +65,9 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
 }
 
 /// Starts an operation.
-///
-/// # Safety
-/// `request` is an output argument of the caller.
-pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
+pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
     let req = plan.comm.comm.collectives().begin(plan.call)?;
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe { out(request, running(req, &plan.comm)?, "request") }
+    request.set(running(req, &plan.comm)?, "request")
 }
 
 /// Creates a persistent operation.
@@ -79,10 +75,7 @@ pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
 /// Members create persistent operations in the same order, but need not start them in the same order (section 6.13).
 /// So each has its own communicator with its own sequence numbers, unless the program asserts the same order of starts;
 /// creating one may wait for the other members, which these calls are allowed to do.
-///
-/// # Safety
-/// `request` is an output argument of the caller.
-pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Request) -> Outcome {
+pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
     // The known info keys have no effect here; a wrong handle is still an error.
     info::hints(info)?;
     let parent = &plan.comm;
@@ -96,14 +89,10 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
             own
         }
     };
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe {
-        out(
-            request,
-            persistent_in(&own, parent, Operation::Collective(plan.call))?,
-            "request",
-        )
-    }
+    request.set(
+        persistent_in(&own, parent, Operation::Collective(plan.call))?,
+        "request",
+    )
 }
 
 impl CommObject {
@@ -122,6 +111,18 @@ impl CommObject {
     /// Returns the number of blocks in a buffer with one block for each rank that can be addressed.
     fn blocks(&self) -> usize {
         self.comm.peers().size() as usize
+    }
+
+    /// Returns the send blocks, one for each rank that can be addressed.
+    fn sent_blocks(&self, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
+        // SAFETY: the arguments have a block for each rank of the group that the operation addresses (sections 6.5 to 6.8).
+        unsafe { blocks.read(self.blocks()) }
+    }
+
+    /// Returns the receive blocks, one for each rank that can be addressed.
+    fn received_blocks(&self, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
+        // SAFETY: the arguments have a block for each rank of the group that the operation addresses (sections 6.5 to 6.8).
+        unsafe { blocks.read(self.blocks()) }
     }
 
     /// Checks a root argument; on an intercommunicator it may also be `MPI_ROOT`, or `MPI_PROC_NULL` for the other processes of the root's group (section 6.2.3).
@@ -177,56 +178,27 @@ impl CommObject {
     }
 
     /// Returns a send buffer, or `None` for `MPI_IN_PLACE`.
-    ///
-    /// # Safety
-    /// As [`send_buf`].
-    unsafe fn sent(
-        &self,
-        buf: *const c_void,
-        count: impl IntoI64,
-        datatype: MPI_Datatype,
-    ) -> Result<Option<SendBuf>, Failure> {
-        if self.in_place(buf)? {
+    fn sent(&self, buf: SendMem) -> Result<Option<SendBuf>, Failure> {
+        if self.in_place(buf.address())? {
             return Ok(None);
         }
-        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-        unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
+        buf.buffer().map(Some)
     }
 
     /// Returns a process's contribution to a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
-    ///
-    /// # Safety
-    /// As [`send_buf`].
-    unsafe fn sent_to(
-        &self,
-        root: u32,
-        buf: *const c_void,
-        count: impl IntoI64,
-        datatype: MPI_Datatype,
-    ) -> Result<Option<SendBuf>, Failure> {
-        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
+    fn sent_to(&self, root: u32, buf: SendMem) -> Result<Option<SendBuf>, Failure> {
+        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);
         }
-        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-        unsafe { send_buf(buf, count.wide(), datatype).map(Some) }
+        buf.buffer().map(Some)
     }
 
     /// Returns a process's receive buffer for data from a root: `None` for `MPI_IN_PLACE` at the root, and in the root's group of an intercommunicator.
-    ///
-    /// # Safety
-    /// As [`recv_buf`].
-    unsafe fn received_from(
-        &self,
-        root: u32,
-        buf: *mut c_void,
-        count: impl IntoI64,
-        datatype: MPI_Datatype,
-    ) -> Result<Option<RecvBuf>, Failure> {
-        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf)?) {
+    fn received_from(&self, root: u32, buf: RecvMem) -> Result<Option<RecvBuf>, Failure> {
+        if self.is_beside(root) || (self.is_root(root) && self.in_place(buf.address())?) {
             return Ok(None);
         }
-        // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-        unsafe { recv_buf(buf, count.wide(), datatype).map(Some) }
+        buf.buffer().map(Some)
     }
 
     /// Returns true in the root's group of an intercommunicator, whose processes have no data of their own here.

@@ -2,15 +2,16 @@
 //!
 //! Buffers have a block for each neighbour in the order of the topology's queries: for a grid two for each dimension,
 //! also beyond an open end, where a block of the receive buffer stays unchanged.
+#![allow(unsafe_code)]
 
-use super::blocks::{blocks, received_blocks, sent_blocks, typed_blocks};
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{IntoI64, recv_buf, send_buf};
+use crate::api::args::{RecvBlocks, RecvMem, SendBlocks, SendMem};
 use crate::error::Failure;
 use crate::object::comm::CommObject;
 use crate::state;
 use mpi_core::coll::Call;
+use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::topo::Neighbours;
 use std::ffi::c_void;
 use std::rc::Rc;
@@ -31,18 +32,31 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
     Ok((comm, neighbours.into()))
 }
 
-/// The count of each block of a buffer with one block for each neighbour: without neighbours no buffer is needed.
-fn of_blocks(count: impl IntoI64, neighbours: usize) -> i64 {
+/// The maximum count of a block in a buffer with one block for each neighbour: without neighbours no buffer is needed.
+///
+/// A negative count is an error all the same.
+fn limit(neighbours: usize) -> i64 {
     match neighbours {
-        // A negative count is an error all the same.
-        0 => count.wide().min(0),
-        _ => count.wide(),
+        0 => 0,
+        _ => i64::MAX,
     }
 }
 
 /// The numbers of blocks in a send buffer and in a receive buffer.
 fn degrees(neighbours: &Neighbours) -> (usize, usize) {
     (neighbours.destinations().len(), neighbours.sources().len())
+}
+
+/// Returns the send blocks, one for each destination.
+fn sent_blocks(neighbours: &Neighbours, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
+    // SAFETY: a neighbourhood operation has one send block for each destination (section 8.6).
+    unsafe { blocks.read(neighbours.destinations().len()) }
+}
+
+/// Returns the receive blocks, one for each source.
+fn received_blocks(neighbours: &Neighbours, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
+    // SAFETY: a neighbourhood operation has one receive block for each source (section 8.6).
+    unsafe { blocks.read(neighbours.sources().len()) }
 }
 
 /// Fails for `MPI_IN_PLACE`, which no neighbourhood operation supports.
@@ -56,25 +70,14 @@ fn not_in_place(buf: *const c_void) -> Result<(), Failure> {
     Ok(())
 }
 
-pub unsafe fn plan_Neighbor_allgather(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Neighbor_allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Planned {
     let (comm, neighbours) = neighbourhood(comm)?;
-    not_in_place(sendbuf)?;
+    not_in_place(sendbuf.address())?;
     let (outdegree, indegree) = degrees(&neighbours);
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_allgather requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
-            recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
-        )
-    };
+    let (send, recv) = (
+        sendbuf.up_to(limit(outdegree)).buffer()?,
+        recvbuf.up_to(limit(indegree)).buffer()?,
+    );
     let call = Call::NeighborAllgather {
         neighbours,
         send,
@@ -83,26 +86,14 @@ pub unsafe fn plan_Neighbor_allgather(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Neighbor_allgatherv(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl IntoI64,
-    displs: *const impl IntoI64,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Neighbor_allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Planned {
     let (comm, neighbours) = neighbourhood(comm)?;
-    not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&neighbours);
-    // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Neighbor_allgatherv requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
-            received_blocks(recvbuf, blocks(indegree, recvcounts, displs, recvtype)?)?,
-        )
-    };
+    not_in_place(sendbuf.address())?;
+    let (outdegree, _) = degrees(&neighbours);
+    let (send, recv) = (
+        sendbuf.up_to(limit(outdegree)).buffer()?,
+        received_blocks(&neighbours, recvbuf)?,
+    );
     let call = Call::NeighborAllgatherv {
         neighbours,
         send,
@@ -111,25 +102,14 @@ pub unsafe fn plan_Neighbor_allgatherv(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Neighbor_alltoall(
-    sendbuf: *const c_void,
-    sendcount: impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    recvtype: MPI_Datatype,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Neighbor_alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Planned {
     let (comm, neighbours) = neighbourhood(comm)?;
-    not_in_place(sendbuf)?;
+    not_in_place(sendbuf.address())?;
     let (outdegree, indegree) = degrees(&neighbours);
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_alltoall requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            send_buf(sendbuf, of_blocks(sendcount, outdegree), sendtype)?,
-            recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
-        )
-    };
+    let (send, recv) = (
+        sendbuf.up_to(limit(outdegree)).buffer()?,
+        recvbuf.up_to(limit(indegree)).buffer()?,
+    );
     let call = Call::NeighborAlltoall {
         neighbours,
         send,
@@ -138,27 +118,17 @@ pub unsafe fn plan_Neighbor_alltoall(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Neighbor_alltoallv(
-    sendbuf: *const c_void,
-    sendcounts: *const impl IntoI64,
-    sdispls: *const impl IntoI64,
-    sendtype: MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl IntoI64,
-    rdispls: *const impl IntoI64,
-    recvtype: MPI_Datatype,
+pub fn plan_Neighbor_alltoallv(
+    sendbuf: SendBlocks,
+    recvbuf: RecvBlocks,
     comm: MPI_Comm,
 ) -> Planned {
     let (comm, neighbours) = neighbourhood(comm)?;
-    not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&neighbours);
-    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `recvbuf`, `recvcounts` and `rdispls` are valid as the C binding of MPI_Neighbor_alltoallv requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            sent_blocks(sendbuf, blocks(outdegree, sendcounts, sdispls, sendtype)?)?,
-            received_blocks(recvbuf, blocks(indegree, recvcounts, rdispls, recvtype)?)?,
-        )
-    };
+    not_in_place(sendbuf.address())?;
+    let (send, recv) = (
+        sent_blocks(&neighbours, sendbuf)?,
+        received_blocks(&neighbours, recvbuf)?,
+    );
     let call = Call::NeighborAlltoallv {
         neighbours,
         send,
@@ -167,33 +137,17 @@ pub unsafe fn plan_Neighbor_alltoallv(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Neighbor_alltoallw(
-    sendbuf: *const c_void,
-    sendcounts: *const impl IntoI64,
-    sdispls: *const MPI_Aint,
-    sendtypes: *const MPI_Datatype,
-    recvbuf: *mut c_void,
-    recvcounts: *const impl IntoI64,
-    rdispls: *const MPI_Aint,
-    recvtypes: *const MPI_Datatype,
+pub fn plan_Neighbor_alltoallw(
+    sendbuf: SendBlocks,
+    recvbuf: RecvBlocks,
     comm: MPI_Comm,
 ) -> Planned {
     let (comm, neighbours) = neighbourhood(comm)?;
-    not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&neighbours);
-    // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `sendtypes`, `recvbuf`, `recvcounts`, `rdispls` and `recvtypes` are valid as the C binding of MPI_Neighbor_alltoallw requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            sent_blocks(
-                sendbuf,
-                typed_blocks(outdegree, sendcounts, sdispls, sendtypes)?,
-            )?,
-            received_blocks(
-                recvbuf,
-                typed_blocks(indegree, recvcounts, rdispls, recvtypes)?,
-            )?,
-        )
-    };
+    not_in_place(sendbuf.address())?;
+    let (send, recv) = (
+        sent_blocks(&neighbours, sendbuf)?,
+        received_blocks(&neighbours, recvbuf)?,
+    );
     let call = Call::NeighborAlltoallw {
         neighbours,
         send,

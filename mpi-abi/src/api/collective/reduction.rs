@@ -1,39 +1,33 @@
 //! Reductions and prefix reductions (sections 6.9 to 6.11).
+#![allow(unsafe_code)]
 
 use super::{Plan, Planned};
 use crate::abi::*;
-use crate::api::args::{IntoI64, recv_of, send_of, widened};
+use crate::api::args::{Blocks, IntoI64, RecvMem, Resolved, SendMem, widened};
 use crate::error::Failure;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
 use crate::state;
 use mpi_core::coll::{Call, inter};
-use mpi_core::datatype::{Datatype, RecvBuf, SendBuf};
+use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Checks the operator and the buffers of a reduction whose result goes to every member.
-///
-/// # Safety
-/// As [`send_of`] and [`recv_of`].
-unsafe fn reduction(
+#[inline(always)]
+fn reduction(
     comm: &CommObject,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
 ) -> Result<(Option<SendBuf>, RecvBuf, Op), Failure> {
-    let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid by the `# Safety` contract of this function.
-    unsafe {
-        Ok((
-            sent(comm, sendbuf, count, &datatype)?,
-            recv_of(recvbuf, count, &datatype)?,
-            op,
-        ))
-    }
+    let (op, datatype) = operator(op, recvbuf.datatype())?;
+    Ok((
+        sent(comm, sendbuf, &datatype)?,
+        recvbuf.buffer_of(&datatype)?,
+        op,
+    ))
 }
 
 /// The predefined operator and datatype checked last: programs mostly combine one type in one way.
@@ -41,16 +35,16 @@ static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns an operator that is defined for the datatype, and the datatype.
 #[inline]
-fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Datatype), Failure> {
+fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failure> {
     // Handles of predefined objects never change their meaning.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
     if op == MPI_NO_OP {
         return Err(combines_nothing());
     }
-    let (op, datatype) = (state::op(op)?, state::datatype(datatype)?);
+    let (op, datatype) = (state::op(op)?, Resolved::of(datatype)?);
     if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
-        op.check(&datatype)?;
+        op.check(datatype.datatype())?;
         if let Some(pair) = pair {
             LAST_CHECKED.store(pair, Ordering::Relaxed);
         }
@@ -64,29 +58,24 @@ fn combines_nothing() -> Failure {
     Failure::new(MPI_ERR_OP, text)
 }
 
-/// Returns an operand, or `None` for `MPI_IN_PLACE`.
-///
-/// # Safety
-/// As [`send_of`].
-#[inline]
-unsafe fn sent(
-    comm: &CommObject,
-    buf: *const c_void,
-    count: i64,
-    datatype: &Datatype,
-) -> Result<Option<SendBuf>, Failure> {
-    if comm.in_place(buf)? {
-        return Ok(None);
-    }
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    unsafe { send_of(buf, count, datatype).map(Some) }
+#[cold]
+fn too_many(each: i64) -> Failure {
+    let text = format!("the blocks of {each} elements for each rank are more than can be counted");
+    Failure::new(MPI_ERR_COUNT, text)
 }
 
-pub unsafe fn plan_Reduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
+/// Returns an operand, or `None` for `MPI_IN_PLACE`.
+#[inline]
+fn sent(comm: &CommObject, buf: SendMem, datatype: &Resolved) -> Result<Option<SendBuf>, Failure> {
+    if comm.in_place(buf.address())? {
+        return Ok(None);
+    }
+    buf.buffer_of(datatype).map(Some)
+}
+
+pub fn plan_Reduce(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
@@ -104,15 +93,12 @@ pub unsafe fn plan_Reduce(
         };
         return Plan::of(comm, call);
     }
-    let (op, datatype) = operator(op, datatype)?;
-    let (is_root, count) = (comm.is_root(root), count.wide());
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce requires of its caller.
-    let (send, recv) = unsafe {
-        let recv = is_root.then(|| recv_of(recvbuf, count, &datatype));
-        let has_none = comm.is_beside(root) || (is_root && comm.in_place(sendbuf)?);
-        let send = (!has_none).then(|| send_of(sendbuf, count, &datatype));
-        (send.transpose()?, recv.transpose()?)
-    };
+    let (op, datatype) = operator(op, recvbuf.datatype())?;
+    let is_root = comm.is_root(root);
+    let recv = is_root.then(|| recvbuf.buffer_of(&datatype));
+    let has_none = comm.is_beside(root) || (is_root && comm.in_place(sendbuf.address())?);
+    let send = (!has_none).then(|| sendbuf.buffer_of(&datatype));
+    let (send, recv) = (send.transpose()?, recv.transpose()?);
     let call = Call::Reduce {
         send,
         recv,
@@ -122,61 +108,32 @@ pub unsafe fn plan_Reduce(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Allreduce(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Allreduce(sendbuf: SendMem, recvbuf: RecvMem, op: MPI_Op, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Allreduce requires of its caller.
-    let (send, recv, op) =
-        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
+    let (send, recv, op) = reduction(&comm, sendbuf, recvbuf, op)?;
     let call = Call::Allreduce { send, recv, op };
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Scan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Scan(sendbuf: SendMem, recvbuf: RecvMem, op: MPI_Op, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     comm.only_intra()?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Scan requires of its caller.
-    let (send, recv, op) =
-        unsafe { reduction(&comm, sendbuf, recvbuf, count.wide(), datatype, op)? };
+    let (send, recv, op) = reduction(&comm, sendbuf, recvbuf, op)?;
     let call = Call::Scan { send, recv, op };
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Exscan(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: impl IntoI64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Planned {
+pub fn plan_Exscan(sendbuf: SendMem, recvbuf: RecvMem, op: MPI_Op, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     comm.only_intra()?;
-    let count = count.wide();
-    let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Exscan requires of its caller.
-    let call = unsafe {
-        let send = sent(&comm, sendbuf, count, &datatype)?;
-        // Rank 0 receives nothing, so it needs no buffer (section 6.11.2).
-        let recv = match send.is_some() && comm.comm.rank() == 0 {
-            true => RecvBuf::new(recvbuf.cast(), count, datatype),
-            false => recv_of(recvbuf, count, &datatype)?,
-        };
-        Call::Exscan { send, recv, op }
-    };
+    let (op, datatype) = operator(op, recvbuf.datatype())?;
+    let send = sent(&comm, sendbuf, &datatype)?;
+    // Rank 0 receives nothing, so it needs no buffer (section 6.11.2).
+    let recv = match send.is_some() && comm.comm.rank() == 0 {
+        true => recvbuf.unchecked(&datatype),
+        false => recvbuf.buffer_of(&datatype),
+    }?;
+    let call = Call::Exscan { send, recv, op };
     Plan::of(comm, call)
 }
 
@@ -189,8 +146,8 @@ pub unsafe fn plan_Reduce_scatter(
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let (op, datatype) = operator(op, datatype)?;
-    // SAFETY: `recvcounts` is valid as the C binding of MPI_Reduce_scatter requires of its caller.
+    let (op, resolved) = operator(op, datatype)?;
+    // SAFETY: `recvcounts` has an element for each rank: the C binding of MPI_Reduce_scatter requires it of the caller.
     let counts = unsafe { widened(recvcounts, comm.members(), "recvcounts")? };
     if let Some(negative) = counts.iter().find(|c| **c < 0) {
         return Err(Failure::new(
@@ -205,13 +162,15 @@ pub unsafe fn plan_Reduce_scatter(
     } else {
         counts[comm.comm.rank() as usize]
     };
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter requires of its caller.
-    let (send, recv) = unsafe {
+    // SAFETY: the input has as many elements as all counts, the output as the own one, or in place as all: the C binding of
+    // MPI_Reduce_scatter requires it of the caller.
+    let (input, output) = unsafe {
         (
-            sent(&comm, sendbuf, total, &datatype)?,
-            recv_of(recvbuf, received, &datatype)?,
+            SendMem::new(sendbuf, total, datatype),
+            RecvMem::new(recvbuf, received, datatype),
         )
     };
+    let (send, recv) = (sent(&comm, input, &resolved)?, output.buffer_of(&resolved)?);
     let counts = counts.into();
     let call = Call::ReduceScatter {
         send,
@@ -222,24 +181,18 @@ pub unsafe fn plan_Reduce_scatter(
     Plan::of(comm, call)
 }
 
-pub unsafe fn plan_Reduce_scatter_block(
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    recvcount: impl IntoI64,
-    datatype: MPI_Datatype,
+pub fn plan_Reduce_scatter_block(
+    sendbuf: SendMem,
+    recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
 ) -> Planned {
     let comm = state::comm(comm)?;
-    let (op, datatype) = operator(op, datatype)?;
-    let total = recvcount.wide().saturating_mul(comm.members() as i64);
-    // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Reduce_scatter_block requires of its caller.
-    let (send, recv) = unsafe {
-        (
-            sent(&comm, sendbuf, total, &datatype)?,
-            recv_of(recvbuf, recvcount.wide(), &datatype)?,
-        )
-    };
+    let (op, datatype) = operator(op, recvbuf.datatype())?;
+    // SAFETY: the input has a block for each rank (section 6.10.1).
+    let all = unsafe { sendbuf.blocks(comm.comm.size()) };
+    let all = all.ok_or_else(|| too_many(recvbuf.count()))?;
+    let (send, recv) = (sent(&comm, all, &datatype)?, recvbuf.buffer_of(&datatype)?);
     let call = Call::ReduceScatterBlock { send, recv, op };
     Plan::of(comm, call)
 }

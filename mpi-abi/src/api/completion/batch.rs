@@ -5,7 +5,7 @@
 
 use super::{Statuses, set_empty, set_status, take};
 use crate::abi::*;
-use crate::api::args::{length, out, slice_mut};
+use crate::api::args::{InOutArray, Out, length};
 use crate::error::{Failure, Outcome};
 use crate::object::request::RequestState;
 use crate::registry::request::{
@@ -15,24 +15,18 @@ use crate::state;
 use std::ffi::c_int;
 
 /// Stores the status of a successful request, one of several, with an error field if another has `failed` (section 3.2.5).
-///
-/// # Safety
-/// As [`set_status`], but not `MPI_STATUS_IGNORE`.
 #[inline]
-unsafe fn store_status(to: *mut MPI_Status, status: &MPI_Status, failed: bool) {
-    // SAFETY: `to` is valid by the `# Safety` contract of this function.
-    unsafe {
-        set_status(to, status);
-        if failed {
-            (&raw mut (*to).MPI_ERROR).write(MPI_SUCCESS);
-        }
+fn store_status(to: Out<MPI_Status>, status: &MPI_Status, failed: bool) {
+    set_status(to, status);
+    if failed {
+        to.set_error(MPI_SUCCESS);
     }
 }
 
 /// An array of requests of the caller, with its statuses.
 pub(super) struct Batch<'a> {
     pub(super) requests: &'a mut [MPI_Request],
-    statuses: Statuses,
+    statuses: Statuses<'a>,
 }
 
 /// The number of active requests in a batch, by state.
@@ -53,18 +47,14 @@ pub(in crate::api) enum SomeOutcome {
 }
 
 impl<'a> Batch<'a> {
-    /// # Safety
-    /// The arrays are arguments of the caller with `count` elements.
-    pub(super) unsafe fn new(
+    pub(super) fn new(
         count: c_int,
-        requests: *mut MPI_Request,
-        statuses: *mut MPI_Status,
+        requests: InOutArray<'a, MPI_Request>,
+        statuses: InOutArray<'a, MPI_Status>,
     ) -> Result<Batch<'a>, Failure> {
-        // SAFETY: `requests` is valid by the `# Safety` contract of this function.
-        let requests =
-            unsafe { slice_mut(requests, length(count, "count")?, "array_of_requests")? };
+        length(count, "count")?;
         Ok(Batch {
-            requests,
+            requests: requests.get("array_of_requests")?,
             statuses: Statuses::at(statuses),
         })
     }
@@ -137,81 +127,63 @@ impl<'a> Batch<'a> {
     }
 
     /// Finishes the requests from index `from` on that are of the most frequent kinds and succeeded, up to the first that is not; returns their number.
-    ///
-    /// # Safety
-    /// The statuses are an array of the caller with an element for each request.
-    unsafe fn take_simple_ones(&mut self, from: usize) -> usize {
-        let (first, failed) = (self.statuses.place(from), self.statuses.has_failed());
+    fn take_simple_ones(&mut self, from: usize) -> usize {
+        let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
-        let Some(first) = first else {
+        let Some(statuses) = statuses else {
             return finish_simple_ones(requests, |_, _| {});
         };
         finish_simple_ones(requests, |at, well| {
-            // SAFETY: the statuses are valid by the `# Safety` contract of this function, and `at` is an index of the array.
-            unsafe { store_status(first.add(at), &c_status(well), failed) };
+            if let Some(place) = statuses.at(at) {
+                store_status(place, &c_status(well), failed);
+            }
         })
     }
 
     /// Finishes the request at index `i` and stores its status at index `at`.
-    ///
-    /// # Safety
-    /// The statuses are an array of the caller with an element `at`.
-    unsafe fn take(&mut self, i: usize, at: usize) -> Outcome {
+    fn take(&mut self, i: usize, at: usize) -> Outcome {
         if let Some(well) = finish_simple(self.requests[i]) {
             self.requests[i] = MPI_REQUEST_NULL;
-            // SAFETY: the statuses are valid at `at` by the `# Safety` contract of this function.
-            unsafe { self.statuses.store(at, &c_status(well), None) };
+            self.statuses.store(at, &c_status(well), None);
             return Ok(());
         }
-        // SAFETY: an element of the array, which is exclusively borrowed.
-        let finished = unsafe { take(&mut self.requests[i])? };
-        // SAFETY: the statuses are valid at `at` by the `# Safety` contract of this function.
-        unsafe { self.statuses.store(at, &finished.status, finished.failure) };
+        let finished = take(&mut self.requests[i])?;
+        self.statuses.store(at, &finished.status, finished.failure);
         Ok(())
     }
 
     /// Finishes every request in order; waits for each one that is running.
     ///
     /// The batch is traversed once, and complete requests are processed while the others are still running.
-    ///
-    /// # Safety
-    /// The statuses are an array of the caller with an element for each request.
-    pub(super) unsafe fn take_all(mut self) -> Outcome {
+    pub(super) fn take_all(mut self) -> Outcome {
         let mut i = 0;
         loop {
-            // SAFETY: the statuses are valid for all requests by the `# Safety` contract of this function.
-            unsafe {
-                i += self.take_simple_ones(i);
-                let Some(next) = self.requests.get(i) else {
-                    return self.report();
-                };
-                match look(*next)? {
-                    RequestState::Running => {
-                        self.wait_for(i)?;
-                        continue;
-                    }
-                    RequestState::Inactive => {
-                        if let Some(place) = self.statuses.place(i) {
-                            set_empty(place);
-                        }
-                    }
-                    RequestState::Complete => self.take(i, i)?,
+            i += self.take_simple_ones(i);
+            let Some(next) = self.requests.get(i) else {
+                return self.report();
+            };
+            match look(*next)? {
+                RequestState::Running => {
+                    self.wait_for(i)?;
+                    continue;
                 }
+                RequestState::Inactive => {
+                    if let Some(place) = self.statuses.place(i) {
+                        set_empty(place);
+                    }
+                }
+                RequestState::Complete => self.take(i, i)?,
             }
             i += 1;
         }
     }
 
     /// Finishes every complete request and stores its index; returns their number.
-    ///
-    /// # Safety
-    /// `indices` and the statuses are arrays of the caller with an element for each request.
-    unsafe fn take_some(&mut self, indices: *mut c_int) -> Result<usize, Failure> {
+    fn take_some(&mut self, indices: InOutArray<c_int>) -> Result<usize, Failure> {
         let mut taken = 0;
         for i in 0..self.requests.len() {
             if look(self.requests[i])? == RequestState::Complete {
-                // SAFETY: `indices` is valid by the `# Safety` contract of this function.
-                unsafe { self.take_next(i, taken, indices)? };
+                self.take_next(i, taken, indices)?;
                 taken += 1;
             }
         }
@@ -219,42 +191,30 @@ impl<'a> Batch<'a> {
     }
 
     /// Finishes the requests found by a some-call, and stores their number and indices.
-    ///
-    /// # Safety
-    /// As [`Batch::take_some`]; `outcount` is an output argument of the caller.
-    pub(super) unsafe fn take_several(
+    pub(super) fn take_several(
         mut self,
         found: &SomeOutcome,
-        outcount: *mut c_int,
-        indices: *mut c_int,
+        outcount: Out<c_int>,
+        indices: InOutArray<c_int>,
     ) -> Outcome {
-        // SAFETY: `outcount` and `indices` are valid by the `# Safety` contract of this function.
-        unsafe {
-            let taken = match found {
-                SomeOutcome::Inactive => return out(outcount, MPI_UNDEFINED, "outcount"),
-                SomeOutcome::Complete => self.take_some(indices)?,
-                SomeOutcome::These(places) => {
-                    for (taken, i) in places.iter().enumerate() {
-                        self.take_next(*i, taken, indices)?;
-                    }
-                    places.len()
+        let taken = match found {
+            SomeOutcome::Inactive => return outcount.set(MPI_UNDEFINED, "outcount"),
+            SomeOutcome::Complete => self.take_some(indices)?,
+            SomeOutcome::These(places) => {
+                for (taken, i) in places.iter().enumerate() {
+                    self.take_next(*i, taken, indices)?;
                 }
-            };
-            out(outcount, taken as c_int, "outcount")?;
-        }
+                places.len()
+            }
+        };
+        outcount.set(taken as c_int, "outcount")?;
         self.report()
     }
 
     /// Finishes the request at index `i`, after `taken` others.
-    ///
-    /// # Safety
-    /// As [`Batch::take_some`].
-    unsafe fn take_next(&mut self, i: usize, taken: usize, indices: *mut c_int) -> Outcome {
-        // SAFETY: `indices` is null or writable: `# Safety` of this function.
-        unsafe {
-            out(indices.wrapping_add(taken), i as c_int, "array_of_indices")?;
-            self.take(i, taken)
-        }
+    fn take_next(&mut self, i: usize, taken: usize, indices: InOutArray<c_int>) -> Outcome {
+        indices.set(taken, i as c_int, "array_of_indices")?;
+        self.take(i, taken)
     }
 
     /// Returns the result of the call.

@@ -5,27 +5,36 @@
 
 use super::set_status;
 use crate::abi::*;
+use crate::api::args::{InOutArray, Out};
 use crate::error::{Failure, Outcome};
 
 /// The status array, and the first failure.
-pub(crate) struct Statuses {
-    /// The first status, or `MPI_STATUSES_IGNORE`.
-    first: *mut MPI_Status,
+pub(crate) struct Statuses<'a> {
+    /// The statuses, or `MPI_STATUSES_IGNORE`.
+    all: InOutArray<'a, MPI_Status>,
     failure: Option<Failure>,
 }
 
-impl Statuses {
-    pub fn at(first: *mut MPI_Status) -> Statuses {
-        Statuses {
-            first,
-            failure: None,
-        }
+impl<'a> Statuses<'a> {
+    pub fn at(all: InOutArray<'a, MPI_Status>) -> Self {
+        let failure = None;
+        Statuses { all, failure }
     }
 
-    /// Returns the address of a status, unless they are ignored.
-    pub fn place(&self, at: usize) -> Option<*mut MPI_Status> {
-        let ignored = self.first.addr() == MPI_STATUSES_IGNORE.addr();
-        (!ignored).then(|| self.first.wrapping_add(at))
+    fn is_ignored(&self) -> bool {
+        self.all.address().addr() == MPI_STATUSES_IGNORE.addr()
+    }
+
+    /// Returns the statuses from an index on, unless they are ignored.
+    #[inline]
+    pub fn rest(&self, from: usize) -> Option<InOutArray<'a, MPI_Status>> {
+        (!self.is_ignored()).then(|| self.all.part(from, usize::MAX))
+    }
+
+    /// Returns a status, unless they are ignored.
+    #[inline]
+    pub fn place(&self, at: usize) -> Option<Out<'a, MPI_Status>> {
+        (!self.is_ignored()).then(|| self.all.at(at))?
     }
 
     pub fn has_failed(&self) -> bool {
@@ -33,21 +42,15 @@ impl Statuses {
     }
 
     /// Stores a status; once a failure occurs, it and all statuses before and after it get an error code.
-    ///
-    /// # Safety
-    /// The statuses are an array of the caller with an element `at`, and those before it are stored.
-    pub unsafe fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
+    pub fn store(&mut self, at: usize, status: &MPI_Status, failure: Option<Failure>) {
         if let Some(place) = self.place(at) {
-            // SAFETY: elements up to `at` are in the array by the `# Safety` contract of this function.
-            unsafe {
-                set_status(place, status);
-                let set_error = |at, code| (&raw mut (*self.first.add(at)).MPI_ERROR).write(code);
-                if self.failure.is_none() && failure.is_some() {
-                    (0..at).for_each(|before| set_error(before, MPI_SUCCESS));
-                }
-                if self.failure.is_some() || failure.is_some() {
-                    set_error(at, failure.as_ref().map_or(MPI_SUCCESS, Failure::code));
-                }
+            set_status(place, status);
+            if self.failure.is_none() && failure.is_some() {
+                let before = (0..at).filter_map(|before| self.place(before));
+                before.for_each(|earlier| earlier.set_error(MPI_SUCCESS));
+            }
+            if self.failure.is_some() || failure.is_some() {
+                place.set_error(failure.as_ref().map_or(MPI_SUCCESS, Failure::code));
             }
         }
         self.failure = self.failure.take().or(failure);

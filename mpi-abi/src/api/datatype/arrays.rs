@@ -2,7 +2,7 @@
 
 use super::construct::derive;
 use crate::abi::*;
-use crate::api::args::{IntoI64, length, widened};
+use crate::api::args::{InArray, IntoI64, Out, length};
 use crate::error::{Failure, Outcome};
 use mpi_core::datatype::{Datatype, Distribution, Form, Order};
 use std::ffi::c_int;
@@ -29,92 +29,79 @@ fn dimensions(ndims: c_int) -> Result<usize, Failure> {
 }
 
 /// Creates a subarray datatype and gives it a handle.
-///
-/// # Safety
-/// The arrays (sizes, subsizes, starts) are arguments of the caller with `ndims` elements; the second type is an output argument.
-unsafe fn subarray<C: IntoI64>(
+fn subarray<C: IntoI64>(
     ndims: c_int,
-    (sizes, subsizes, starts): (*const C, *const C, *const C),
+    (sizes, subsizes, starts): (InArray<C>, InArray<C>, InArray<C>),
     order: c_int,
-    (oldtype, newtype): (MPI_Datatype, *mut MPI_Datatype),
+    (oldtype, newtype): (MPI_Datatype, Out<MPI_Datatype>),
     form: Form,
 ) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: `sizes`, `subsizes` and `starts` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
-    unsafe {
-        let sizes = widened(sizes, n, "array_of_sizes")?;
-        let subsizes = widened(subsizes, n, "array_of_subsizes")?;
-        let starts = widened(starts, n, "array_of_starts")?;
-        derive(oldtype, newtype, form, |old| {
-            Datatype::subarray(&sizes, &subsizes, &starts, order, old)
-        })
-    }
+    dimensions(ndims)?;
+    let order = order_of(order)?;
+    let sizes = sizes.widened("array_of_sizes")?;
+    let subsizes = subsizes.widened("array_of_subsizes")?;
+    let starts = starts.widened("array_of_starts")?;
+    derive(oldtype, newtype, form, |old| {
+        Datatype::subarray(&sizes, &subsizes, &starts, order, old)
+    })
 }
 
 /// Creates the datatype of the part of a distributed array that process `rank` of `size` has, and gives it a handle.
-///
-/// # Safety
-/// The arrays (sizes, distributions and their arguments, the process grid) are arguments of the caller with `ndims` elements;
-/// the second type is an output argument.
-unsafe fn darray<C: IntoI64>(
+fn darray<C: IntoI64>(
     (rank, size): (c_int, c_int),
     ndims: c_int,
-    (sizes, kinds, arguments, grid): (*const C, *const c_int, *const c_int, *const c_int),
+    (sizes, kinds, arguments, grid): (InArray<C>, InArray<c_int>, InArray<c_int>, InArray<c_int>),
     order: c_int,
-    (oldtype, newtype): (MPI_Datatype, *mut MPI_Datatype),
+    (oldtype, newtype): (MPI_Datatype, Out<MPI_Datatype>),
     form: Form,
 ) -> Outcome {
-    let (n, order) = (dimensions(ndims)?, order_of(order)?);
-    // SAFETY: `sizes`, `kinds`, `arguments` and `grid` have `n` elements and `newtype` is writable by the `# Safety` contract of this function.
-    unsafe {
-        let sizes = widened(sizes, n, "array_of_gsizes")?;
-        let how = distributions(kinds, arguments, n)?;
-        let grid = widened(grid, n, "array_of_psizes")?;
-        derive(oldtype, newtype, form, |old| {
-            Datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
-        })
-    }
+    dimensions(ndims)?;
+    let order = order_of(order)?;
+    let sizes = sizes.widened("array_of_gsizes")?;
+    let how = distributions(kinds, arguments)?;
+    let grid = grid.widened("array_of_psizes")?;
+    derive(oldtype, newtype, form, |old| {
+        Datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
+    })
 }
 
-pub unsafe fn MPI_Type_create_subarray(
+pub fn MPI_Type_create_subarray(
     ndims: c_int,
-    array_of_sizes: *const c_int,
-    array_of_subsizes: *const c_int,
-    array_of_starts: *const c_int,
+    array_of_sizes: InArray<c_int>,
+    array_of_subsizes: InArray<c_int>,
+    array_of_starts: InArray<c_int>,
     order: c_int,
     oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    newtype: Out<MPI_Datatype>,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray requires of its caller.
-    unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Int) }
+    subarray(ndims, arrays, order, (oldtype, newtype), Form::Int)
 }
 
-pub unsafe fn MPI_Type_create_subarray_c(
+pub fn MPI_Type_create_subarray_c(
     ndims: c_int,
-    array_of_sizes: *const MPI_Count,
-    array_of_subsizes: *const MPI_Count,
-    array_of_starts: *const MPI_Count,
+    array_of_sizes: InArray<MPI_Count>,
+    array_of_subsizes: InArray<MPI_Count>,
+    array_of_starts: InArray<MPI_Count>,
     order: c_int,
     oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    newtype: Out<MPI_Datatype>,
 ) -> Outcome {
     let arrays = (array_of_sizes, array_of_subsizes, array_of_starts);
-    // SAFETY: `newtype` and the pointers in `arrays` are valid as the C binding of MPI_Type_create_subarray_c requires of its caller.
-    unsafe { subarray(ndims, arrays, order, (oldtype, newtype), Form::Count) }
+    subarray(ndims, arrays, order, (oldtype, newtype), Form::Count)
 }
 
-pub unsafe fn MPI_Type_create_darray(
+pub fn MPI_Type_create_darray(
     size: c_int,
     rank: c_int,
     ndims: c_int,
-    array_of_gsizes: *const c_int,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
+    array_of_gsizes: InArray<c_int>,
+    array_of_distribs: InArray<c_int>,
+    array_of_dargs: InArray<c_int>,
+    array_of_psizes: InArray<c_int>,
     order: c_int,
     oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    newtype: Out<MPI_Datatype>,
 ) -> Outcome {
     let arrays = (
         array_of_gsizes,
@@ -123,21 +110,20 @@ pub unsafe fn MPI_Type_create_darray(
         array_of_psizes,
     );
     let (of, types) = ((rank, size), (oldtype, newtype));
-    // SAFETY: the pointers in `arrays` and `types` are valid as the C binding of MPI_Type_create_darray requires of its caller.
-    unsafe { darray(of, ndims, arrays, order, types, Form::Int) }
+    darray(of, ndims, arrays, order, types, Form::Int)
 }
 
-pub unsafe fn MPI_Type_create_darray_c(
+pub fn MPI_Type_create_darray_c(
     size: c_int,
     rank: c_int,
     ndims: c_int,
-    array_of_gsizes: *const MPI_Count,
-    array_of_distribs: *const c_int,
-    array_of_dargs: *const c_int,
-    array_of_psizes: *const c_int,
+    array_of_gsizes: InArray<MPI_Count>,
+    array_of_distribs: InArray<c_int>,
+    array_of_dargs: InArray<c_int>,
+    array_of_psizes: InArray<c_int>,
     order: c_int,
     oldtype: MPI_Datatype,
-    newtype: *mut MPI_Datatype,
+    newtype: Out<MPI_Datatype>,
 ) -> Outcome {
     let arrays = (
         array_of_gsizes,
@@ -146,26 +132,18 @@ pub unsafe fn MPI_Type_create_darray_c(
         array_of_psizes,
     );
     let (of, types) = ((rank, size), (oldtype, newtype));
-    // SAFETY: the pointers in `arrays` and `types` are valid as the C binding of MPI_Type_create_darray_c requires of its caller.
-    unsafe { darray(of, ndims, arrays, order, types, Form::Count) }
+    darray(of, ndims, arrays, order, types, Form::Count)
 }
 
 /// Reads the distribution of each dimension.
-///
-/// # Safety
-/// Both arrays are arguments of the caller with `n` elements.
-unsafe fn distributions(
-    kinds: *const c_int,
-    arguments: *const c_int,
-    n: usize,
+fn distributions(
+    kinds: InArray<c_int>,
+    arguments: InArray<c_int>,
 ) -> Result<Vec<Distribution>, Failure> {
-    // SAFETY: `kinds` and `arguments` are valid by the `# Safety` contract of this function.
-    let (kinds, arguments) = unsafe {
-        (
-            widened(kinds, n, "array_of_distribs")?,
-            widened(arguments, n, "array_of_dargs")?,
-        )
-    };
+    let (kinds, arguments) = (
+        kinds.widened("array_of_distribs")?,
+        arguments.widened("array_of_dargs")?,
+    );
     kinds
         .into_iter()
         .zip(arguments)

@@ -1,58 +1,44 @@
 //! Envelope and contents of derived datatypes (section 5.1.13).
 
 use crate::abi::*;
-use crate::api::args::{out, slice_mut};
+use crate::api::args::{InOutArray, Out};
 use crate::error::{Failure, Outcome};
 use crate::registry::datatype::{kind_handle, register};
 use crate::state;
 use mpi_core::datatype::{Combiner, Contents, Datatype};
 use std::ffi::c_int;
 
-pub unsafe fn MPI_Type_get_envelope(
+pub fn MPI_Type_get_envelope(
     datatype: MPI_Datatype,
-    num_integers: *mut c_int,
-    num_addresses: *mut c_int,
-    num_datatypes: *mut c_int,
-    combiner: *mut c_int,
+    num_integers: Out<c_int>,
+    num_addresses: Out<c_int>,
+    num_datatypes: Out<c_int>,
+    combiner: Out<c_int>,
 ) -> Outcome {
     let envelope = state::datatype(datatype)?.envelope();
     if envelope.counts > 0 {
         return Err(made_with_large_counts());
     }
-    // SAFETY: `num_integers`, `num_addresses`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope requires it of the caller.
-    unsafe {
-        out(num_integers, envelope.integers as c_int, "num_integers")?;
-        out(num_addresses, envelope.addresses as c_int, "num_addresses")?;
-        out(num_datatypes, envelope.types as c_int, "num_datatypes")?;
-        out(combiner, envelope.combiner as c_int, "combiner")
-    }
+    num_integers.set(envelope.integers as c_int, "num_integers")?;
+    num_addresses.set(envelope.addresses as c_int, "num_addresses")?;
+    num_datatypes.set(envelope.types as c_int, "num_datatypes")?;
+    combiner.set(envelope.combiner as c_int, "combiner")
 }
 
-pub unsafe fn MPI_Type_get_envelope_c(
+pub fn MPI_Type_get_envelope_c(
     datatype: MPI_Datatype,
-    num_integers: *mut MPI_Count,
-    num_addresses: *mut MPI_Count,
-    num_large_counts: *mut MPI_Count,
-    num_datatypes: *mut MPI_Count,
-    combiner: *mut c_int,
+    num_integers: Out<MPI_Count>,
+    num_addresses: Out<MPI_Count>,
+    num_large_counts: Out<MPI_Count>,
+    num_datatypes: Out<MPI_Count>,
+    combiner: Out<c_int>,
 ) -> Outcome {
     let envelope = state::datatype(datatype)?.envelope();
-    // SAFETY: `num_integers`, `num_addresses`, `num_large_counts`, `num_datatypes` and `combiner` are null or writable: the C binding of MPI_Type_get_envelope_c requires it of the caller.
-    unsafe {
-        out(num_integers, envelope.integers as MPI_Count, "num_integers")?;
-        out(
-            num_addresses,
-            envelope.addresses as MPI_Count,
-            "num_addresses",
-        )?;
-        out(
-            num_large_counts,
-            envelope.counts as MPI_Count,
-            "num_large_counts",
-        )?;
-        out(num_datatypes, envelope.types as MPI_Count, "num_datatypes")?;
-        out(combiner, envelope.combiner as c_int, "combiner")
-    }
+    num_integers.set(envelope.integers as MPI_Count, "num_integers")?;
+    num_addresses.set(envelope.addresses as MPI_Count, "num_addresses")?;
+    num_large_counts.set(envelope.counts as MPI_Count, "num_large_counts")?;
+    num_datatypes.set(envelope.types as MPI_Count, "num_datatypes")?;
+    combiner.set(envelope.combiner as c_int, "combiner")
 }
 
 fn made_with_large_counts() -> Failure {
@@ -75,11 +61,8 @@ fn contents(datatype: MPI_Datatype) -> Result<Contents, Failure> {
 }
 
 /// Stores a list in an array of the caller with `max` elements.
-///
-/// # Safety
-/// `to` is an array of the caller with `max` elements.
-unsafe fn store<T, U>(
-    to: *mut U,
+fn store<T, U>(
+    to: InOutArray<U>,
     max: MPI_Count,
     list: Vec<T>,
     name: &str,
@@ -94,8 +77,7 @@ unsafe fn store<T, U>(
             ),
         ));
     }
-    // SAFETY: `to` is valid by the `# Safety` contract of this function.
-    let room = unsafe { slice_mut(to, list.len(), name)? };
+    let room = to.up_to(list.len()).get(name)?;
     for (place, value) in room.iter_mut().zip(list) {
         *place = convert(value)?;
     }
@@ -111,86 +93,80 @@ fn handle(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     }
 }
 
-pub unsafe fn MPI_Type_get_contents(
+pub fn MPI_Type_get_contents(
     datatype: MPI_Datatype,
     max_integers: c_int,
     max_addresses: c_int,
     max_datatypes: c_int,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut MPI_Aint,
-    array_of_datatypes: *mut MPI_Datatype,
+    array_of_integers: InOutArray<c_int>,
+    array_of_addresses: InOutArray<MPI_Aint>,
+    array_of_datatypes: InOutArray<MPI_Datatype>,
 ) -> Outcome {
     let contents = contents(datatype)?;
     if !contents.counts.is_empty() {
         return Err(made_with_large_counts());
     }
-    // SAFETY: the arrays have the given numbers of elements: the C binding of MPI_Type_get_contents requires it of the caller.
-    unsafe {
-        store(
-            array_of_integers,
-            max_integers.into(),
-            contents.integers,
-            "array_of_integers",
-            Ok,
-        )?;
-        store(
-            array_of_addresses,
-            max_addresses.into(),
-            contents.addresses,
-            "array_of_addresses",
-            |a| Ok(a as MPI_Aint),
-        )?;
-        store(
-            array_of_datatypes,
-            max_datatypes.into(),
-            contents.types,
-            "array_of_datatypes",
-            handle,
-        )
-    }
+    store(
+        array_of_integers,
+        max_integers.into(),
+        contents.integers,
+        "array_of_integers",
+        Ok,
+    )?;
+    store(
+        array_of_addresses,
+        max_addresses.into(),
+        contents.addresses,
+        "array_of_addresses",
+        |a| Ok(a as MPI_Aint),
+    )?;
+    store(
+        array_of_datatypes,
+        max_datatypes.into(),
+        contents.types,
+        "array_of_datatypes",
+        handle,
+    )
 }
 
-pub unsafe fn MPI_Type_get_contents_c(
+pub fn MPI_Type_get_contents_c(
     datatype: MPI_Datatype,
     max_integers: MPI_Count,
     max_addresses: MPI_Count,
     max_large_counts: MPI_Count,
     max_datatypes: MPI_Count,
-    array_of_integers: *mut c_int,
-    array_of_addresses: *mut MPI_Aint,
-    array_of_large_counts: *mut MPI_Count,
-    array_of_datatypes: *mut MPI_Datatype,
+    array_of_integers: InOutArray<c_int>,
+    array_of_addresses: InOutArray<MPI_Aint>,
+    array_of_large_counts: InOutArray<MPI_Count>,
+    array_of_datatypes: InOutArray<MPI_Datatype>,
 ) -> Outcome {
     let contents = contents(datatype)?;
-    // SAFETY: the arrays have the given numbers of elements: the C binding of MPI_Type_get_contents_c requires it of the caller.
-    unsafe {
-        store(
-            array_of_integers,
-            max_integers,
-            contents.integers,
-            "array_of_integers",
-            Ok,
-        )?;
-        store(
-            array_of_addresses,
-            max_addresses,
-            contents.addresses,
-            "array_of_addresses",
-            |a| Ok(a as MPI_Aint),
-        )?;
-        store(
-            array_of_large_counts,
-            max_large_counts,
-            contents.counts,
-            "array_of_large_counts",
-            Ok,
-        )?;
-        store(
-            array_of_datatypes,
-            max_datatypes,
-            contents.types,
-            "array_of_datatypes",
-            handle,
-        )
-    }
+    store(
+        array_of_integers,
+        max_integers,
+        contents.integers,
+        "array_of_integers",
+        Ok,
+    )?;
+    store(
+        array_of_addresses,
+        max_addresses,
+        contents.addresses,
+        "array_of_addresses",
+        |a| Ok(a as MPI_Aint),
+    )?;
+    store(
+        array_of_large_counts,
+        max_large_counts,
+        contents.counts,
+        "array_of_large_counts",
+        Ok,
+    )?;
+    store(
+        array_of_datatypes,
+        max_datatypes,
+        contents.types,
+        "array_of_datatypes",
+        handle,
+    )
 }

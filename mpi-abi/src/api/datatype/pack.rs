@@ -3,11 +3,10 @@
 //! All processes have the same data representation, so packed data are the bytes of the elements in order.
 
 use crate::abi::*;
-use crate::api::args::{out, read, recv_buf, send_buf, slice, slice_mut};
+use crate::api::args::{InArray, InOut, InOutArray, Out, RecvMem, SendMem};
 use crate::error::{Failure, Outcome};
 use crate::phase;
 use crate::state;
-use std::ffi::c_void;
 
 /// Returns the part of a packed buffer from the position on.
 pub(super) fn room(
@@ -38,53 +37,43 @@ fn check_comm(comm: MPI_Comm) -> Outcome {
     Ok(())
 }
 
-pub unsafe fn MPI_Pack_c(
-    inbuf: *const c_void,
-    incount: MPI_Count,
-    datatype: MPI_Datatype,
-    outbuf: *mut c_void,
+pub fn MPI_Pack_c(
+    inbuf: SendMem,
+    outbuf: InOutArray<u8>,
     outsize: MPI_Count,
-    position: *mut MPI_Count,
+    position: InOut<MPI_Count>,
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: `inbuf`, `outbuf` (for `outsize` bytes) and `position` are valid as the C binding of MPI_Pack_c requires of its caller.
-    unsafe {
-        let data = send_buf(inbuf, incount, datatype)?;
-        let at = read(position, "position")?;
-        let (start, len) = room(outsize, at, data.bytes())?;
-        let packed = slice_mut(outbuf.cast::<u8>().wrapping_add(start), len, "outbuf")?;
-        let written = data.pack_at(0, packed);
-        out(position, at + written as MPI_Count, "position")
-    }
+    let data = inbuf.buffer()?;
+    let at = position.get("position")?;
+    let (start, len) = room(outsize, at, data.bytes())?;
+    let packed = outbuf.part(start, len).get("outbuf")?;
+    let written = data.pack_at(0, packed);
+    position.set(at + written as MPI_Count, "position")
 }
 
-pub unsafe fn MPI_Unpack_c(
-    inbuf: *const c_void,
+pub fn MPI_Unpack_c(
+    inbuf: InArray<u8>,
     insize: MPI_Count,
-    position: *mut MPI_Count,
-    outbuf: *mut c_void,
-    outcount: MPI_Count,
-    datatype: MPI_Datatype,
+    position: InOut<MPI_Count>,
+    outbuf: RecvMem,
     comm: MPI_Comm,
 ) -> Outcome {
     check_comm(comm)?;
-    // SAFETY: `inbuf` (for `insize` bytes), `outbuf` and `position` are valid as the C binding of MPI_Unpack_c requires of its caller.
-    unsafe {
-        let mut data = recv_buf(outbuf, outcount, datatype)?;
-        let at = read(position, "position")?;
-        let (start, len) = room(insize, at, data.bytes())?;
-        let packed = slice(inbuf.cast::<u8>().wrapping_add(start), len, "inbuf")?;
-        let taken = data.unpack_at(0, packed);
-        out(position, at + taken as MPI_Count, "position")
-    }
+    let mut data = outbuf.buffer()?;
+    let at = position.get("position")?;
+    let (start, len) = room(insize, at, data.bytes())?;
+    let packed = inbuf.part(start, len).get("inbuf")?;
+    let taken = data.unpack_at(0, packed);
+    position.set(at + taken as MPI_Count, "position")
 }
 
-pub unsafe fn MPI_Pack_size_c(
+pub fn MPI_Pack_size_c(
     incount: MPI_Count,
     datatype: MPI_Datatype,
     comm: MPI_Comm,
-    size: *mut MPI_Count,
+    size: Out<MPI_Count>,
 ) -> Outcome {
     check_comm(comm)?;
     let datatype = state::datatype(datatype)?;
@@ -97,6 +86,5 @@ pub unsafe fn MPI_Pack_size_c(
     // A size that no number represents is reported as in the binding with int.
     let bytes = datatype.size().checked_mul(incount);
     let bytes = bytes.unwrap_or(MPI_UNDEFINED.into());
-    // SAFETY: `size` is null or writable: the C binding of MPI_Pack_size_c requires it of the caller.
-    unsafe { out(size, bytes, "size") }
+    size.set(bytes, "size")
 }

@@ -1,78 +1,67 @@
 //! Datatype queries: size, extent, name, and the predefined type of a given size (sections 5.1.5 to 5.1.7 and 7.8).
 
 use crate::abi::*;
-use crate::api::args::{name, out, write_string};
+use crate::api::args::{Out, Text, TextOut};
 use crate::error::{Failure, Outcome};
 use crate::registry::datatype::object;
 use crate::state;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
-pub unsafe fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: `size` is null or writable: the C binding of MPI_Type_size_c requires it of the caller.
-    unsafe { out(size, state::datatype(datatype)?.size(), "size") }
+pub fn MPI_Type_size_c(datatype: MPI_Datatype, size: Out<MPI_Count>) -> Outcome {
+    size.set(state::datatype(datatype)?.size(), "size")
 }
 
-pub unsafe fn MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) -> Outcome {
-    // SAFETY: `size` is valid as the C binding of MPI_Type_size_x requires of its caller.
-    unsafe { MPI_Type_size_c(datatype, size) }
+pub fn MPI_Type_size_x(datatype: MPI_Datatype, size: Out<MPI_Count>) -> Outcome {
+    MPI_Type_size_c(datatype, size)
 }
 
-pub unsafe fn MPI_Type_get_extent_c(
+pub fn MPI_Type_get_extent_c(
     datatype: MPI_Datatype,
-    lb: *mut MPI_Count,
-    extent: *mut MPI_Count,
+    lb: Out<MPI_Count>,
+    extent: Out<MPI_Count>,
 ) -> Outcome {
     let datatype = state::datatype(datatype)?;
-    // SAFETY: `lb` and `extent` are null or writable: the C binding of MPI_Type_get_extent_c requires it of the caller.
-    unsafe {
-        out(lb, datatype.lb(), "lb")?;
-        out(extent, datatype.extent(), "extent")
-    }
+    lb.set(datatype.lb(), "lb")?;
+    extent.set(datatype.extent(), "extent")
 }
 
-pub unsafe fn MPI_Type_get_extent_x(
+pub fn MPI_Type_get_extent_x(
     datatype: MPI_Datatype,
-    lb: *mut MPI_Count,
-    extent: *mut MPI_Count,
+    lb: Out<MPI_Count>,
+    extent: Out<MPI_Count>,
 ) -> Outcome {
-    // SAFETY: `lb` and `extent` are valid as the C binding of MPI_Type_get_extent_x requires of its caller.
-    unsafe { MPI_Type_get_extent_c(datatype, lb, extent) }
+    MPI_Type_get_extent_c(datatype, lb, extent)
 }
 
-pub unsafe fn MPI_Type_get_true_extent_c(
+pub fn MPI_Type_get_true_extent_c(
     datatype: MPI_Datatype,
-    true_lb: *mut MPI_Count,
-    true_extent: *mut MPI_Count,
+    true_lb: Out<MPI_Count>,
+    true_extent: Out<MPI_Count>,
 ) -> Outcome {
     let datatype = state::datatype(datatype)?;
-    // SAFETY: `true_lb` and `true_extent` are null or writable: the C binding of MPI_Type_get_true_extent_c requires it of the caller.
-    unsafe {
-        out(true_lb, datatype.true_lb(), "true_lb")?;
-        out(true_extent, datatype.true_extent(), "true_extent")
-    }
+    true_lb.set(datatype.true_lb(), "true_lb")?;
+    true_extent.set(datatype.true_extent(), "true_extent")
 }
 
-pub unsafe fn MPI_Type_get_true_extent_x(
+pub fn MPI_Type_get_true_extent_x(
     datatype: MPI_Datatype,
-    true_lb: *mut MPI_Count,
-    true_extent: *mut MPI_Count,
+    true_lb: Out<MPI_Count>,
+    true_extent: Out<MPI_Count>,
 ) -> Outcome {
-    // SAFETY: `true_lb` and `true_extent` are valid as the C binding of MPI_Type_get_true_extent_x requires of its caller.
-    unsafe { MPI_Type_get_true_extent_c(datatype, true_lb, true_extent) }
+    MPI_Type_get_true_extent_c(datatype, true_lb, true_extent)
 }
 
-pub unsafe fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: *const c_char) -> Outcome {
+pub fn MPI_Type_set_name(datatype: MPI_Datatype, type_name: Text) -> Outcome {
     let object = object(datatype)?;
-    // SAFETY: `type_name` is null or NUL-terminated: the C binding of MPI_Type_set_name requires it of the caller.
-    let name = unsafe { name(type_name, "type_name")? };
+    let name = type_name.name("type_name")?;
     *object.name.borrow_mut() = Some(name);
     Ok(())
 }
 
-pub unsafe fn MPI_Type_get_name(
+pub fn MPI_Type_get_name(
     datatype: MPI_Datatype,
-    type_name: *mut c_char,
-    resultlen: *mut c_int,
+    type_name: TextOut,
+    resultlen: Out<c_int>,
 ) -> Outcome {
     // The name of MPI_DATATYPE_NULL may be queried as well (section 7.8).
     let name = match datatype {
@@ -90,23 +79,10 @@ pub unsafe fn MPI_Type_get_name(
                 .unwrap_or_default()
         }
     };
-    // SAFETY: `type_name` has MPI_MAX_OBJECT_NAME bytes and `resultlen` is writable: the C binding of MPI_Type_get_name requires it of the caller.
-    unsafe {
-        write_string(
-            type_name,
-            resultlen,
-            &name,
-            MPI_MAX_OBJECT_NAME,
-            "type_name",
-        )
-    }
+    type_name.set_with_length(resultlen, &name, "type_name")
 }
 
-pub unsafe fn MPI_Type_match_size(
-    typeclass: c_int,
-    size: c_int,
-    datatype: *mut MPI_Datatype,
-) -> Outcome {
+pub fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Datatype>) -> Outcome {
     // Fortran's types of fixed size (section 19.1.9).
     let handle = match (typeclass, size) {
         (MPI_TYPECLASS_INTEGER, 1) => MPI_INTEGER1,
@@ -135,8 +111,7 @@ pub unsafe fn MPI_Type_match_size(
             ));
         }
     };
-    // SAFETY: `datatype` is null or writable: the C binding of MPI_Type_match_size requires it of the caller.
-    unsafe { out(datatype, handle, "datatype") }
+    datatype.set(handle, "datatype")
 }
 
 /// The predefined pairs of a value and an index (section 5.1.2).
@@ -156,10 +131,10 @@ const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
     (MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER),
 ];
 
-pub unsafe fn MPI_Type_get_value_index(
+pub fn MPI_Type_get_value_index(
     value_type: MPI_Datatype,
     index_type: MPI_Datatype,
-    pair_type: *mut MPI_Datatype,
+    pair_type: Out<MPI_Datatype>,
 ) -> Outcome {
     state::datatype(value_type)?;
     state::datatype(index_type)?;
@@ -168,6 +143,5 @@ pub unsafe fn MPI_Type_get_value_index(
         .find(|(value, index, _)| (*value, *index) == (value_type, index_type));
     // Without a predefined pair of these types the result is the null handle.
     let handle = pair.map_or(MPI_DATATYPE_NULL, |(_, _, pair)| *pair);
-    // SAFETY: `pair_type` is null or writable: the C binding of MPI_Type_get_value_index requires it of the caller.
-    unsafe { out(pair_type, handle, "pair_type") }
+    pair_type.set(handle, "pair_type")
 }

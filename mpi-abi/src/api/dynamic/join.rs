@@ -2,10 +2,11 @@
 //!
 //! Both write a port name of their own to the socket, in MPI_MAX_PORT_NAME bytes, and read the other's.
 //! The process with the lower name accepts, the other connects.
+#![allow(unsafe_code)]
 
 use super::{or_leader_error, register};
 use crate::abi::*;
-use crate::api::args::out;
+use crate::api::args::Out;
 use crate::error::{Failure, Outcome};
 use crate::state;
 use mpi_core::Engine;
@@ -65,7 +66,7 @@ async fn exchange(
     Ok(theirs)
 }
 
-pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
+pub fn MPI_Comm_join(fd: c_int, intercomm: Out<MPI_Comm>) -> Outcome {
     if fd < 0 {
         return Err(failed(format!("fd is {fd}")));
     }
@@ -99,6 +100,5 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         Ok(joined?)
     });
     engine.close_port(&ours);
-    // SAFETY: `intercomm` is null or writable: the C binding of MPI_Comm_join requires it of the caller.
-    unsafe { out(intercomm, register(met?, &object)?, "intercomm") }
+    intercomm.set(register(met?, &object)?, "intercomm")
 }

@@ -1,6 +1,6 @@
 //! Dynamic processes (sections 11.7 to 11.10): spawn, ports, published names, join.
 
-use super::args::string;
+use super::args::Text;
 use super::groups;
 use super::intercomm::leader_error;
 use crate::abi::*;
@@ -11,7 +11,7 @@ use crate::object::comm::CommObject;
 use crate::registry::comm::register_some;
 use mpi_core::comm::{Comm, LeaderError};
 use mpi_core::dynamic::PortName;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 use std::time::Duration;
 
 pub mod join;
@@ -32,12 +32,8 @@ fn root_of(comm: &CommObject, root: c_int) -> Result<u32, Failure> {
 }
 
 /// A port name argument.
-///
-/// # Safety
-/// `port` is a string of the caller or null.
-unsafe fn port_of(port: *const c_char) -> Result<PortName, Failure> {
-    // SAFETY: `port` is null or NUL-terminated: `# Safety` of this function.
-    let text = unsafe { string(port, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")? };
+fn port_of(port: Text) -> Result<PortName, Failure> {
+    let text = port.string(MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
     PortName::parse(&text)
         .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
 }

@@ -4,24 +4,16 @@
 //! Names published by a process without a launcher are visible to all processes of its user on its host ([`MachineNames`]).
 
 use crate::abi::*;
-use crate::api::args::{string, write_string};
+use crate::api::args::{Text, TextOut};
 use crate::error::{Failure, Outcome};
 use crate::{info, phase, state};
 use mpi_core::rte::{MachineNames, Rte, RteError};
-use std::ffi::c_char;
 
 /// Returns the launcher, and the service argument.
-///
-/// # Safety
-/// `service` is a string of the caller or null.
-unsafe fn service_of(
-    service: *const c_char,
-    hints: MPI_Info,
-) -> Result<(&'static dyn Rte, String), Failure> {
+fn service_of(service: Text, hints: MPI_Info) -> Result<(&'static dyn Rte, String), Failure> {
     state::engine()?;
     info::hints(hints)?;
-    // SAFETY: `service` is null or NUL-terminated: `# Safety` of this function.
-    let name = unsafe { string(service, MPI_MAX_PORT_NAME, MPI_ERR_ARG, "service_name")? };
+    let name = service.string(MPI_MAX_PORT_NAME, MPI_ERR_ARG, "service_name")?;
     if name.is_empty() {
         return Err(Failure::new(MPI_ERR_ARG, "service_name is an empty string"));
     }
@@ -33,16 +25,9 @@ fn failed(class: i32, service: &str) -> impl Fn(RteError) -> Failure + '_ {
     move |error| Failure::new(class, format!("the service `{service}`: {error}"))
 }
 
-pub unsafe fn MPI_Publish_name(
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *const c_char,
-) -> Outcome {
-    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Publish_name requires of its caller.
-    let ((launcher, service), port) = unsafe {
-        let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
-        (service_of(service_name, info)?, port)
-    };
+pub fn MPI_Publish_name(service_name: Text, info: MPI_Info, port_name: Text) -> Outcome {
+    let port = port_name.string(MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
+    let (launcher, service) = service_of(service_name, info)?;
     if launcher
         .lookup(&service)
         .map_err(failed(MPI_ERR_SERVICE, &service))?
@@ -60,13 +45,8 @@ pub unsafe fn MPI_Publish_name(
         .map_err(failed(MPI_ERR_SERVICE, &service))
 }
 
-pub unsafe fn MPI_Lookup_name(
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *mut c_char,
-) -> Outcome {
-    // SAFETY: `service_name` is valid as the C binding of MPI_Lookup_name requires of its caller.
-    let (launcher, service) = unsafe { service_of(service_name, info)? };
+pub fn MPI_Lookup_name(service_name: Text, info: MPI_Info, port_name: TextOut) -> Outcome {
+    let (launcher, service) = service_of(service_name, info)?;
     let found = launcher
         .lookup(&service)
         .map_err(failed(MPI_ERR_NAME, &service))?;
@@ -80,29 +60,12 @@ pub unsafe fn MPI_Lookup_name(
             ),
         )
     })?;
-    let mut ignored = 0;
-    // SAFETY: `port_name` has MPI_MAX_PORT_NAME bytes: the C binding of MPI_Lookup_name requires it of the caller.
-    unsafe {
-        write_string(
-            port_name,
-            &mut ignored,
-            &port,
-            MPI_MAX_PORT_NAME,
-            "port_name",
-        )
-    }
+    port_name.set(&port, "port_name").map(|_| ())
 }
 
-pub unsafe fn MPI_Unpublish_name(
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *const c_char,
-) -> Outcome {
-    // SAFETY: `service_name` and `port_name` are valid as the C binding of MPI_Unpublish_name requires of its caller.
-    let ((launcher, service), port) = unsafe {
-        let port = string(port_name, MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
-        (service_of(service_name, info)?, port)
-    };
+pub fn MPI_Unpublish_name(service_name: Text, info: MPI_Info, port_name: Text) -> Outcome {
+    let port = port_name.string(MPI_MAX_PORT_NAME, MPI_ERR_PORT, "port_name")?;
+    let (launcher, service) = service_of(service_name, info)?;
     let refused = |why: String| Failure::new(MPI_ERR_SERVICE, why);
     let found = launcher
         .lookup(&service)

@@ -3,7 +3,7 @@
 //! The parent's root passes a port name through the launcher; all processes of the new job connect there during initialization, as one group.
 
 use crate::abi::*;
-use crate::api::args::out;
+use crate::api::args::Out;
 use crate::error::{Failure, Outcome};
 use crate::object::Attached;
 use crate::registry::comm::register_with;
@@ -17,13 +17,12 @@ pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
 /// The key under which it passes the initial error handler.
 pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
-pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
+pub fn MPI_Comm_get_parent(parent: Out<MPI_Comm>) -> Outcome {
     state::engine()?;
     let known = state::state().jobs().parent().get();
     // A parent communicator that was disconnected or freed counts as none.
     let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
-    // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
-    unsafe { out(parent, if alive { known } else { MPI_COMM_NULL }, "parent") }
+    parent.set(if alive { known } else { MPI_COMM_NULL }, "parent")
 }
 
 /// Connects this job with the one that spawned it, if any; all processes of the job call it.

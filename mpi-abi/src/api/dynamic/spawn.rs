@@ -5,11 +5,12 @@
 //!
 //! A job whose processes cannot execute the program, or exit without `MPI_Init`, never connects to the port.
 //! The launcher then ends the rest of it and reports the failure ([`Rte::failed_spawns`]); the root's wait at the port fails, and so does the call on all members.
+#![allow(unsafe_code)]
 
 use super::parent::{HANDLER_KEY, PORT_KEY};
 use super::{or_leader_error, register, root_of};
 use crate::abi::*;
-use crate::api::args::{out, slice, slice_mut, string};
+use crate::api::args::{InArray, InOutArray, Out, Strings, Text, UncountedOut, length};
 use crate::error::{Failure, Outcome};
 use crate::initial_handler::InitialHandler;
 use crate::object::comm::CommObject;
@@ -21,7 +22,7 @@ use mpi_core::comm::ControlGroup;
 use mpi_core::dynamic::PortName;
 use mpi_core::rte::wire::HEARS_FAILURE;
 use mpi_core::rte::{FailedSpawn, Rte, SpawnRequest, SpawnedApp};
-use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
+use std::ffi::{OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
 
@@ -29,32 +30,11 @@ use std::rc::Rc;
 const COMMAND_MAX: c_int = 4096;
 
 /// The arguments for one command, as the root passed them.
-struct Command {
-    command: *const c_char,
-    argv: *mut *mut c_char,
+struct Command<'a> {
+    command: Text<'a>,
+    argv: Strings<'a>,
     maxprocs: c_int,
     info: MPI_Info,
-}
-
-/// Reads the arguments of a program, up to a null pointer; `MPI_ARGV_NULL` has none.
-///
-/// # Safety
-/// `argv` is null or such an array of strings.
-unsafe fn arguments(argv: *mut *mut c_char) -> Vec<OsString> {
-    let mut all = Vec::new();
-    if argv.is_null() {
-        return all;
-    }
-    loop {
-        // SAFETY: `argv` is null-terminated by the `# Safety` contract of this function, and no element before this one was null.
-        let argument = unsafe { *argv.add(all.len()) };
-        if argument.is_null() {
-            return all;
-        }
-        // SAFETY: each element of `argv` is a string by the `# Safety` contract of this function.
-        let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
-        all.push(OsStr::from_bytes(bytes).to_owned());
-    }
 }
 
 fn argument(why: String) -> Failure {
@@ -99,9 +79,7 @@ struct Request {
 }
 
 impl Request {
-    /// # Safety
-    /// The strings of the commands are as the standard requires of the root.
-    unsafe fn of(commands: &[Command]) -> Result<Request, Failure> {
+    fn of(commands: &[Command]) -> Result<Request, Failure> {
         let mut asked = Request {
             request: SpawnRequest::default(),
             maxprocs: Vec::new(),
@@ -112,20 +90,16 @@ impl Request {
             ));
         }
         for command in commands {
-            // SAFETY: `command` is one of `commands`, whose strings are valid by the `# Safety` contract of this function.
-            unsafe { asked.add(command)? };
+            asked.add(command)?;
         }
         Ok(asked)
     }
 
-    /// # Safety
-    /// As [`Request::of`].
-    unsafe fn add(&mut self, command: &Command) -> Result<(), Failure> {
-        // SAFETY: the strings of `command` are valid by the `# Safety` contract of [`Request::of`].
-        let (program, args) = unsafe {
-            let program = string(command.command, COMMAND_MAX, MPI_ERR_ARG, "command")?;
-            (program, arguments(command.argv))
-        };
+    fn add(&mut self, command: &Command) -> Result<(), Failure> {
+        let program = (command.command).string(COMMAND_MAX, MPI_ERR_ARG, "command")?;
+        let args = command.argv.all().into_iter();
+        let args = args.map(|argument| OsStr::from_bytes(argument.to_bytes()).to_owned());
+        let args = args.collect();
         if program.is_empty() {
             return Err(argument("command is an empty string".into()));
         }
@@ -235,14 +209,11 @@ pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
 }
 
 /// The part of a spawn that all members of the group execute.
-///
-/// # Safety
-/// `errcodes` is null or an array with an element for each process of all commands.
-unsafe fn spawn(
+fn spawn(
     object: &Rc<CommObject>,
     root: u32,
     begun: Option<(Result<PortName, Failure>, Vec<c_int>)>,
-    errcodes: *mut c_int,
+    errcodes: UncountedOut<c_int>,
 ) -> Result<MPI_Comm, Failure> {
     let engine = state::engine()?;
     let (port, codes) = match begun {
@@ -277,8 +248,8 @@ unsafe fn spawn(
         Err(_) => MPI_ERR_SPAWN,
     });
     if !errcodes.is_null() {
-        // SAFETY: `errcodes` is valid by the `# Safety` contract of this function.
-        let places = unsafe { slice_mut(errcodes, codes.len(), "array_of_errcodes")? };
+        // SAFETY: the array has an element for each process that the root asked for (section 11.8.2).
+        let places = unsafe { errcodes.counted(codes.len()) }.get("array_of_errcodes")?;
         places
             .iter_mut()
             .zip(codes)
@@ -287,15 +258,15 @@ unsafe fn spawn(
     register(met?, object)
 }
 
-pub unsafe fn MPI_Comm_spawn(
-    command: *const c_char,
-    argv: *mut *mut c_char,
+pub fn MPI_Comm_spawn(
+    command: Text,
+    argv: Strings,
     maxprocs: c_int,
     info: MPI_Info,
     root: c_int,
     comm: MPI_Comm,
-    intercomm: *mut MPI_Comm,
-    array_of_errcodes: *mut c_int,
+    intercomm: Out<MPI_Comm>,
+    array_of_errcodes: UncountedOut<c_int>,
 ) -> Outcome {
     let object = state::comm(comm)?;
     let root = root_of(&object, root)?;
@@ -306,61 +277,51 @@ pub unsafe fn MPI_Comm_spawn(
             maxprocs,
             info,
         };
-        // SAFETY: `command` and `argv` are significant here, at the root, and valid as the C binding of MPI_Comm_spawn requires of its caller.
-        start(unsafe { Request::of(&[command]) })
+        start(Request::of(&[command]))
     });
-    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn requires of its caller.
-    unsafe {
-        let new = spawn(&object, root, begun, array_of_errcodes)?;
-        out(intercomm, new, "intercomm")
-    }
+    let new = spawn(&object, root, begun, array_of_errcodes)?;
+    intercomm.set(new, "intercomm")
 }
 
-pub unsafe fn MPI_Comm_spawn_multiple(
+pub fn MPI_Comm_spawn_multiple(
     count: c_int,
-    array_of_commands: *mut *mut c_char,
-    array_of_argv: *mut *mut *mut c_char,
-    array_of_maxprocs: *const c_int,
-    array_of_info: *const MPI_Info,
+    array_of_commands: InOutArray<*mut c_char>,
+    array_of_argv: InOutArray<*mut *mut c_char>,
+    array_of_maxprocs: InArray<c_int>,
+    array_of_info: InArray<MPI_Info>,
     root: c_int,
     comm: MPI_Comm,
-    intercomm: *mut MPI_Comm,
-    array_of_errcodes: *mut c_int,
+    intercomm: Out<MPI_Comm>,
+    array_of_errcodes: UncountedOut<c_int>,
 ) -> Outcome {
     let object = state::comm(comm)?;
     let root = root_of(&object, root)?;
     let begun = (object.comm.rank() == root).then(|| {
         start((|| {
-            let count = crate::api::args::length(count, "count")?;
-            // SAFETY: the arrays are significant here, at the root, and have `count` elements: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
-            let (commands, maxprocs, infos) = unsafe {
-                (
-                    slice(array_of_commands, count, "array_of_commands")?,
-                    slice(array_of_maxprocs, count, "array_of_maxprocs")?,
-                    slice(array_of_info, count, "array_of_info")?,
-                )
+            let count = length(count, "count")?;
+            let (commands, maxprocs, infos) = (
+                array_of_commands.input().get("array_of_commands")?,
+                array_of_maxprocs.get("array_of_maxprocs")?,
+                array_of_info.get("array_of_info")?,
+            );
+            // MPI_ARGVS_NULL is null: no command has arguments.
+            let arguments = array_of_argv.input().get("array_of_argv").ok();
+            let one = |at: usize| Command {
+                // SAFETY: the elements are strings: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
+                command: unsafe { Text::new(commands[at]) },
+                // SAFETY: the elements are lists of strings, as those are.
+                argv: unsafe {
+                    Strings::new(arguments.map_or(std::ptr::null_mut(), |all| all[at]))
+                },
+                maxprocs: maxprocs[at],
+                info: infos[at],
             };
-            let commands: Vec<Command> = (0..count)
-                .map(|at| Command {
-                    command: commands[at],
-                    argv: match array_of_argv.is_null() {
-                        true => std::ptr::null_mut(),
-                        // SAFETY: `array_of_argv` has an element for each command: the C binding of MPI_Comm_spawn_multiple requires it of the caller.
-                        false => unsafe { *array_of_argv.add(at) },
-                    },
-                    maxprocs: maxprocs[at],
-                    info: infos[at],
-                })
-                .collect();
-            // SAFETY: the strings in `commands` come from the arrays above, valid as the C binding of MPI_Comm_spawn_multiple requires of its caller.
-            unsafe { Request::of(&commands) }
+            let commands: Vec<Command> = (0..count).map(one).collect();
+            Request::of(&commands)
         })())
     });
-    // SAFETY: `intercomm` and `array_of_errcodes` are valid as the C binding of MPI_Comm_spawn_multiple requires of its caller.
-    unsafe {
-        let new = spawn(&object, root, begun, array_of_errcodes)?;
-        out(intercomm, new, "intercomm")
-    }
+    let new = spawn(&object, root, begun, array_of_errcodes)?;
+    intercomm.set(new, "intercomm")
 }
 
 #[cfg(test)]

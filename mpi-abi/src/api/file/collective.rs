@@ -2,313 +2,155 @@
 //!
 //! A nonblocking collective need not wait for the other members, so none of these does.
 
-#![allow(unsafe_code)]
-
 use super::{
     AccessKind, at, begins_reading, begins_writing, ends_split, reads, splits_reading,
     splits_writing, writes,
 };
 use crate::abi::*;
+use crate::api::args::{Out, RecvMem, SendMem};
 use crate::error::Outcome;
 use mpi_core::io::Place;
 use std::ffi::c_void;
 
-pub unsafe fn MPI_File_read_at_all_c(
+pub fn MPI_File_read_at_all_c(
     fh: MPI_File,
     offset: MPI_Offset,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
+    buf: RecvMem,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_at_all_c requires of its caller.
-    unsafe {
-        reads(
-            fh,
-            AccessKind::All(at(offset)),
-            (buf, count, datatype),
-            status,
-        )
-    }
+    reads(fh, AccessKind::All(at(offset)), buf, status)
 }
 
-pub unsafe fn MPI_File_read_at_all_begin_c(
-    fh: MPI_File,
-    offset: MPI_Offset,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_read_at_all_begin_c requires of its caller.
-    unsafe {
-        splits_reading(
-            "MPI_File_read_at_all",
-            fh,
-            AccessKind::All(at(offset)),
-            (buf, count, datatype),
-        )
-    }
+pub fn MPI_File_read_at_all_begin_c(fh: MPI_File, offset: MPI_Offset, buf: RecvMem) -> Outcome {
+    splits_reading("MPI_File_read_at_all", fh, AccessKind::All(at(offset)), buf)
 }
 
-pub unsafe fn MPI_File_read_at_all_end(
+pub fn MPI_File_read_at_all_end(
     fh: MPI_File,
     _buf: *mut c_void,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_read_at_all_end requires of its caller.
-    unsafe { ends_split("MPI_File_read_at_all", fh, status) }
+    ends_split("MPI_File_read_at_all", fh, status)
 }
 
-pub unsafe fn MPI_File_read_all_c(
-    fh: MPI_File,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_all_c requires of its caller.
-    unsafe {
-        reads(
-            fh,
-            AccessKind::All(Place::Individual),
-            (buf, count, datatype),
-            status,
-        )
-    }
+pub fn MPI_File_read_all_c(fh: MPI_File, buf: RecvMem, status: Out<MPI_Status>) -> Outcome {
+    reads(fh, AccessKind::All(Place::Individual), buf, status)
 }
 
-pub unsafe fn MPI_File_read_all_begin_c(
-    fh: MPI_File,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_read_all_begin_c requires of its caller.
-    unsafe {
-        splits_reading(
-            "MPI_File_read_all",
-            fh,
-            AccessKind::All(Place::Individual),
-            (buf, count, datatype),
-        )
-    }
+pub fn MPI_File_read_all_begin_c(fh: MPI_File, buf: RecvMem) -> Outcome {
+    splits_reading(
+        "MPI_File_read_all",
+        fh,
+        AccessKind::All(Place::Individual),
+        buf,
+    )
 }
 
-pub unsafe fn MPI_File_read_all_end(
+pub fn MPI_File_read_all_end(fh: MPI_File, _buf: *mut c_void, status: Out<MPI_Status>) -> Outcome {
+    ends_split("MPI_File_read_all", fh, status)
+}
+
+pub fn MPI_File_read_ordered_c(fh: MPI_File, buf: RecvMem, status: Out<MPI_Status>) -> Outcome {
+    reads(fh, AccessKind::InOrder, buf, status)
+}
+
+pub fn MPI_File_read_ordered_begin_c(fh: MPI_File, buf: RecvMem) -> Outcome {
+    splits_reading("MPI_File_read_ordered", fh, AccessKind::InOrder, buf)
+}
+
+pub fn MPI_File_read_ordered_end(
     fh: MPI_File,
     _buf: *mut c_void,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_read_all_end requires of its caller.
-    unsafe { ends_split("MPI_File_read_all", fh, status) }
+    ends_split("MPI_File_read_ordered", fh, status)
 }
 
-pub unsafe fn MPI_File_read_ordered_c(
-    fh: MPI_File,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_read_ordered_c requires of its caller.
-    unsafe { reads(fh, AccessKind::InOrder, (buf, count, datatype), status) }
-}
-
-pub unsafe fn MPI_File_read_ordered_begin_c(
-    fh: MPI_File,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_read_ordered_begin_c requires of its caller.
-    unsafe {
-        splits_reading(
-            "MPI_File_read_ordered",
-            fh,
-            AccessKind::InOrder,
-            (buf, count, datatype),
-        )
-    }
-}
-
-pub unsafe fn MPI_File_read_ordered_end(
-    fh: MPI_File,
-    _buf: *mut c_void,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_read_ordered_end requires of its caller.
-    unsafe { ends_split("MPI_File_read_ordered", fh, status) }
-}
-
-pub unsafe fn MPI_File_iread_at_all_c(
+pub fn MPI_File_iread_at_all_c(
     fh: MPI_File,
     offset: MPI_Offset,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    request: *mut MPI_Request,
+    buf: RecvMem,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_at_all_c requires of its caller.
-    unsafe { begins_reading(fh, at(offset), (buf, count, datatype), request) }
+    begins_reading(fh, at(offset), buf, request)
 }
 
-pub unsafe fn MPI_File_iread_all_c(
-    fh: MPI_File,
-    buf: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iread_all_c requires of its caller.
-    unsafe { begins_reading(fh, Place::Individual, (buf, count, datatype), request) }
+pub fn MPI_File_iread_all_c(fh: MPI_File, buf: RecvMem, request: Out<MPI_Request>) -> Outcome {
+    begins_reading(fh, Place::Individual, buf, request)
 }
 
-pub unsafe fn MPI_File_write_at_all_c(
+pub fn MPI_File_write_at_all_c(
     fh: MPI_File,
     offset: MPI_Offset,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
+    buf: SendMem,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_at_all_c requires of its caller.
-    unsafe {
-        writes(
-            fh,
-            AccessKind::All(at(offset)),
-            (buf, count, datatype),
-            status,
-        )
-    }
+    writes(fh, AccessKind::All(at(offset)), buf, status)
 }
 
-pub unsafe fn MPI_File_write_at_all_begin_c(
-    fh: MPI_File,
-    offset: MPI_Offset,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_write_at_all_begin_c requires of its caller.
-    unsafe {
-        splits_writing(
-            "MPI_File_write_at_all",
-            fh,
-            AccessKind::All(at(offset)),
-            (buf, count, datatype),
-        )
-    }
+pub fn MPI_File_write_at_all_begin_c(fh: MPI_File, offset: MPI_Offset, buf: SendMem) -> Outcome {
+    splits_writing(
+        "MPI_File_write_at_all",
+        fh,
+        AccessKind::All(at(offset)),
+        buf,
+    )
 }
 
-pub unsafe fn MPI_File_write_at_all_end(
+pub fn MPI_File_write_at_all_end(
     fh: MPI_File,
     _buf: *const c_void,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_write_at_all_end requires of its caller.
-    unsafe { ends_split("MPI_File_write_at_all", fh, status) }
+    ends_split("MPI_File_write_at_all", fh, status)
 }
 
-pub unsafe fn MPI_File_write_all_c(
-    fh: MPI_File,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_all_c requires of its caller.
-    unsafe {
-        writes(
-            fh,
-            AccessKind::All(Place::Individual),
-            (buf, count, datatype),
-            status,
-        )
-    }
+pub fn MPI_File_write_all_c(fh: MPI_File, buf: SendMem, status: Out<MPI_Status>) -> Outcome {
+    writes(fh, AccessKind::All(Place::Individual), buf, status)
 }
 
-pub unsafe fn MPI_File_write_all_begin_c(
-    fh: MPI_File,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_write_all_begin_c requires of its caller.
-    unsafe {
-        splits_writing(
-            "MPI_File_write_all",
-            fh,
-            AccessKind::All(Place::Individual),
-            (buf, count, datatype),
-        )
-    }
+pub fn MPI_File_write_all_begin_c(fh: MPI_File, buf: SendMem) -> Outcome {
+    splits_writing(
+        "MPI_File_write_all",
+        fh,
+        AccessKind::All(Place::Individual),
+        buf,
+    )
 }
 
-pub unsafe fn MPI_File_write_all_end(
+pub fn MPI_File_write_all_end(
     fh: MPI_File,
     _buf: *const c_void,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_write_all_end requires of its caller.
-    unsafe { ends_split("MPI_File_write_all", fh, status) }
+    ends_split("MPI_File_write_all", fh, status)
 }
 
-pub unsafe fn MPI_File_write_ordered_c(
-    fh: MPI_File,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    status: *mut MPI_Status,
-) -> Outcome {
-    // SAFETY: `buf` and `status` are valid as the C binding of MPI_File_write_ordered_c requires of its caller.
-    unsafe { writes(fh, AccessKind::InOrder, (buf, count, datatype), status) }
+pub fn MPI_File_write_ordered_c(fh: MPI_File, buf: SendMem, status: Out<MPI_Status>) -> Outcome {
+    writes(fh, AccessKind::InOrder, buf, status)
 }
 
-pub unsafe fn MPI_File_write_ordered_begin_c(
-    fh: MPI_File,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-) -> Outcome {
-    // SAFETY: `buf` is valid as the C binding of MPI_File_write_ordered_begin_c requires of its caller.
-    unsafe {
-        splits_writing(
-            "MPI_File_write_ordered",
-            fh,
-            AccessKind::InOrder,
-            (buf, count, datatype),
-        )
-    }
+pub fn MPI_File_write_ordered_begin_c(fh: MPI_File, buf: SendMem) -> Outcome {
+    splits_writing("MPI_File_write_ordered", fh, AccessKind::InOrder, buf)
 }
 
-pub unsafe fn MPI_File_write_ordered_end(
+pub fn MPI_File_write_ordered_end(
     fh: MPI_File,
     _buf: *const c_void,
-    status: *mut MPI_Status,
+    status: Out<MPI_Status>,
 ) -> Outcome {
-    // SAFETY: `status` is valid as the C binding of MPI_File_write_ordered_end requires of its caller.
-    unsafe { ends_split("MPI_File_write_ordered", fh, status) }
+    ends_split("MPI_File_write_ordered", fh, status)
 }
 
-pub unsafe fn MPI_File_iwrite_at_all_c(
+pub fn MPI_File_iwrite_at_all_c(
     fh: MPI_File,
     offset: MPI_Offset,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    request: *mut MPI_Request,
+    buf: SendMem,
+    request: Out<MPI_Request>,
 ) -> Outcome {
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_at_all_c requires of its caller.
-    unsafe { begins_writing(fh, at(offset), (buf, count, datatype), request) }
+    begins_writing(fh, at(offset), buf, request)
 }
 
-pub unsafe fn MPI_File_iwrite_all_c(
-    fh: MPI_File,
-    buf: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: `buf` and `request` are valid as the C binding of MPI_File_iwrite_all_c requires of its caller.
-    unsafe { begins_writing(fh, Place::Individual, (buf, count, datatype), request) }
+pub fn MPI_File_iwrite_all_c(fh: MPI_File, buf: SendMem, request: Out<MPI_Request>) -> Outcome {
+    begins_writing(fh, Place::Individual, buf, request)
 }

@@ -1,16 +1,15 @@
 //! User-defined data representations (section 14.5.3): three functions under a name that views may use.
-
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::api::args::string;
+use crate::api::args::Text;
 use crate::error::{Failure, Outcome};
 use crate::registry::datatype::{handle_of, remove};
 use crate::state::state;
 use crate::thrown::guarded;
 use mpi_core::datatype::{Datatype, Named, RecvBuf, SendBuf};
 use mpi_core::io::{Conversion, IoClass, IoError, Representation};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 /// A conversion function, with either width of its count.
@@ -147,11 +146,8 @@ pub fn named(name: &str) -> Result<Representation, IoError> {
         })
 }
 
-/// # Safety
-/// `datarep` is null or a string of the caller; the functions have their declared types.
-unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
-    // SAFETY: `datarep` is null or NUL-terminated: `# Safety` of this function.
-    let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
+fn register(datarep: Text, functions: Registered) -> Outcome {
+    let name = datarep.string(MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")?;
     if named(&name).is_ok() {
         return Err(Failure::new(
             MPI_ERR_DUP_DATAREP,
@@ -172,8 +168,8 @@ unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
     Ok(())
 }
 
-pub unsafe fn MPI_Register_datarep(
-    datarep: *const c_char,
+pub fn MPI_Register_datarep(
+    datarep: Text,
     read_conversion_fn: Option<MPI_Datarep_conversion_function>,
     write_conversion_fn: Option<MPI_Datarep_conversion_function>,
     dtype_file_extent_fn: Option<MPI_Datarep_extent_function>,
@@ -185,12 +181,11 @@ pub unsafe fn MPI_Register_datarep(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep requires of its caller.
-    unsafe { register(datarep, functions) }
+    register(datarep, functions)
 }
 
-pub unsafe fn MPI_Register_datarep_c(
-    datarep: *const c_char,
+pub fn MPI_Register_datarep_c(
+    datarep: Text,
     read_conversion_fn: Option<MPI_Datarep_conversion_function_c>,
     write_conversion_fn: Option<MPI_Datarep_conversion_function_c>,
     dtype_file_extent_fn: Option<MPI_Datarep_extent_function>,
@@ -202,6 +197,5 @@ pub unsafe fn MPI_Register_datarep_c(
         extent: dtype_file_extent_fn,
         extra: extra_state,
     };
-    // SAFETY: `datarep` is valid as the C binding of MPI_Register_datarep_c requires of its caller.
-    unsafe { register(datarep, functions) }
+    register(datarep, functions)
 }

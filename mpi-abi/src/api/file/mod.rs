@@ -8,7 +8,6 @@
 //! | [`access`] | noncollective reading and writing |
 //! | [`collective`] | collective reading and writing, blocking or split |
 //! | [`datarep`] | user-defined data representations |
-
 #![allow(unsafe_code)]
 
 pub mod access;
@@ -18,7 +17,7 @@ mod hint_file;
 pub mod open;
 pub mod view;
 
-use super::args::{out, recv_buf, send_buf};
+use super::args::{Out, RecvMem, SendMem};
 use super::completion::set_status;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -27,7 +26,6 @@ use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::io::{Begun, File, Place};
 use mpi_core::request::{Body, Status};
-use std::ffi::c_void;
 
 /// The participants of an access.
 #[derive(Clone, Copy)]
@@ -65,138 +63,81 @@ fn write(file: &File, access_kind: AccessKind, buf: &SendBuf) -> Result<i64, mpi
 }
 
 /// Performs a blocking read.
-///
-/// # Safety
-/// The buffer and `status` are valid as the C binding of the calling function requires.
-unsafe fn reads(
-    fh: MPI_File,
-    access_kind: AccessKind,
-    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
-    status: *mut MPI_Status,
-) -> Outcome {
+fn reads(fh: MPI_File, access_kind: AccessKind, buf: RecvMem, status: Out<MPI_Status>) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    let mut buf = unsafe { recv_buf(buf, count, datatype)? };
+    let mut buf = buf.buffer()?;
     let bytes = read(&object.file, access_kind, &mut buf)?;
-    // SAFETY: `status` is valid by the `# Safety` contract of this function.
-    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    set_status(status, &c_status(status_of(bytes)));
     Ok(())
 }
 
 /// Performs a blocking write.
-///
-/// # Safety
-/// The buffer and `status` are valid as the C binding of the calling function requires.
-unsafe fn writes(
-    fh: MPI_File,
-    access_kind: AccessKind,
-    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
-    status: *mut MPI_Status,
-) -> Outcome {
+fn writes(fh: MPI_File, access_kind: AccessKind, buf: SendMem, status: Out<MPI_Status>) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    let buf = unsafe { send_buf(buf, count, datatype)? };
+    let buf = buf.buffer()?;
     let bytes = write(&object.file, access_kind, &buf)?;
-    // SAFETY: `status` is valid by the `# Safety` contract of this function.
-    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    set_status(status, &c_status(status_of(bytes)));
     Ok(())
 }
 
 /// Returns a completed request with the status of an access.
-///
-/// # Safety
-/// `request` is an output argument of the caller.
-unsafe fn completed(bytes: i64, request: *mut MPI_Request) -> Outcome {
+fn completed(bytes: i64, request: Out<MPI_Request>) -> Outcome {
     let engine = state::engine()?;
     let requests = engine.pml().requests();
     let req = requests.begin(Body::General);
     requests.complete(&req, Ok(status_of(bytes)));
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe { out(request, running_for(req, None)?, "request") }
+    request.set(running_for(req, None)?, "request")
 }
 
 /// Starts a nonblocking read, which is usually complete when the call returns.
-///
-/// # Safety
-/// The buffer and `request` are valid as the C binding of the calling function requires.
-unsafe fn begins_reading(
-    fh: MPI_File,
-    place: Place,
-    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
-    request: *mut MPI_Request,
-) -> Outcome {
+fn begins_reading(fh: MPI_File, place: Place, buf: RecvMem, request: Out<MPI_Request>) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe {
-        let mut buf = recv_buf(buf, count, datatype)?;
-        match object.file.begin_read(place, &mut buf)? {
-            Begun::Done(bytes) => completed(bytes, request),
-            Begun::Under(req) => out(request, running_on(req, object)?, "request"),
-        }
+    let mut buf = buf.buffer()?;
+    // SAFETY: the program does not use the buffer until the request completes, by the contract of `RecvMem::new`.
+    match unsafe { object.file.begin_read(place, &mut buf)? } {
+        Begun::Done(bytes) => completed(bytes, request),
+        Begun::Under(req) => request.set(running_on(req, object)?, "request"),
     }
 }
 
 /// Performs a nonblocking write, which is complete when the call returns.
-///
-/// # Safety
-/// The buffer and `request` are valid as the C binding of the calling function requires.
-unsafe fn begins_writing(
-    fh: MPI_File,
-    place: Place,
-    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
-    request: *mut MPI_Request,
-) -> Outcome {
+fn begins_writing(fh: MPI_File, place: Place, buf: SendMem, request: Out<MPI_Request>) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `request` is valid by the `# Safety` contract of this function.
-    unsafe {
-        let buf = send_buf(buf, count, datatype)?;
-        let bytes = write(&object.file, AccessKind::Alone(place), &buf)?;
-        completed(bytes, request)
-    }
+    let buf = buf.buffer()?;
+    let bytes = write(&object.file, AccessKind::Alone(place), &buf)?;
+    completed(bytes, request)
 }
 
 /// Begins a split collective read.
-///
-/// # Safety
-/// The buffer is valid as the C binding of the calling function requires.
-unsafe fn splits_reading(
+fn splits_reading(
     call: &'static str,
     fh: MPI_File,
     access_kind: AccessKind,
-    (buf, count, datatype): (*mut c_void, MPI_Count, MPI_Datatype),
+    buf: RecvMem,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    let mut buf = unsafe { recv_buf(buf, count, datatype)? };
+    let mut buf = buf.buffer()?;
     let act = || read(&object.file, access_kind, &mut buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
 /// Begins a split collective write.
-///
-/// # Safety
-/// The buffer is valid as the C binding of the calling function requires.
-unsafe fn splits_writing(
+fn splits_writing(
     call: &'static str,
     fh: MPI_File,
     access_kind: AccessKind,
-    (buf, count, datatype): (*const c_void, MPI_Count, MPI_Datatype),
+    buf: SendMem,
 ) -> Outcome {
     let object = state::file(fh)?;
-    // SAFETY: `buf` is valid by the `# Safety` contract of this function.
-    let buf = unsafe { send_buf(buf, count, datatype)? };
+    let buf = buf.buffer()?;
     let act = || write(&object.file, access_kind, &buf);
     Ok(object.file.split_begins(call, act)?)
 }
 
 /// Ends a split collective.
-///
-/// # Safety
-/// `status` is an output argument of the caller.
-unsafe fn ends_split(call: &'static str, fh: MPI_File, status: *mut MPI_Status) -> Outcome {
+fn ends_split(call: &'static str, fh: MPI_File, status: Out<MPI_Status>) -> Outcome {
     let bytes = state::file(fh)?.file.split_ends(call)?;
-    // SAFETY: `status` is valid by the `# Safety` contract of this function.
-    unsafe { set_status(status, &c_status(status_of(bytes))) };
+    set_status(status, &c_status(status_of(bytes)));
     Ok(())
 }
 

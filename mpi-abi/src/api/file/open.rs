@@ -1,9 +1,7 @@
 //! Opening, closing and deleting files, their sizes and hints (section 14.2), and consistency (section 14.6).
 
-#![allow(unsafe_code)]
-
 use crate::abi::*;
-use crate::api::args::{out, read, string};
+use crate::api::args::{InOut, Out, Text};
 use crate::api::file::hint_file;
 use crate::api::groups;
 use crate::error::{Failure, Outcome, Target};
@@ -12,7 +10,7 @@ use crate::object::file::FileObject;
 use crate::registry::file::{register, remove};
 use crate::state;
 use mpi_core::io::{self, Amode, File, Tuning};
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
 /// Maximum length of a file name (PATH_MAX of Linux).
 const LONGEST_NAME: c_int = 4096;
@@ -62,12 +60,8 @@ fn amode_of(amode: c_int) -> Result<Amode, Failure> {
 }
 
 /// Returns the file name without a prefix such as `ufs:`, which selects the kind of file system in other libraries.
-///
-/// # Safety
-/// A string of the caller.
-unsafe fn path(filename: *const c_char) -> Result<String, Failure> {
-    // SAFETY: `filename` is null or NUL-terminated: `# Safety` of this function.
-    let name = unsafe { string(filename, LONGEST_NAME, MPI_ERR_BAD_FILE, "filename")? };
+fn path(filename: Text) -> Result<String, Failure> {
+    let name = filename.string(LONGEST_NAME, MPI_ERR_BAD_FILE, "filename")?;
     let kinds = [
         "ufs:", "nfs:", "lustre:", "gpfs:", "xfs:", "testfs:", "pvfs2:", "panfs:",
     ];
@@ -75,12 +69,12 @@ unsafe fn path(filename: *const c_char) -> Result<String, Failure> {
     Ok(kind.map_or(name.clone(), |kind| name[kind.len()..].to_owned()))
 }
 
-pub unsafe fn MPI_File_open(
+pub fn MPI_File_open(
     comm: MPI_Comm,
-    filename: *const c_char,
+    filename: Text,
     amode: c_int,
     info: MPI_Info,
-    fh: *mut MPI_File,
+    fh: Out<MPI_File>,
 ) -> Outcome {
     let comm = state::comm(comm)?;
     if comm.comm.is_inter() {
@@ -93,8 +87,7 @@ pub unsafe fn MPI_File_open(
         ));
     }
     let given = info::hints(info)?;
-    // SAFETY: `filename` is valid as the C binding of MPI_File_open requires of its caller.
-    let path = unsafe { path(filename)? };
+    let path = path(filename)?;
     let file = File::open(
         &comm.comm,
         &path,
@@ -102,51 +95,44 @@ pub unsafe fn MPI_File_open(
         tuned(hint_file::tuning(&comm.comm)?, &given),
     )?;
     let object = register(file)?;
-    // SAFETY: `fh` is null or writable: the C binding of MPI_File_open requires it of the caller.
-    unsafe { out(fh, object.handle(), "fh") }
+    fh.set(object.handle(), "fh")
 }
 
-pub unsafe fn MPI_File_close(fh: *mut MPI_File) -> Outcome {
-    // SAFETY: `fh` is valid as the C binding of MPI_File_close requires of its caller.
-    unsafe {
-        let handle = read(fh, "fh")?;
-        let object = state::file(handle)?;
-        // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
-        let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
-        object.file.close().map_err(on)?;
-        remove(handle)?;
-        out(fh, MPI_FILE_NULL, "fh")
-    }
+pub fn MPI_File_close(fh: InOut<MPI_File>) -> Outcome {
+    let handle = fh.get("fh")?;
+    let object = state::file(handle)?;
+    // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
+    let on = |error: mpi_core::Error| Failure::from(error).on(Target::File(handle));
+    object.file.close().map_err(on)?;
+    remove(handle)?;
+    fh.set(MPI_FILE_NULL, "fh")
 }
 
-pub unsafe fn MPI_File_delete(filename: *const c_char, info: MPI_Info) -> Outcome {
+pub fn MPI_File_delete(filename: Text, info: MPI_Info) -> Outcome {
     info::hints(info)?;
-    // SAFETY: `filename` is valid as the C binding of MPI_File_delete requires of its caller.
-    let path = unsafe { path(filename)? };
+    let path = path(filename)?;
     Ok(io::delete(&path)?)
 }
 
-pub unsafe fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> Outcome {
+pub fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> Outcome {
     Ok(state::file(fh)?.file.set_bytes(size)?)
 }
 
-pub unsafe fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
+pub fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
     Ok(state::file(fh)?.file.preallocate(size)?)
 }
 
-pub unsafe fn MPI_File_get_size(fh: MPI_File, size: *mut MPI_Offset) -> Outcome {
+pub fn MPI_File_get_size(fh: MPI_File, size: Out<MPI_Offset>) -> Outcome {
     let bytes = state::file(fh)?.file.bytes()?;
-    // SAFETY: `size` is null or writable: the C binding of MPI_File_get_size requires it of the caller.
-    unsafe { out(size, bytes as MPI_Offset, "size") }
+    size.set(bytes as MPI_Offset, "size")
 }
 
-pub unsafe fn MPI_File_get_group(fh: MPI_File, group: *mut MPI_Group) -> Outcome {
+pub fn MPI_File_get_group(fh: MPI_File, group: Out<MPI_Group>) -> Outcome {
     let members = state::file(fh)?.file.group();
-    // SAFETY: `group` is null or writable: the C binding of MPI_File_get_group requires it of the caller.
-    unsafe { out(group, groups::register(members, None)?, "group") }
+    group.set(groups::register(members, None)?, "group")
 }
 
-pub unsafe fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> Outcome {
+pub fn MPI_File_get_amode(fh: MPI_File, amode: Out<c_int>) -> Outcome {
     let is = state::file(fh)?.file.amode();
     let bits = [
         (is.append, MPI_MODE_APPEND),
@@ -163,36 +149,33 @@ pub unsafe fn MPI_File_get_amode(fh: MPI_File, amode: *mut c_int) -> Outcome {
         .iter()
         .filter(|(set, _)| *set)
         .fold(0, |all, (_, bit)| all | bit);
-    // SAFETY: `amode` is null or writable: the C binding of MPI_File_get_amode requires it of the caller.
-    unsafe { out(amode, all, "amode") }
+    amode.set(all, "amode")
 }
 
-pub unsafe fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> Outcome {
+pub fn MPI_File_set_info(fh: MPI_File, info: MPI_Info) -> Outcome {
     let object = state::file(fh)?;
     take_hints(&object, &info::hints(info)?)
 }
 
-pub unsafe fn MPI_File_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> Outcome {
+pub fn MPI_File_get_info(fh: MPI_File, info_used: Out<MPI_Info>) -> Outcome {
     let object = state::file(fh)?;
     let mut hints = object.attached.hints.borrow().clone();
     for (key, value) in object.file.tuning().echo(object.file.aggregators()) {
         hints.set(key.into(), value);
     }
     hints.set("filename".into(), object.file.path().into());
-    // SAFETY: `info_used` is null or writable: the C binding of MPI_File_get_info requires it of the caller.
-    unsafe { out(info_used, info::create(hints)?, "info_used") }
+    info_used.set(info::create(hints)?, "info_used")
 }
 
-pub unsafe fn MPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> Outcome {
+pub fn MPI_File_set_atomicity(fh: MPI_File, flag: c_int) -> Outcome {
     Ok(state::file(fh)?.file.set_atomic(flag != 0)?)
 }
 
-pub unsafe fn MPI_File_get_atomicity(fh: MPI_File, flag: *mut c_int) -> Outcome {
+pub fn MPI_File_get_atomicity(fh: MPI_File, flag: Out<c_int>) -> Outcome {
     let atomic = state::file(fh)?.file.is_atomic();
-    // SAFETY: `flag` is null or writable: the C binding of MPI_File_get_atomicity requires it of the caller.
-    unsafe { out(flag, atomic.into(), "flag") }
+    flag.set(atomic.into(), "flag")
 }
 
-pub unsafe fn MPI_File_sync(fh: MPI_File) -> Outcome {
+pub fn MPI_File_sync(fh: MPI_File) -> Outcome {
     Ok(state::file(fh)?.file.sync()?)
 }

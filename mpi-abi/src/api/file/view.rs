@@ -1,32 +1,29 @@
 //! File views (section 14.3), file pointers (section 14.4) and related queries.
 
-#![allow(unsafe_code)]
-
 use super::open::take_hints;
 use super::{argument, datarep};
 use crate::abi::*;
-use crate::api::args::{out, string};
+use crate::api::args::{Out, Text, TextOut};
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::registry::datatype::register;
 use crate::state;
 use mpi_core::datatype::Datatype;
 use mpi_core::io::Whence;
-use std::ffi::{c_char, c_int};
+use std::ffi::c_int;
 
-pub unsafe fn MPI_File_set_view(
+pub fn MPI_File_set_view(
     fh: MPI_File,
     disp: MPI_Offset,
     etype: MPI_Datatype,
     filetype: MPI_Datatype,
-    datarep: *const c_char,
+    datarep: Text,
     info: MPI_Info,
 ) -> Outcome {
     let object = state::file(fh)?;
     let given = info::hints(info)?;
     let (etype, filetype) = (state::datatype(etype)?, state::datatype(filetype)?);
-    // SAFETY: `datarep` is null or NUL-terminated: the C binding of MPI_File_set_view requires it of the caller.
-    let name = unsafe { string(datarep, MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")? };
+    let name = datarep.string(MPI_MAX_DATAREP_STRING, MPI_ERR_ARG, "datarep")?;
     let disp = match disp {
         MPI_DISPLACEMENT_CURRENT => None,
         bytes => Some(bytes),
@@ -45,27 +42,20 @@ fn handed_out(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     }
 }
 
-pub unsafe fn MPI_File_get_view(
+pub fn MPI_File_get_view(
     fh: MPI_File,
-    disp: *mut MPI_Offset,
-    etype: *mut MPI_Datatype,
-    filetype: *mut MPI_Datatype,
-    datarep: *mut c_char,
+    disp: Out<MPI_Offset>,
+    etype: Out<MPI_Datatype>,
+    filetype: Out<MPI_Datatype>,
+    datarep: TextOut,
 ) -> Outcome {
     let view = state::file(fh)?.file.view();
-    if datarep.is_null() {
-        return Err(argument("datarep is a null pointer".into()));
-    }
+    datarep.present("datarep")?;
     let name = view.representation.name();
-    // SAFETY: the output arguments are null or writable, `datarep` for MPI_MAX_DATAREP_STRING bytes, which exceeds every name: the C binding of MPI_File_get_view requires it of the caller.
-    unsafe {
-        out(disp, view.disp as MPI_Offset, "disp")?;
-        out(etype, handed_out(&view.etype)?, "etype")?;
-        out(filetype, handed_out(&view.filetype)?, "filetype")?;
-        std::ptr::copy_nonoverlapping(name.as_ptr(), datarep.cast(), name.len());
-        datarep.add(name.len()).write(0);
-    }
-    Ok(())
+    disp.set(view.disp as MPI_Offset, "disp")?;
+    etype.set(handed_out(&view.etype)?, "etype")?;
+    filetype.set(handed_out(&view.filetype)?, "filetype")?;
+    datarep.set(name, "datarep").map(|_| ())
 }
 
 fn whence_of(whence: c_int) -> Result<Whence, Failure> {
@@ -79,45 +69,41 @@ fn whence_of(whence: c_int) -> Result<Whence, Failure> {
     }
 }
 
-pub unsafe fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
+pub fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
     Ok(object.file.seek(offset, whence_of(whence)?)?)
 }
 
-pub unsafe fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
+pub fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
     Ok(object.file.seek_shared(offset, whence_of(whence)?)?)
 }
 
-pub unsafe fn MPI_File_get_position(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
+pub fn MPI_File_get_position(fh: MPI_File, offset: Out<MPI_Offset>) -> Outcome {
     let position = state::file(fh)?.file.position()?;
-    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position requires it of the caller.
-    unsafe { out(offset, position as MPI_Offset, "offset") }
+    offset.set(position as MPI_Offset, "offset")
 }
 
-pub unsafe fn MPI_File_get_position_shared(fh: MPI_File, offset: *mut MPI_Offset) -> Outcome {
+pub fn MPI_File_get_position_shared(fh: MPI_File, offset: Out<MPI_Offset>) -> Outcome {
     let position = state::file(fh)?.file.position_shared()?;
-    // SAFETY: `offset` is null or writable: the C binding of MPI_File_get_position_shared requires it of the caller.
-    unsafe { out(offset, position as MPI_Offset, "offset") }
+    offset.set(position as MPI_Offset, "offset")
 }
 
-pub unsafe fn MPI_File_get_byte_offset(
+pub fn MPI_File_get_byte_offset(
     fh: MPI_File,
     offset: MPI_Offset,
-    disp: *mut MPI_Offset,
+    disp: Out<MPI_Offset>,
 ) -> Outcome {
     let found = state::file(fh)?.file.byte_offset(offset)?;
-    // SAFETY: `disp` is null or writable: the C binding of MPI_File_get_byte_offset requires it of the caller.
-    unsafe { out(disp, found as MPI_Offset, "disp") }
+    disp.set(found as MPI_Offset, "disp")
 }
 
-pub unsafe fn MPI_File_get_type_extent_c(
+pub fn MPI_File_get_type_extent_c(
     fh: MPI_File,
     datatype: MPI_Datatype,
-    extent: *mut MPI_Count,
+    extent: Out<MPI_Count>,
 ) -> Outcome {
     let object = state::file(fh)?;
     let found = object.file.type_extent(&state::datatype(datatype)?)?;
-    // SAFETY: `extent` is null or writable: the C binding of MPI_File_get_type_extent_c requires it of the caller.
-    unsafe { out(extent, found, "extent") }
+    extent.set(found, "extent")
 }

@@ -1,56 +1,48 @@
 //! Performance variables (section 15.3.7): all of them can be read at any time, and none can be started, stopped or written.
+#![allow(unsafe_code)]
 
-use super::{int, look_up, result, text, wanted};
+use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
+use crate::api::args::{InOut, Out, SizedText, Text};
 use crate::error::{Failure, Outcome};
 use crate::tool::pvar::{self, PVARS, Pvar};
 use crate::tool::{at, known};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 
-pub unsafe fn MPI_T_pvar_get_num(num_pvar: *mut c_int) -> Outcome {
+pub fn MPI_T_pvar_get_num(num_pvar: Out<c_int>) -> Outcome {
     known()?;
-    // SAFETY: `num_pvar` is valid as the C binding of MPI_T_pvar_get_num requires of its caller.
-    unsafe { result(num_pvar, int(PVARS.len()), "num_pvar") }
+    result(num_pvar, int(PVARS.len()), "num_pvar")
 }
 
-pub unsafe fn MPI_T_pvar_get_info(
+pub fn MPI_T_pvar_get_info(
     pvar_index: c_int,
-    name: *mut c_char,
-    name_len: *mut c_int,
-    verbosity: *mut c_int,
-    var_class: *mut c_int,
-    datatype: *mut MPI_Datatype,
-    enumtype: *mut MPI_T_enum,
-    desc: *mut c_char,
-    desc_len: *mut c_int,
-    bind: *mut c_int,
-    readonly: *mut c_int,
-    continuous: *mut c_int,
-    atomic: *mut c_int,
+    name: SizedText,
+    verbosity: Out<c_int>,
+    var_class: Out<c_int>,
+    datatype: Out<MPI_Datatype>,
+    enumtype: Out<MPI_T_enum>,
+    desc: SizedText,
+    bind: Out<c_int>,
+    readonly: Out<c_int>,
+    continuous: Out<c_int>,
+    atomic: Out<c_int>,
 ) -> Outcome {
     known()?;
     let variable = at(PVARS, pvar_index, "performance variables")?;
-    // SAFETY: all pointers are null or writable, `name` and `desc` for the lengths in `name_len` and `desc_len`: the C binding of MPI_T_pvar_get_info requires it of the caller.
-    unsafe {
-        text(name, name_len, variable.name);
-        text(desc, desc_len, variable.help);
-        wanted(verbosity, MPI_T_VERBOSITY_TUNER_BASIC);
-        wanted(var_class, variable.class);
-        wanted(datatype, MPI_UNSIGNED_LONG_LONG);
-        wanted(enumtype, MPI_T_ENUM_NULL);
-        wanted(bind, MPI_T_BIND_NO_OBJECT);
-        wanted(readonly, 1);
-        wanted(continuous, 1);
-        wanted(atomic, 0);
-    }
+    text(name, variable.name);
+    text(desc, variable.help);
+    wanted(verbosity, MPI_T_VERBOSITY_TUNER_BASIC);
+    wanted(var_class, variable.class);
+    wanted(datatype, MPI_UNSIGNED_LONG_LONG);
+    wanted(enumtype, MPI_T_ENUM_NULL);
+    wanted(bind, MPI_T_BIND_NO_OBJECT);
+    wanted(readonly, 1);
+    wanted(continuous, 1);
+    wanted(atomic, 0);
     Ok(())
 }
 
-pub unsafe fn MPI_T_pvar_get_index(
-    name: *const c_char,
-    var_class: c_int,
-    pvar_index: *mut c_int,
-) -> Outcome {
+pub fn MPI_T_pvar_get_index(name: Text, var_class: c_int, pvar_index: Out<c_int>) -> Outcome {
     known()?;
     // A name with another class is unknown.
     let names = PVARS
@@ -59,69 +51,52 @@ pub unsafe fn MPI_T_pvar_get_index(
             true => variable.name,
             false => "",
         });
-    // SAFETY: `name` and `pvar_index` are valid as the C binding of MPI_T_pvar_get_index requires of its caller.
-    unsafe { look_up(name, names, "performance variable", pvar_index) }
+    look_up(name, names, "performance variable", pvar_index)
 }
 
-pub unsafe fn MPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) -> Outcome {
+pub fn MPI_T_pvar_session_create(session: Out<MPI_T_pvar_session>) -> Outcome {
     known()?;
     if session.is_null() {
-        return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
+        return Err(null("session"));
     }
-    // SAFETY: `session` is valid as the C binding of MPI_T_pvar_session_create requires of its caller.
-    unsafe { result(session, pvar::begin_session(), "session") }
+    result(session, pvar::begin_session(), "session")
 }
 
-pub unsafe fn MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) -> Outcome {
+pub fn MPI_T_pvar_session_free(session: InOut<MPI_T_pvar_session>) -> Outcome {
     known()?;
-    if session.is_null() {
-        return Err(Failure::new(MPI_T_ERR_INVALID, "session is a null pointer"));
-    }
-    // SAFETY: `session` is not null, so readable and writable: the C binding of MPI_T_pvar_session_free requires it of the caller.
-    unsafe {
-        pvar::end_session(session.read())?;
-        session.write(MPI_T_PVAR_SESSION_NULL);
-    }
-    Ok(())
+    let freed = session.peek().ok_or_else(|| null("session"))?;
+    pvar::end_session(freed)?;
+    result(session.out(), MPI_T_PVAR_SESSION_NULL, "session")
 }
 
-pub unsafe fn MPI_T_pvar_handle_alloc(
+pub fn MPI_T_pvar_handle_alloc(
     session: MPI_T_pvar_session,
     pvar_index: c_int,
     _obj_handle: *mut c_void,
-    handle: *mut MPI_T_pvar_handle,
-    count: *mut c_int,
+    handle: Out<MPI_T_pvar_handle>,
+    count: Out<c_int>,
 ) -> Outcome {
     known()?;
     at(PVARS, pvar_index, "performance variables")?;
     if handle.is_null() {
-        return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
+        return Err(null("handle"));
     }
-    // SAFETY: `handle` and `count` are valid as the C binding of MPI_T_pvar_handle_alloc requires of its caller.
-    unsafe {
-        result(count, 1, "count")?;
-        result(
-            handle,
-            pvar::allocate(session, pvar_index as usize)?,
-            "handle",
-        )
-    }
+    result(count, 1, "count")?;
+    result(
+        handle,
+        pvar::allocate(session, pvar_index as usize)?,
+        "handle",
+    )
 }
 
-pub unsafe fn MPI_T_pvar_handle_free(
+pub fn MPI_T_pvar_handle_free(
     session: MPI_T_pvar_session,
-    handle: *mut MPI_T_pvar_handle,
+    handle: InOut<MPI_T_pvar_handle>,
 ) -> Outcome {
     known()?;
-    if handle.is_null() {
-        return Err(Failure::new(MPI_T_ERR_INVALID, "handle is a null pointer"));
-    }
-    // SAFETY: `handle` is not null, so readable and writable: the C binding of MPI_T_pvar_handle_free requires it of the caller.
-    unsafe {
-        pvar::release(session, handle.read())?;
-        handle.write(MPI_T_PVAR_HANDLE_NULL);
-    }
-    Ok(())
+    let freed = handle.peek().ok_or_else(|| null("handle"))?;
+    pvar::release(session, freed)?;
+    result(handle.out(), MPI_T_PVAR_HANDLE_NULL, "handle")
 }
 
 /// The failure of changing a variable; for all handles it succeeds, since it skips variables that cannot be changed, which are all (section 15.3.7).
@@ -142,11 +117,11 @@ fn unchangeable(
 const ALWAYS: &str = "is kept all the time and cannot be started or stopped";
 const READ_ONLY: &str = "can only be read";
 
-pub unsafe fn MPI_T_pvar_start(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
+pub fn MPI_T_pvar_start(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     unchangeable(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, ALWAYS)
 }
 
-pub unsafe fn MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
+pub fn MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     unchangeable(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, ALWAYS)
 }
 
@@ -157,11 +132,11 @@ pub unsafe fn MPI_T_pvar_read(
 ) -> Outcome {
     known()?;
     let value = pvar::find(session, handle)?.value();
-    // SAFETY: `buf` is null or writable for one element of the variable's type: the C binding of MPI_T_pvar_read requires it of the caller.
-    unsafe { result(buf.cast::<u64>(), value, "buf") }
+    // SAFETY: `buf` is null or holds a value: the C binding of MPI_T_pvar_read requires it of the caller.
+    result(unsafe { Out::new(buf.cast::<u64>()) }, value, "buf")
 }
 
-pub unsafe fn MPI_T_pvar_write(
+pub fn MPI_T_pvar_write(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
     _buf: *const c_void,
@@ -174,11 +149,11 @@ pub unsafe fn MPI_T_pvar_write(
     ))
 }
 
-pub unsafe fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
+pub fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
     unchangeable(session, handle, MPI_T_ERR_PVAR_NO_WRITE, READ_ONLY)
 }
 
-pub unsafe fn MPI_T_pvar_readreset(
+pub fn MPI_T_pvar_readreset(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
     _buf: *mut c_void,

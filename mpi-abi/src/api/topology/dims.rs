@@ -1,15 +1,14 @@
 //! `MPI_Dims_create`: factorization of a number of processes into dimensions (section 8.5.2).
 
 use crate::abi::*;
-use crate::api::args::{length, slice_mut};
+use crate::api::args::{InOutArray, length};
 use crate::error::{Failure, Outcome};
 use mpi_core::topo::balanced;
 use std::ffi::c_int;
 
-pub unsafe fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) -> Outcome {
-    let ndims = length(ndims, "ndims")?;
-    // SAFETY: `dims` has `ndims` elements: the C binding of MPI_Dims_create requires it of the caller.
-    let dims = unsafe { slice_mut(dims, ndims, "dims")? };
+pub fn MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: InOutArray<c_int>) -> Outcome {
+    length(ndims, "ndims")?;
+    let dims = dims.get("dims")?;
     let mut left = u32::try_from(nnodes)
         .ok()
         .filter(|n| *n > 0)

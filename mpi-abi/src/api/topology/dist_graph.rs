@@ -1,8 +1,9 @@
 //! Distributed graph topologies: each process knows its own edges (section 8.5.4).
+#![allow(unsafe_code)]
 
 use super::{arranged, give_hints, lacks, new_rank, parent_of};
 use crate::abi::*;
-use crate::api::args::{length, out, slice, slice_mut, widened};
+use crate::api::args::{InArray, InOutArray, Out, Uncounted, length};
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::comm::CommObject;
@@ -23,22 +24,19 @@ fn is_unweighted(weights: *const c_int) -> bool {
     weights.addr() == MPI_UNWEIGHTED.addr()
 }
 
-/// Reads the weights of `len` edges, if any.
-///
-/// # Safety
-/// A pointer that is no MPI constant and not null is valid for `len` elements.
-unsafe fn read_weights(weights: *const c_int, len: usize, name: &str) -> Result<Vec<i32>, Failure> {
-    if is_unweighted(weights) || len == 0 {
+/// Reads the weights of edges, if any.
+fn read_weights(weights: InArray<c_int>, name: &str) -> Result<Vec<i32>, Failure> {
+    let len = weights.len();
+    if is_unweighted(weights.address()) || len == 0 {
         return Ok(Vec::new());
     }
-    if weights.addr() == MPI_WEIGHTS_EMPTY.addr() {
+    if weights.address().addr() == MPI_WEIGHTS_EMPTY.addr() {
         return Err(Failure::new(
             MPI_ERR_ARG,
             format!("{name} is MPI_WEIGHTS_EMPTY, but there are {len} edges"),
         ));
     }
-    // SAFETY: `weights` is valid by the `# Safety` contract of this function.
-    let weights = unsafe { slice(weights, len, name)? };
+    let weights = weights.get(name)?;
     match weights.iter().find(|weight| **weight < 0) {
         Some(negative) => Err(Failure::new(
             MPI_ERR_ARG,
@@ -59,102 +57,96 @@ fn rank_by_edges(parent: &CommObject, edges: &[Edge]) -> Result<u32, Failure> {
     Ok(placed_rank.unwrap_or(parent.comm.rank()))
 }
 
-pub unsafe fn MPI_Dist_graph_create_adjacent(
+pub fn MPI_Dist_graph_create_adjacent(
     comm_old: MPI_Comm,
     indegree: c_int,
-    sources: *const c_int,
-    sourceweights: *const c_int,
+    sources: InArray<c_int>,
+    sourceweights: InArray<c_int>,
     outdegree: c_int,
-    destinations: *const c_int,
-    destweights: *const c_int,
+    destinations: InArray<c_int>,
+    destweights: InArray<c_int>,
     info: MPI_Info,
     reorder: c_int,
-    comm_dist_graph: *mut MPI_Comm,
+    comm_dist_graph: Out<MPI_Comm>,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
     let hints = info::hints(info)?;
     let size = parent.comm.size();
-    let (indegree, outdegree) = (
-        length(indegree, "indegree")?,
-        length(outdegree, "outdegree")?,
-    );
-    if is_unweighted(sourceweights) != is_unweighted(destweights) {
+    length(indegree, "indegree")?;
+    length(outdegree, "outdegree")?;
+    let has_no_weights = is_unweighted(sourceweights.address());
+    if has_no_weights != is_unweighted(destweights.address()) {
         return Err(Failure::new(
             MPI_ERR_ARG,
             "one of sourceweights and destweights is MPI_UNWEIGHTED and the other is not",
         ));
     }
-    // SAFETY: `sources`, `sourceweights`, `destinations`, `destweights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create_adjacent requires of its caller.
-    unsafe {
-        let weights = (
-            read_weights(sourceweights, indegree, "sourceweights")?,
-            read_weights(destweights, outdegree, "destweights")?,
-        );
-        let mut graph = DistGraph {
-            sources: DistGraph::ranks(&widened(sources, indegree, "sources")?, size)?,
-            destinations: DistGraph::ranks(
-                &widened(destinations, outdegree, "destinations")?,
-                size,
-            )?,
-            weights: (!is_unweighted(sourceweights)).then_some(weights),
-        };
-        let mut place = parent.comm.rank();
-        if reorder != 0 {
-            let (into, from) = graph.edges(place);
-            let (into, from) = (share(&parent, &into)?, share(&parent, &from)?);
-            place = rank_by_edges(&parent, &from)?;
-            graph = DistGraph::of_ends(place, &into, &from, graph.weights.is_some());
-        }
-        let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
-        give_hints(new, &hints)?;
-        out(comm_dist_graph, new, "comm_dist_graph")
+    let weights = (
+        read_weights(sourceweights, "sourceweights")?,
+        read_weights(destweights, "destweights")?,
+    );
+    let mut graph = DistGraph {
+        sources: DistGraph::ranks(&sources.widened("sources")?, size)?,
+        destinations: DistGraph::ranks(&destinations.widened("destinations")?, size)?,
+        weights: (!has_no_weights).then_some(weights),
+    };
+    let mut place = parent.comm.rank();
+    if reorder != 0 {
+        let (into, from) = graph.edges(place);
+        let (into, from) = (share(&parent, &into)?, share(&parent, &from)?);
+        place = rank_by_edges(&parent, &from)?;
+        graph = DistGraph::of_ends(place, &into, &from, graph.weights.is_some());
     }
+    let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+    give_hints(new, &hints)?;
+    comm_dist_graph.set(new, "comm_dist_graph")
 }
 
-pub unsafe fn MPI_Dist_graph_create(
+pub fn MPI_Dist_graph_create(
     comm_old: MPI_Comm,
     n: c_int,
-    sources: *const c_int,
-    degrees: *const c_int,
-    destinations: *const c_int,
-    weights: *const c_int,
+    sources: InArray<c_int>,
+    degrees: InArray<c_int>,
+    destinations: Uncounted<c_int>,
+    weights: Uncounted<c_int>,
     info: MPI_Info,
     reorder: c_int,
-    comm_dist_graph: *mut MPI_Comm,
+    comm_dist_graph: Out<MPI_Comm>,
 ) -> Outcome {
     let parent = parent_of(comm_old)?;
     let hints = info::hints(info)?;
     let size = parent.comm.size();
-    let n = length(n, "n")?;
-    // SAFETY: `sources`, `degrees`, `destinations`, `weights` and `comm_dist_graph` are valid as the C binding of MPI_Dist_graph_create requires of its caller.
-    unsafe {
-        let sources = DistGraph::ranks(&widened(sources, n, "sources")?, size)?;
-        let degrees = slice(degrees, n, "degrees")?
-            .iter()
-            .map(|degree| length(*degree, "one of degrees"))
-            .collect::<Result<Vec<_>, _>>()?;
-        let total = degrees.iter().sum();
-        let destinations = DistGraph::ranks(&widened(destinations, total, "destinations")?, size)?;
-        let given = read_weights(weights, total, "weights")?;
-        let starts = sources
-            .iter()
-            .zip(&degrees)
-            .flat_map(|(source, degree)| std::iter::repeat_n(*source, *degree));
-        let mine: Vec<Edge> = starts
-            .zip(destinations)
-            .enumerate()
-            .map(|(at, (from, to))| (from, to, given.get(at).copied().unwrap_or(0)))
-            .collect();
-        let all = share(&parent, &mine)?;
-        let place = match reorder {
-            0 => parent.comm.rank(),
-            _ => rank_by_edges(&parent, &all)?,
-        };
-        let graph = DistGraph::of(place, &all, !is_unweighted(weights));
-        let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
-        give_hints(new, &hints)?;
-        out(comm_dist_graph, new, "comm_dist_graph")
-    }
+    length(n, "n")?;
+    let sources = DistGraph::ranks(&sources.widened("sources")?, size)?;
+    let degrees = degrees
+        .get("degrees")?
+        .iter()
+        .map(|degree| length(*degree, "one of degrees"))
+        .collect::<Result<Vec<_>, _>>()?;
+    let total = degrees.iter().sum();
+    let has_weights = !is_unweighted(weights.address());
+    // SAFETY: both have an element for each edge, and `degrees` has the numbers of edges (section 8.5.4).
+    let (destinations, weights) = unsafe { (destinations.counted(total), weights.counted(total)) };
+    let destinations = DistGraph::ranks(&destinations.widened("destinations")?, size)?;
+    let given = read_weights(weights, "weights")?;
+    let starts = sources
+        .iter()
+        .zip(&degrees)
+        .flat_map(|(source, degree)| std::iter::repeat_n(*source, *degree));
+    let mine: Vec<Edge> = starts
+        .zip(destinations)
+        .enumerate()
+        .map(|(at, (from, to))| (from, to, given.get(at).copied().unwrap_or(0)))
+        .collect();
+    let all = share(&parent, &mine)?;
+    let place = match reorder {
+        0 => parent.comm.rank(),
+        _ => rank_by_edges(&parent, &all)?,
+    };
+    let graph = DistGraph::of(place, &all, has_weights);
+    let new = arranged(&parent, Some(place), || Topology::DistGraph(graph))?;
+    give_hints(new, &hints)?;
+    comm_dist_graph.set(new, "comm_dist_graph")
 }
 
 /// Gathers the edges of all members on each of them, in rank order.
@@ -183,30 +175,27 @@ fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
         .collect())
 }
 
-pub unsafe fn MPI_Dist_graph_neighbors_count(
+pub fn MPI_Dist_graph_neighbors_count(
     comm: MPI_Comm,
-    indegree: *mut c_int,
-    outdegree: *mut c_int,
-    weighted: *mut c_int,
+    indegree: Out<c_int>,
+    outdegree: Out<c_int>,
+    weighted: Out<c_int>,
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = dist_graph(&object)?;
-    // SAFETY: `indegree`, `outdegree` and `weighted` are null or writable: the C binding of MPI_Dist_graph_neighbors_count requires it of the caller.
-    unsafe {
-        out(indegree, graph.sources.len() as c_int, "indegree")?;
-        out(outdegree, graph.destinations.len() as c_int, "outdegree")?;
-        out(weighted, c_int::from(graph.weights.is_some()), "weighted")
-    }
+    indegree.set(graph.sources.len() as c_int, "indegree")?;
+    outdegree.set(graph.destinations.len() as c_int, "outdegree")?;
+    weighted.set(c_int::from(graph.weights.is_some()), "weighted")
 }
 
-pub unsafe fn MPI_Dist_graph_neighbors(
+pub fn MPI_Dist_graph_neighbors(
     comm: MPI_Comm,
     maxindegree: c_int,
-    sources: *mut c_int,
-    sourceweights: *mut c_int,
+    sources: InOutArray<c_int>,
+    sourceweights: InOutArray<c_int>,
     maxoutdegree: c_int,
-    destinations: *mut c_int,
-    destweights: *mut c_int,
+    destinations: InOutArray<c_int>,
+    destweights: InOutArray<c_int>,
 ) -> Outcome {
     let object = state::comm(comm)?;
     let graph = dist_graph(&object)?;
@@ -229,19 +218,17 @@ pub unsafe fn MPI_Dist_graph_neighbors(
         ),
     ];
     for (max, to, ranks, to_weights, weights) in sides {
-        let room = length(max, "a maximum degree")?;
-        // SAFETY: `to` and `to_weights`, the arrays of one side, have `max` elements: the C binding of MPI_Dist_graph_neighbors requires it of the caller; weights may be MPI_UNWEIGHTED.
-        unsafe {
-            let to = slice_mut(to, ranks.len().min(room), "an array of neighbours")?;
+        length(max, "a maximum degree")?;
+        let to = to.up_to(ranks.len()).get("an array of neighbours")?;
+        to.iter_mut()
+            .zip(ranks)
+            .for_each(|(to, rank)| *to = *rank as c_int);
+        let address = to_weights.address();
+        if !is_unweighted(address) && address.addr() != MPI_WEIGHTS_EMPTY.addr() {
+            let to = to_weights.up_to(weights.len()).get("an array of weights")?;
             to.iter_mut()
-                .zip(ranks)
-                .for_each(|(to, rank)| *to = *rank as c_int);
-            if !is_unweighted(to_weights) && to_weights.addr() != MPI_WEIGHTS_EMPTY.addr() {
-                let to = slice_mut(to_weights, weights.len().min(room), "an array of weights")?;
-                to.iter_mut()
-                    .zip(weights)
-                    .for_each(|(to, weight)| *to = *weight);
-            }
+                .zip(weights)
+                .for_each(|(to, weight)| *to = *weight);
         }
     }
     Ok(())

@@ -5,7 +5,7 @@ pub mod dims;
 pub mod dist_graph;
 pub mod graph;
 
-use super::args::out;
+use super::args::Out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::info::Hints;
@@ -18,15 +18,14 @@ use mpi_core::topo::{Cart, Topology};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-pub unsafe fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) -> Outcome {
+pub fn MPI_Topo_test(comm: MPI_Comm, status: Out<c_int>) -> Outcome {
     let kind = match state::comm(comm)?.topology.get() {
         None => MPI_UNDEFINED,
         Some(Topology::Cart(_)) => MPI_CART,
         Some(Topology::Graph(_)) => MPI_GRAPH,
         Some(Topology::DistGraph(_)) => MPI_DIST_GRAPH,
     };
-    // SAFETY: `status` is null or writable: the C binding of MPI_Topo_test requires it of the caller.
-    unsafe { out(status, kind, "status") }
+    status.set(kind, "status")
 }
 
 /// The failure of a communicator without the topology that the call needs.

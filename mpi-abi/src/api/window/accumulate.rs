@@ -1,10 +1,9 @@
 //! Accumulate, get-accumulate, fetch-and-op and compare-and-swap (sections 12.3.4 and 12.3.5).
-
 #![allow(unsafe_code)]
 
 use super::{Part, requested};
 use crate::abi::*;
-use crate::api::args::{recv_buf, send_buf};
+use crate::api::args::{Out, RecvMem, SendMem};
 use crate::error::{Failure, Outcome};
 use crate::object::window::WinObject;
 use crate::state;
@@ -21,10 +20,9 @@ fn plain(op: MPI_Op, datatype: MPI_Datatype) -> Option<(Predefined, Named)> {
     }
 }
 
-pub unsafe fn MPI_Accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
+#[inline(always)]
+pub fn MPI_Accumulate_c(
+    origin_addr: SendMem,
     target_rank: c_int,
     target_disp: MPI_Aint,
     target_count: MPI_Count,
@@ -32,17 +30,18 @@ pub unsafe fn MPI_Accumulate_c(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let is_one = origin_count == 1 && target_count == 1 && origin_datatype == target_datatype;
+    let is_one =
+        origin_addr.count() == 1 && target_count == 1 && origin_addr.datatype() == target_datatype;
     if is_one
         && op != MPI_NO_OP
-        && !origin_addr.is_null()
+        && !origin_addr.address().is_null()
         && let Some((op, named)) = plain(op, target_datatype)
     {
-        let (from, disp) = (origin_addr.cast(), target_disp as i64);
+        let (from, disp) = (origin_addr.address().cast(), target_disp as i64);
         let add = |object: &WinObject| {
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
-            // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate_c requires of its caller; the old value is not requested.
+            // SAFETY: `origin_addr` holds an element by the contract of `SendMem::new`; the old value is not requested.
             unsafe {
                 win.accumulates()
                     .fetch_and_op_plain(from, nowhere, named, op, target_rank, disp)
@@ -52,10 +51,21 @@ pub unsafe fn MPI_Accumulate_c(
             return Ok(());
         }
     }
+    let part = || Part::new(target_rank, target_disp, target_count, target_datatype);
+    accumulate(&origin_addr, part, op, win)
+}
+
+/// Accumulates data of any kind.
+#[inline(never)]
+fn accumulate(
+    origin: &SendMem,
+    part: impl FnOnce() -> Result<Part, Failure>,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
     let object = state::win(win)?;
-    let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    // SAFETY: `origin_addr` is valid as the C binding of MPI_Accumulate_c requires of its caller.
-    let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
+    let part = part()?;
+    let origin = origin.buffer()?;
     let op = state::op(op)?;
     Ok(object
         .win
@@ -63,60 +73,47 @@ pub unsafe fn MPI_Accumulate_c(
         .accumulate(&origin, part.there(), &op)?)
 }
 
-pub unsafe fn MPI_Raccumulate_c(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
+pub fn MPI_Raccumulate_c(
+    origin_addr: SendMem,
     target_rank: c_int,
     target_disp: MPI_Aint,
     target_count: MPI_Count,
     target_datatype: MPI_Datatype,
     op: MPI_Op,
     win: MPI_Win,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
     state::win(win)?
         .win
         .passive()
         .check("MPI_Raccumulate", target_rank)?;
-    // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
-    unsafe {
-        MPI_Accumulate_c(
-            origin_addr,
-            origin_count,
-            origin_datatype,
-            target_rank,
-            target_disp,
-            target_count,
-            target_datatype,
-            op,
-            win,
-        )?;
-        requested(None, request)
-    }
+    MPI_Accumulate_c(
+        origin_addr,
+        target_rank,
+        target_disp,
+        target_count,
+        target_datatype,
+        op,
+        win,
+    )?;
+    requested(None, request)
 }
 
 /// Starts a get-accumulate, with or without request.
-///
-/// # Safety
-/// The buffers are the caller's and valid until the access is complete.
-unsafe fn get_accumulate(
-    origin: (*const c_void, MPI_Count, MPI_Datatype),
-    result: (*mut c_void, MPI_Count, MPI_Datatype),
+fn get_accumulate(
+    origin: SendMem,
+    result: RecvMem,
     part: &Part,
     op: MPI_Op,
     win: MPI_Win,
 ) -> Result<Option<Req>, Failure> {
     let object = state::win(win)?;
-    // SAFETY: `origin` and `result` are valid by the `# Safety` contract of this function.
-    let (origin, mut result) = unsafe {
-        // With MPI_NO_OP all origin arguments are ignored (section 12.3.4).
-        let origin = match op {
-            MPI_NO_OP => SendBuf::empty(),
-            _ => send_buf(origin.0, origin.1, origin.2)?,
-        };
-        (origin, recv_buf(result.0, result.1, result.2)?)
+    // With MPI_NO_OP all origin arguments are ignored (section 12.3.4).
+    let origin = match op {
+        MPI_NO_OP => SendBuf::empty(),
+        _ => origin.buffer()?,
     };
+    let mut result = result.buffer()?;
     let op = state::op(op)?;
     let there = part.there();
     Ok(object
@@ -125,13 +122,9 @@ unsafe fn get_accumulate(
         .get_accumulate(&origin, &mut result, there, &op)?)
 }
 
-pub unsafe fn MPI_Get_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: *mut c_void,
-    result_count: MPI_Count,
-    result_datatype: MPI_Datatype,
+pub fn MPI_Get_accumulate_c(
+    origin_addr: SendMem,
+    result_addr: RecvMem,
     target_rank: c_int,
     target_disp: MPI_Aint,
     target_count: MPI_Count,
@@ -140,64 +133,53 @@ pub unsafe fn MPI_Get_accumulate_c(
     win: MPI_Win,
 ) -> Outcome {
     let reads_only = op == MPI_NO_OP;
-    let is_one = result_count == 1 && target_count == 1 && result_datatype == target_datatype;
-    let alike = reads_only || origin_count == 1 && origin_datatype == target_datatype;
+    let is_one =
+        result_addr.count() == 1 && target_count == 1 && result_addr.datatype() == target_datatype;
+    let alike = reads_only || origin_addr.count() == 1 && origin_addr.datatype() == target_datatype;
     let is_predefined = plain(op, target_datatype).is_some();
     if is_predefined
         && is_one
         && alike
-        && !result_addr.is_null()
-        && (reads_only || !origin_addr.is_null())
+        && !result_addr.address().is_null()
+        && (reads_only || !origin_addr.address().is_null())
     {
-        // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
-        unsafe {
-            return MPI_Fetch_and_op(
-                origin_addr,
-                result_addr,
+        // SAFETY: both hold an element by the contracts of `SendMem::new` and `RecvMem::new`, or the origin is ignored.
+        return unsafe {
+            MPI_Fetch_and_op(
+                origin_addr.address(),
+                result_addr.address(),
                 target_datatype,
                 target_rank,
                 target_disp,
                 op,
                 win,
-            );
-        }
+            )
+        };
     }
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    let origin = (origin_addr, origin_count, origin_datatype);
-    let result = (result_addr, result_count, result_datatype);
-    // SAFETY: the buffers in `origin` and `result` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
-    let req = unsafe { get_accumulate(origin, result, &part, op, win)? };
+    let req = get_accumulate(origin_addr, result_addr, &part, op, win)?;
     state::win(win)?.win.accumulates().give_up(req);
     Ok(())
 }
 
-pub unsafe fn MPI_Rget_accumulate_c(
-    origin_addr: *const c_void,
-    origin_count: MPI_Count,
-    origin_datatype: MPI_Datatype,
-    result_addr: *mut c_void,
-    result_count: MPI_Count,
-    result_datatype: MPI_Datatype,
+pub fn MPI_Rget_accumulate_c(
+    origin_addr: SendMem,
+    result_addr: RecvMem,
     target_rank: c_int,
     target_disp: MPI_Aint,
     target_count: MPI_Count,
     target_datatype: MPI_Datatype,
     op: MPI_Op,
     win: MPI_Win,
-    request: *mut MPI_Request,
+    request: Out<MPI_Request>,
 ) -> Outcome {
     state::win(win)?
         .win
         .passive()
         .check("MPI_Rget_accumulate", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
-    let origin = (origin_addr, origin_count, origin_datatype);
-    let result = (result_addr, result_count, result_datatype);
-    // SAFETY: the buffers in `origin` and `result`, and `request`, are valid as the C binding of MPI_Rget_accumulate_c requires of its caller.
-    unsafe {
-        let req = get_accumulate(origin, result, &part, op, win)?;
-        requested(req, request)
-    }
+    let req = get_accumulate(origin_addr, result_addr, &part, op, win)?;
+    requested(req, request)
 }
 
 pub unsafe fn MPI_Fetch_and_op(
@@ -230,9 +212,9 @@ pub unsafe fn MPI_Fetch_and_op(
     let (origin, mut result) = unsafe {
         let origin = match op {
             MPI_NO_OP => SendBuf::empty(),
-            _ => send_buf(origin_addr, 1, datatype)?,
+            _ => SendMem::new(origin_addr, 1, datatype).buffer()?,
         };
-        (origin, recv_buf(result_addr, 1, datatype)?)
+        (origin, RecvMem::new(result_addr, 1, datatype).buffer()?)
     };
     let op = state::op(op)?;
     Ok(object
@@ -284,9 +266,9 @@ pub unsafe fn MPI_Compare_and_swap(
     // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
     let (origin, compare, mut result) = unsafe {
         (
-            send_buf(origin_addr, 1, datatype)?,
-            send_buf(compare_addr, 1, datatype)?,
-            recv_buf(result_addr, 1, datatype)?,
+            SendMem::new(origin_addr, 1, datatype).buffer()?,
+            SendMem::new(compare_addr, 1, datatype).buffer()?,
+            RecvMem::new(result_addr, 1, datatype).buffer()?,
         )
     };
     let both = [&origin, &compare];

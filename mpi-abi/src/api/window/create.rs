@@ -1,10 +1,8 @@
 //! Creating and freeing windows (section 12.2), and attaching memory to them.
 
-#![allow(unsafe_code)]
-
 use super::hints;
 use crate::abi::*;
-use crate::api::args::{out, read};
+use crate::api::args::{InOut, Out};
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::window::WinObject;
@@ -62,91 +60,79 @@ fn make(
     Ok(object)
 }
 
-pub unsafe fn MPI_Win_create_c(
+pub fn MPI_Win_create_c(
     base: *mut c_void,
     size: MPI_Aint,
     disp_unit: MPI_Aint,
     info: MPI_Info,
     comm: MPI_Comm,
-    win: *mut MPI_Win,
+    win: Out<MPI_Win>,
 ) -> Outcome {
     let object = make(Flavor::Create, base, size, disp_unit, info, comm)?;
-    // SAFETY: `win` is null or writable: the C binding of MPI_Win_create_c requires it of the caller.
-    unsafe { out(win, object.handle(), "win") }
+    win.set(object.handle(), "win")
 }
 
 /// Creates a window that allocates its memory.
-///
-/// # Safety
-/// `baseptr` and `win` are output arguments of the caller; `baseptr` is the address of a pointer.
-unsafe fn allocate(
+fn allocate(
     flavor: Flavor,
     [size, disp_unit]: [MPI_Aint; 2],
     info: MPI_Info,
     comm: MPI_Comm,
-    baseptr: *mut c_void,
-    win: *mut MPI_Win,
+    baseptr: Out<*mut c_void>,
+    win: Out<MPI_Win>,
 ) -> Outcome {
     let object = make(flavor, std::ptr::null_mut(), size, disp_unit, info, comm)?;
-    // SAFETY: `baseptr` and `win` are null or writable: `# Safety` of this function.
-    unsafe {
-        out(baseptr.cast(), object.win.memory().base(), "baseptr")?;
-        out(win, object.handle(), "win")
-    }
+    baseptr.set(object.win.memory().base().cast(), "baseptr")?;
+    win.set(object.handle(), "win")
 }
 
-pub unsafe fn MPI_Win_allocate_c(
+pub fn MPI_Win_allocate_c(
     size: MPI_Aint,
     disp_unit: MPI_Aint,
     info: MPI_Info,
     comm: MPI_Comm,
-    baseptr: *mut c_void,
-    win: *mut MPI_Win,
+    baseptr: Out<*mut c_void>,
+    win: Out<MPI_Win>,
 ) -> Outcome {
     let lens = [size, disp_unit];
-    // SAFETY: `baseptr` and `win` are valid as the C binding of MPI_Win_allocate_c requires of its caller.
-    unsafe { allocate(Flavor::Allocate, lens, info, comm, baseptr, win) }
+    allocate(Flavor::Allocate, lens, info, comm, baseptr, win)
 }
 
-pub unsafe fn MPI_Win_allocate_shared_c(
+pub fn MPI_Win_allocate_shared_c(
     size: MPI_Aint,
     disp_unit: MPI_Aint,
     info: MPI_Info,
     comm: MPI_Comm,
-    baseptr: *mut c_void,
-    win: *mut MPI_Win,
+    baseptr: Out<*mut c_void>,
+    win: Out<MPI_Win>,
 ) -> Outcome {
     let lens = [size, disp_unit];
-    // SAFETY: `baseptr` and `win` are valid as the C binding of MPI_Win_allocate_shared_c requires of its caller.
-    unsafe { allocate(Flavor::Shared, lens, info, comm, baseptr, win) }
+    allocate(Flavor::Shared, lens, info, comm, baseptr, win)
 }
 
-pub unsafe fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Outcome {
+pub fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: Out<MPI_Win>) -> Outcome {
     let object = make(Flavor::Dynamic, std::ptr::null_mut(), 0, 1, info, comm)?;
-    // SAFETY: `win` is null or writable: the C binding of MPI_Win_create_dynamic requires it of the caller.
-    unsafe { out(win, object.handle(), "win") }
+    win.set(object.handle(), "win")
 }
 
-pub unsafe fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
+pub fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
     let object = state::win(win)?;
     let bytes = u64::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_SIZE, format!("size is {size}, which is negative")))?;
     Ok(object.win.attached().attach(base.cast(), bytes)?)
 }
 
-pub unsafe fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
+pub fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
     Ok(state::win(win)?.win.attached().detach(base.cast())?)
 }
 
-pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {
-    // SAFETY: `win` is null or readable: the C binding of MPI_Win_free requires it of the caller.
-    let handle = unsafe { read(win, "win")? };
+pub fn MPI_Win_free(win: InOut<MPI_Win>) -> Outcome {
+    let handle = win.get("win")?;
     let object = state::win(handle)?;
     // The argument is a pointer to the handle, so the wrapper cannot determine the handler.
     let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;
     remove(handle)?;
-    // SAFETY: `win` is null or writable: the C binding of MPI_Win_free requires it of the caller.
-    unsafe { out(win, MPI_WIN_NULL, "win") }
+    win.set(MPI_WIN_NULL, "win")
 }

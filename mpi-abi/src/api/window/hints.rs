@@ -3,10 +3,8 @@
 //! An unknown key or an invalid value is ignored silently. Hints about the memory layout take effect when a window is created;
 //! the others are assertions, which the library trusts and does not use.
 
-#![allow(unsafe_code)]
-
 use crate::abi::*;
-use crate::api::args::out;
+use crate::api::args::Out;
 use crate::error::Outcome;
 use crate::info::{self, Hints};
 use crate::object::window::WinObject;
@@ -98,7 +96,7 @@ fn in_force(object: &WinObject) -> Hints {
     all
 }
 
-pub unsafe fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
+pub fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
     let object = state::win(win)?;
     let given = info::read(info, Hints::clone)?;
     let mut later = Hints::new();
@@ -109,10 +107,9 @@ pub unsafe fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) -> Outcome {
     Ok(())
 }
 
-pub unsafe fn MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) -> Outcome {
+pub fn MPI_Win_get_info(win: MPI_Win, info_used: Out<MPI_Info>) -> Outcome {
     let hints = in_force(&*state::win(win)?);
-    // SAFETY: `info_used` is null or writable: the C binding of MPI_Win_get_info requires it of the caller.
-    unsafe { out(info_used, info::create(hints)?, "info_used") }
+    info_used.set(info::create(hints)?, "info_used")
 }
 
 #[cfg(test)]

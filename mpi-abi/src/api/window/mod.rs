@@ -9,8 +9,6 @@
 //! | [`accumulate`] | accumulate and its relatives |
 //! | [`sync`] | epochs |
 
-#![allow(unsafe_code)]
-
 pub mod accumulate;
 pub mod create;
 pub mod hints;
@@ -18,7 +16,7 @@ pub mod query;
 pub mod sync;
 pub mod transfer;
 
-use super::args::out;
+use super::args::Out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::registry::request::{DONE, running_for};
@@ -76,14 +74,10 @@ impl Part {
 }
 
 /// Stores the handle of a request-based access.
-///
-/// # Safety
-/// `request` is an output argument of the caller.
-unsafe fn requested(req: Option<Req>, request: *mut MPI_Request) -> Outcome {
+fn requested(req: Option<Req>, request: Out<MPI_Request>) -> Outcome {
     let handle = match req {
         Some(req) => running_for(req, None)?,
         None => DONE,
     };
-    // SAFETY: `request` is null or writable: `# Safety` of this function.
-    unsafe { out(request, handle, "request") }
+    request.set(handle, "request")
 }

@@ -1,0 +1,311 @@
+//! Buffers of elements of a datatype.
+//!
+//! A buffer is an address, a count and a datatype, three arguments that belong together.
+//! It is checked when it is used, since some functions ignore it, and an address may be a constant such as `MPI_IN_PLACE`.
+
+use super::IntoI64;
+use crate::abi::*;
+use crate::error::Failure;
+use crate::state;
+use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+/// Returns the length in bytes of a contiguous buffer of a predefined type that needs no further check.
+///
+/// Everything else, including wrong arguments, is left to [`checked`].
+#[inline(always)]
+fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize> {
+    let size = Named::dense_size(datatype.0);
+    // No buffer is at MPI_BOTTOM (null) or MPI_IN_PLACE.
+    let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
+    if !usable {
+        return None;
+    }
+    (count as usize).checked_mul(size)
+}
+
+/// Checks a buffer argument of a datatype, and returns the datatype.
+#[inline]
+fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatype, Failure> {
+    if count < 0 {
+        return Err(Failure::new(
+            MPI_ERR_COUNT,
+            format!("count is {count}, which is negative"),
+        ));
+    }
+    if !datatype.is_committed() {
+        return Err(Failure::new(
+            MPI_ERR_TYPE,
+            format!("{datatype} has not been committed"),
+        ));
+    }
+    // MPI_BOTTOM is null too, but requires a derived datatype with absolute addresses.
+    if buf.is_null() && count > 0 && datatype.as_named().is_some() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            format!("the buffer of {count} elements of {datatype} is a null pointer"),
+        ));
+    }
+    if buf.addr() == MPI_IN_PLACE.addr() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            "MPI_IN_PLACE is not allowed here",
+        ));
+    }
+    Ok(datatype)
+}
+
+/// A datatype argument with its datatype, looked up once for several buffers.
+pub struct Resolved {
+    handle: MPI_Datatype,
+    datatype: Datatype,
+}
+
+impl Resolved {
+    #[inline]
+    pub fn of(handle: MPI_Datatype) -> Result<Self, Failure> {
+        let datatype = state::datatype(handle)?;
+        Ok(Resolved { handle, datatype })
+    }
+
+    #[inline]
+    pub fn datatype(&self) -> &Datatype {
+        &self.datatype
+    }
+
+    /// Returns the datatype of a handle.
+    #[inline]
+    fn named(&self, handle: MPI_Datatype) -> Result<Datatype, Failure> {
+        match handle == self.handle {
+            true => Ok(self.datatype.clone()),
+            false => state::datatype(handle),
+        }
+    }
+}
+
+/// Returns a send buffer; it has the arguments of a C function, so that they stay in registers.
+///
+/// # Safety
+/// The elements are valid for reading until the operation completes.
+#[inline]
+unsafe fn send_buf(
+    at: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<SendBuf, Failure> {
+    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
+}
+
+/// Returns a receive buffer; it has the arguments of a C function, so that they stay in registers.
+///
+/// # Safety
+/// The elements are valid for writing until the operation completes.
+#[inline]
+unsafe fn recv_buf(
+    at: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+) -> Result<RecvBuf, Failure> {
+    let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
+}
+
+/// A buffer of which the standard says that its count is that of one block.
+pub trait Blocks: Sized {
+    /// Returns a buffer of this number of blocks, each as long as this one; `None` if the number of elements overflows.
+    ///
+    /// # Safety
+    /// The buffer of the program has this number of blocks.
+    unsafe fn blocks(self, number: u32) -> Option<Self>;
+}
+
+impl Blocks for SendMem<'_> {
+    #[inline(always)]
+    unsafe fn blocks(self, number: u32) -> Option<Self> {
+        let count = self.count.checked_mul(number.into())?;
+        Some(SendMem { count, ..self })
+    }
+}
+
+impl Blocks for RecvMem<'_> {
+    #[inline(always)]
+    unsafe fn blocks(self, number: u32) -> Option<Self> {
+        let count = self.count.checked_mul(number.into())?;
+        Some(RecvMem { count, ..self })
+    }
+}
+
+/// A buffer of data that a function reads.
+#[derive(Clone, Copy)]
+pub struct SendMem<'a> {
+    at: *const c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    of: PhantomData<&'a [u8]>,
+}
+
+impl<'a> SendMem<'a> {
+    /// # Safety
+    /// What the standard says of a send buffer: `at` is a constant, or `count` elements of the datatype there are valid for reading until
+    /// the operation of the call is complete, unless the function ignores its buffer.
+    #[inline(always)]
+    pub unsafe fn new(at: *const c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {
+        SendMem {
+            at,
+            count: count.wide(),
+            datatype,
+            of: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub fn address(self) -> *const c_void {
+        self.at
+    }
+
+    #[inline(always)]
+    pub fn count(self) -> i64 {
+        self.count
+    }
+
+    #[inline(always)]
+    pub fn datatype(self) -> MPI_Datatype {
+        self.datatype
+    }
+
+    /// Returns the buffer with at most `count` elements.
+    pub fn up_to(self, count: i64) -> Self {
+        let count = self.count.min(count);
+        SendMem { count, ..self }
+    }
+
+    /// Returns the data if they are contiguous and of a predefined type.
+    #[inline(always)]
+    pub fn plain(self) -> Option<&'a [u8]> {
+        let len = plain(self.at, self.count, self.datatype)?;
+        // SAFETY: `len` is the size of `count` elements, which are valid for reading by the contract of `new`.
+        Some(unsafe { std::slice::from_raw_parts(self.at.cast(), len) })
+    }
+
+    /// Returns the send buffer.
+    #[inline(always)]
+    pub fn buffer(self) -> Result<SendBuf, Failure> {
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype) }
+    }
+
+    /// Returns the send buffer; its datatype has usually been looked up.
+    #[inline]
+    pub fn buffer_of(self, datatype: &Resolved) -> Result<SendBuf, Failure> {
+        self.with(datatype.named(self.datatype)?)
+    }
+
+    /// Returns the send buffer with the datatype of its handle.
+    #[inline]
+    fn with(self, datatype: Datatype) -> Result<SendBuf, Failure> {
+        let datatype = checked(self.at, self.count, datatype)?;
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
+        Ok(unsafe { SendBuf::new(self.at.cast(), self.count, datatype) })
+    }
+}
+
+/// A buffer that a function writes.
+#[derive(Clone, Copy)]
+pub struct RecvMem<'a> {
+    at: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    of: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> RecvMem<'a> {
+    /// # Safety
+    /// What the standard says of a receive buffer: `at` is a constant, or `count` elements of the datatype there are valid for writing and
+    /// not used by the program until the operation of the call is complete, unless the function ignores its buffer.
+    #[inline(always)]
+    pub unsafe fn new(at: *mut c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {
+        RecvMem {
+            at,
+            count: count.wide(),
+            datatype,
+            of: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub fn address(self) -> *mut c_void {
+        self.at
+    }
+
+    #[inline(always)]
+    pub fn count(self) -> i64 {
+        self.count
+    }
+
+    #[inline(always)]
+    pub fn datatype(self) -> MPI_Datatype {
+        self.datatype
+    }
+
+    /// Returns the buffer with at most `count` elements.
+    pub fn up_to(self, count: i64) -> Self {
+        let count = self.count.min(count);
+        RecvMem { count, ..self }
+    }
+
+    /// Returns the buffer of data that are also read, such as those of a root.
+    pub fn sent(self) -> SendMem<'a> {
+        let RecvMem {
+            at,
+            count,
+            datatype,
+            ..
+        } = self;
+        SendMem {
+            at,
+            count,
+            datatype,
+            of: PhantomData,
+        }
+    }
+
+    /// Returns the buffer if it is contiguous and of a predefined type.
+    #[inline(always)]
+    pub fn plain(self) -> Option<RecvBytes> {
+        let len = plain(self.at, self.count, self.datatype)?;
+        // SAFETY: `len` is the size of `count` elements, which are valid for writing until completion by the contract of `new`.
+        Some(unsafe { RecvBytes::new(self.at.cast(), len) })
+    }
+
+    /// Returns the receive buffer.
+    #[inline(always)]
+    pub fn buffer(self) -> Result<RecvBuf, Failure> {
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
+        unsafe { recv_buf(self.at, self.count, self.datatype) }
+    }
+
+    /// Returns the receive buffer; its datatype has usually been looked up.
+    #[inline]
+    pub fn buffer_of(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
+        self.with(datatype.named(self.datatype)?)
+    }
+
+    /// Returns the receive buffer of an operation that writes nothing to it, so that its address is not checked.
+    pub fn unchecked(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
+        let datatype = datatype.named(self.datatype)?;
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
+        Ok(unsafe { RecvBuf::new(self.at.cast(), self.count, datatype) })
+    }
+
+    /// Returns the receive buffer with the datatype of its handle.
+    #[inline]
+    fn with(self, datatype: Datatype) -> Result<RecvBuf, Failure> {
+        let datatype = checked(self.at, self.count, datatype)?;
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
+        Ok(unsafe { RecvBuf::new(self.at.cast(), self.count, datatype) })
+    }
+}

@@ -1,0 +1,94 @@
+//! The arguments of C functions as types: what a generated wrapper makes of the pointers of its C caller.
+//!
+//! The constructors are `unsafe`, and each states what the MPI standard requires of the caller for such an argument.
+//! All other methods are safe: they check for null and name the argument in their failure.
+//! So the functions of the interface are safe functions over these types.
+//! They have an `unsafe` block where a length depends on an object, such as the size of a communicator, and where they call a function of
+//! the program.
+//!
+//! * [`scalar`]: pointers to one scalar, handle or status.
+//! * [`status`]: statuses, which are written in part.
+//! * [`array`]: arrays.
+//! * [`text`]: strings, and buffers for them.
+//! * [`memory`]: buffers of elements of a datatype.
+//! * [`blocks`]: buffers with one block for each rank or neighbour.
+#![allow(unsafe_code)]
+
+mod array;
+mod blocks;
+mod memory;
+mod scalar;
+mod status;
+mod text;
+
+pub use array::{InArray, InOutArray, Uncounted, UncountedOut};
+pub use blocks::{RecvBlocks, SendBlocks};
+pub use memory::{Blocks, RecvMem, Resolved, SendMem};
+pub use scalar::{In, InOut, Later, Out};
+pub use text::{SizedText, Strings, Text, TextOut};
+
+use crate::abi::*;
+use crate::error::Failure;
+use std::ffi::c_int;
+
+/// The failure of a null pointer.
+#[cold]
+pub fn null(name: &str) -> Failure {
+    Failure::new(MPI_ERR_ARG, format!("{name} is a null pointer"))
+}
+
+/// Converts the length of an array argument, which must not be negative.
+#[inline]
+pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
+    usize::try_from(value)
+        .map_err(|_| Failure::new(MPI_ERR_ARG, format!("{name} is {value}, which is negative")))
+}
+
+/// Returns an input array whose length depends on an object; a null pointer is allowed if it is empty.
+///
+/// # Safety
+/// A pointer that is not null is valid for reading `len` elements for as long as the result is used.
+#[inline]
+pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a [T], Failure> {
+    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    unsafe { InArray::new(from, len as i64) }.get(name)
+}
+
+/// Reads an array of counts or displacements of any width whose length depends on an object.
+///
+/// # Safety
+/// A pointer that is not null is valid for reading `len` elements.
+pub unsafe fn widened<T: IntoI64>(
+    from: *const T,
+    len: usize,
+    name: &str,
+) -> Result<Vec<i64>, Failure> {
+    // SAFETY: valid for reading `len` elements by the `# Safety` contract of this function.
+    unsafe { InArray::new(from, len as i64) }.widened(name)
+}
+
+/// An integer type of counts and displacements.
+pub trait IntoI64: Copy {
+    fn wide(self) -> i64;
+}
+
+impl IntoI64 for c_int {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self.into()
+    }
+}
+
+impl IntoI64 for i64 {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self
+    }
+}
+
+impl IntoI64 for isize {
+    #[inline(always)]
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
