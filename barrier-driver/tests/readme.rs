@@ -36,8 +36,8 @@ fn sources() -> String {
         "barrier-driver/src/ports",
         "barrier-driver/tests",
         "coll-hwbarr/src/tests",
-        "sim/src/faults",
-        "sim/tests/emulated",
+        "sim/simulator/src/faults",
+        "sim/emulation/tests/emulated",
         "tests/tests",
     ];
     let files = folders.iter().flat_map(|folder| {

@@ -15,6 +15,7 @@ pub use error::ProcessError;
 pub use running::Running;
 
 use std::ffi::OsStr;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -38,6 +39,14 @@ pub fn spelled(command: &Command) -> String {
         .map(OsStr::to_string_lossy)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+/// Copies a program that will be executed at once.
+///
+/// The copy is written by cp(1): a child that another thread of this process starts would inherit a descriptor open for writing, and
+/// until that child has executed its own program, execve(2) of the copy fails with ETXTBSY.
+pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
+    run(Command::new("cp").arg("--").args([from, to]))
 }
 
 /// Runs the command on this process's terminal; returns an error unless it succeeds.

@@ -2,8 +2,8 @@
 
 #[cfg(test)]
 use crate::defect::Defect;
-use sim::served::Address;
-use sim::wave_files::WaveFiles;
+use barrier_board::served::Address;
+use barrier_waveform::wave_files::WaveFiles;
 use std::path::PathBuf;
 
 /// The port that the user has chosen.

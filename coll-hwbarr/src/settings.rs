@@ -4,13 +4,13 @@ use crate::choice::{Choice, RtlSource, SimFiles};
 #[cfg(test)]
 use crate::defect::Defect;
 use crate::port::wired;
+use barrier_board::served::SCHEME;
+use barrier_waveform::wave_files::{WaveError, WaveFiles, check_writable};
 use embedded_hal::digital::PinState;
 use mpi_base::param::Value;
 use mpi_base::text;
 use mpi_core::plugin::abi::Param;
 use mpi_core::plugin::guest::{Comm, param};
-use sim::served::SCHEME;
-use sim::wave_files::{WaveError, WaveFiles, check_writable};
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -5061,11 +5061,11 @@ module mpi
     end subroutine MPI_Win_wait
     function MPI_Wtick()
       import
-      double precision :: MPI_Wtick
+      real(selected_real_kind(15)) :: MPI_Wtick
     end function MPI_Wtick
     function MPI_Wtime()
       import
-      double precision :: MPI_Wtime
+      real(selected_real_kind(15)) :: MPI_Wtime
     end function MPI_Wtime
     subroutine MPI_Address(location, address, ierror)
       integer :: location(*)
@@ -9823,11 +9823,11 @@ module mpi
     end subroutine PMPI_Win_wait
     function PMPI_Wtick()
       import
-      double precision :: PMPI_Wtick
+      real(selected_real_kind(15)) :: PMPI_Wtick
     end function PMPI_Wtick
     function PMPI_Wtime()
       import
-      double precision :: PMPI_Wtime
+      real(selected_real_kind(15)) :: PMPI_Wtime
     end function PMPI_Wtime
     subroutine PMPI_Address(location, address, ierror)
       integer :: location(*)

@@ -7302,14 +7302,14 @@ module mpi_f08
   interface MPI_Wtick
     function MPI_Wtick_f08()
       import
-      double precision :: MPI_Wtick_f08
+      real(selected_real_kind(15)) :: MPI_Wtick_f08
     end function MPI_Wtick_f08
   end interface
 
   interface MPI_Wtime
     function MPI_Wtime_f08()
       import
-      double precision :: MPI_Wtime_f08
+      real(selected_real_kind(15)) :: MPI_Wtime_f08
     end function MPI_Wtime_f08
   end interface
 
@@ -14176,14 +14176,14 @@ module mpi_f08
   interface PMPI_Wtick
     function PMPI_Wtick_f08()
       import
-      double precision :: PMPI_Wtick_f08
+      real(selected_real_kind(15)) :: PMPI_Wtick_f08
     end function PMPI_Wtick_f08
   end interface
 
   interface PMPI_Wtime
     function PMPI_Wtime_f08()
       import
-      double precision :: PMPI_Wtime_f08
+      real(selected_real_kind(15)) :: PMPI_Wtime_f08
     end function PMPI_Wtime_f08
   end interface
 end module mpi_f08

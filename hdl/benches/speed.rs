@@ -10,6 +10,7 @@ use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};
 use hdl::cache::Cache;
 use hdl::icarus;
+use hdl::random::Random;
 use hdl::verilator::{Speed, Verilated};
 use std::error::Error;
 use std::fmt::Write as _;
@@ -106,13 +107,10 @@ fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
 
 /// Applies the random arrivals of the Verilated programs; `machine` returns its output.
 fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
-    let (mut random, mut inputs, mut outputs, mut releases) = (0x2545_f491_4f6c_dd1du64, 0, 0, 0);
+    let (mut random, mut inputs, mut outputs, mut releases) = (Random::default(), 0, 0, 0);
     let start = Instant::now();
     for _ in 0..edges {
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        inputs ^= random & !(inputs ^ outputs) & WIRES;
+        inputs ^= random.next_u64() & !(inputs ^ outputs) & WIRES;
         let before = outputs;
         outputs = machine(inputs);
         releases += u64::from(outputs != before);

@@ -25,6 +25,7 @@ pub mod fpga;
 pub mod icarus;
 pub mod kit;
 pub mod lines;
+pub mod random;
 mod source;
 pub mod toggle_claims;
 pub mod tool;

@@ -3,9 +3,10 @@
 mod common;
 
 use common::or_skip;
-use common::stimulus::{Edge, Random};
+use common::stimulus::Edge;
 use fpga_model::eureka::{EurekaLine, EurekaRegisters};
 use hdl::icarus;
+use hdl::random::Random;
 use std::fmt::Write as _;
 
 /// The inputs before one edge.
@@ -26,8 +27,8 @@ fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
         .map(|_| {
             match random.below(24 + 8 * rarer) {
                 0 => inputs |= 1 << random.below(nodes as u64),
-                1 => inputs |= random.next() & random.next() & wires,
-                2 => inputs &= random.next(),
+                1 => inputs |= random.next_u64() & random.next_u64() & wires,
+                2 => inputs &= random.next_u64(),
                 3 | 4 => inputs = 0,
                 _ => {}
             }

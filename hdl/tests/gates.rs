@@ -47,10 +47,10 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             return;
         };
         let blank = ToggleMachine::new(nodes).expect("a legal node count");
-        let mut random = common::stimulus::Random(nodes as u64 + 1);
+        let mut random = hdl::random::Random(nodes as u64 + 1);
         let (mut high, mut toggled) = (0, 0);
         for turn in 0..100_000 {
-            let output = if random.next().is_multiple_of(2) {
+            let output = if random.next_u64().is_multiple_of(2) {
                 u64::MAX
             } else {
                 0
@@ -59,16 +59,16 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),
-                _ => random.next(),
+                _ => random.next_u64(),
             };
             let registers = Registers {
-                stage1: random.next(),
+                stage1: random.next_u64(),
                 stage2,
                 output,
                 releases: 0,
             };
             let mut model = blank.load(registers);
-            let (before, inputs) = (model.registers(), random.next() & blank.wires());
+            let (before, inputs) = (model.registers(), random.next_u64() & blank.wires());
             let rtl = rtl.edge(before, inputs);
             model.step(inputs);
             let after = model.registers();

@@ -7,7 +7,11 @@ use std::ffi::c_int;
 
 /// Ends the whole job with an exit code; the launcher receives the reason.
 pub fn abort(code: c_int, why: &str) -> ! {
-    let in_use = state().engine.try_borrow().map_or(true, |e| e.is_some());
+    let in_use = state()
+        .engines()
+        .engine()
+        .try_borrow()
+        .map_or(true, |e| e.is_some());
     match launcher() {
         Some(launcher) if in_use => {
             // Flush first: the launcher kills the remaining ranks, this one included, once it receives the abort.

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::error::{Failure, Target, raise};
+use crate::error::{Failure, Target};
+use crate::raise;
 use crate::state::{self, CallGuard};
 use std::any::Any;
 use std::ffi::c_int;
@@ -25,23 +26,23 @@ pub fn call_creating(
     on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let inside = state::enter(id);
+    let guard = state::enter(id);
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => {
-            state::leave(id, inside);
+            state::leave(id, guard);
             return MPI_SUCCESS;
         }
         Ok(Err(failure)) => failure,
         Err(panic) => from_panic(panic),
     };
     on_error();
-    failed(id, target, failure, inside)
+    failed(id, target, failure, guard)
 }
 
 /// Ends a call that failed: one out-of-line copy for all functions, since failures are not performance-critical.
 #[cold]
 #[inline(never)]
-fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_int {
+fn failed(id: usize, target: Target, failure: Failure, guard: CallGuard) -> c_int {
     if failure.is_of_fault_tolerance()
         && let Ok(engine) = state::engine()
     {
@@ -49,7 +50,7 @@ fn failed(id: usize, target: Target, failure: Failure, inside: CallGuard) -> c_i
         engine.poll_once();
     }
     let code = raise::raise(id, target, failure);
-    state::leave(id, inside);
+    state::leave(id, guard);
     code
 }
 
@@ -69,13 +70,13 @@ pub unsafe fn reset_handle<T>(place: *mut T, null: T) {
 /// As [`call`], for the tool interface, whose errors are only returned (section 15.3.10).
 #[inline]
 pub fn tool_call(id: usize, body: impl FnOnce() -> Result<(), Failure>) -> c_int {
-    let inside = state::enter(id);
+    let guard = state::enter(id);
     let code = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => MPI_SUCCESS,
         Ok(Err(failure)) => failure.code(),
         Err(_) => MPI_T_ERR_INVALID,
     };
-    state::leave(id, inside);
+    state::leave(id, guard);
     code
 }
 

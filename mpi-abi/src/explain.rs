@@ -79,7 +79,7 @@ pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.extend(copies(engine));
     lines.extend(windows(engine));
     if let Some(world) = engine.world()
-        && let Some(table) = world.coll()
+        && let Some(table) = world.collectives().components()
     {
         lines.extend(table.explain("MPI_COMM_WORLD"));
     }
@@ -195,7 +195,7 @@ pub fn explain_window(win: &Win) {
     if engine.me() != 0 || !engine.params().get(&EXPLAIN).unwrap_or(false) {
         return;
     }
-    let (mapped, copied) = win.mapped_and_copied();
+    let (mapped, copied) = win.memory().mapped_and_copied();
     for (all, how) in [
         (mapped, "mapped here (/dev/xpmem)"),
         (copied, "copied by the system (process_vm_writev)"),

@@ -57,7 +57,7 @@ fn run() {
     loop {
         std::thread::sleep(PAUSE);
         let goes_on = state::locked(|| {
-            let engine = state().engine.borrow().clone();
+            let engine = state().engines().engine().borrow().clone();
             let rests = engine.is_none();
             if let Some(engine) = engine {
                 engine.poll_once();

@@ -88,9 +88,11 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
         explain::print(&engine, lines);
     }
     let predefined = |comm, handle| Some(CommObject::predefined(comm, handle));
-    *state().world.borrow_mut() = engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
+    *state().tables().world().borrow_mut() =
+        engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
     state::set_world_place(engine.world().map(|world| (world.rank(), world.size())));
-    *state().myself.borrow_mut() = engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
+    *state().tables().myself().borrow_mut() =
+        engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
     phase::begin(provided);
     configure_locking(&engine, provided)?;
@@ -130,7 +132,7 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,
     };
-    let all = if state().multiple.get() {
+    let all = if state().engines().multiple().get() {
         MPI_THREAD_MULTIPLE
     } else {
         world
@@ -149,8 +151,8 @@ pub fn end_session() -> Result<(), Failure> {
 /// Chooses whether calls take the lock; once several threads may call, that holds until the engine is parked.
 fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
-    let of_program = level == MPI_THREAD_MULTIPLE || state().multiple.get();
-    state().multiple.set(of_program);
+    let of_program = level == MPI_THREAD_MULTIPLE || state().engines().multiple().get();
+    state().engines().multiple().set(of_program);
     let multiple = of_program || helped;
     engine.set_relax(multiple.then_some(state::yield_lock as fn()));
     engine.set_threads(multiple.then_some(state::THREADS));
@@ -170,10 +172,14 @@ extern "C" fn leave_launcher() {
         return;
     }
     // A process that exits while MPI is in use has not finalized, and the launcher must be able to detect that.
-    if state().engine.try_borrow().is_ok_and(|e| e.is_none())
+    if state()
+        .engines()
+        .engine()
+        .try_borrow()
+        .is_ok_and(|e| e.is_none())
         && let Some(launcher) = launcher()
     {
-        if let Ok(Some(engine)) = state().parked.try_borrow().as_deref() {
+        if let Ok(Some(engine)) = state().engines().parked().try_borrow().as_deref() {
             engine.leave();
         }
         // No caller remains that a failure could be returned to.
@@ -186,10 +192,10 @@ type Explanation = Option<Vec<String>>;
 
 /// Returns the engine: creates it if none exists yet, or restarts the parked one.
 fn start_engine() -> Result<(Engine, Explanation), Failure> {
-    if let Some(engine) = state().engine.borrow().clone() {
+    if let Some(engine) = state().engines().engine().borrow().clone() {
         return Ok((engine, None));
     }
-    let parked = state().parked.take();
+    let parked = state().engines().parked().take();
     let (engine, explanation) = match parked {
         Some(engine) => {
             let neighbours = engine.node().nlocal() > 1;
@@ -201,11 +207,11 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
             let (engine, explanation) = create_engine()?;
             engine.set_watch(Some(poll_launcher));
             // The bell is rung until process exit by threads that do not hold the lock.
-            let bell = state().keep(engine.node().my_inbox().clone());
+            let bell = state().engines().keep(engine.node().my_inbox().clone());
             state::set_bell(bell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
                 // The state page is written until process exit, so it is never freed.
-                let page = state().keep(page);
+                let page = state().engines().keep(page);
                 state::set_state_page(page);
             }
             start_observation(&engine)?;
@@ -214,7 +220,8 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         }
     };
     engine.start().map_err(at("the engine cannot start"))?;
-    *state().engine.borrow_mut() = Some(engine.clone());
+    *state().engines().engine().borrow_mut() = Some(engine.clone());
+    phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
         // A rank that died before it initialized MPI has published no address: the launcher reported that before it released this rank from the fence.
         poll_launcher();
@@ -230,7 +237,7 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let Some(witness) = wanted else { return Ok(()) };
     // Calls are traced until process exit.
     let trace = witness.trace();
-    let trace = trace.map(|trace| &**state().keep(trace.clone()));
+    let trace = trace.map(|trace| &**state().engines().keep(trace.clone()));
     let scripted = witness.script().is_some();
     engine.set_observer(witness);
     state::set_tracing(trace, scripted);
@@ -239,15 +246,15 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
 
 /// Parks the engine when neither the world nor a session uses it.
 fn park_if_unused() -> Result<(), Failure> {
-    if phase::running() || state().sessions.borrow().iter().next().is_some() {
+    if phase::running() || state().tables().sessions().borrow().iter().next().is_some() {
         return Ok(());
     }
-    let Some(engine) = state().engine.take() else {
+    let Some(engine) = state().engines().engine().take() else {
         return Ok(());
     };
     engine.stop();
     memory_rights::take_back(engine.params());
-    state().multiple.set(false);
+    state().engines().multiple().set(false);
     engine.set_relax(None);
     engine.set_threads(None);
     // The next session may begin in any thread.
@@ -255,7 +262,7 @@ fn park_if_unused() -> Result<(), Failure> {
     if !LEAVING_AT_EXIT.load(Relaxed) {
         engine.leave();
     }
-    *state().parked.borrow_mut() = Some(engine);
+    *state().engines().parked().borrow_mut() = Some(engine);
     match launcher() {
         Some(launcher) if !LEAVING_AT_EXIT.load(Relaxed) => launcher.finalize().map_err(at(
             "the launcher did not acknowledge that this process leaves",
@@ -280,11 +287,11 @@ fn exit_without_parent(failure: &Failure) -> ! {
 pub fn poll_launcher() {
     exit_without_launcher();
     let Some(launcher) = launcher() else { return };
-    let engine = state().engine.try_borrow();
+    let engine = state().engines().engine().try_borrow();
     let Some(engine) = engine.ok().and_then(|engine| engine.clone()) else {
         return;
     };
-    if !state().spawning.borrow().is_empty() {
+    if !state().jobs().spawning().borrow().is_empty() {
         dynamic::spawn::poll_spawn_failures(&engine, launcher);
     }
     if engine.is_fault_tolerant() {
@@ -376,7 +383,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     if warns && identity.rank == 0 {
         unknown_params::warn(engine.params(), &plugins);
     }
-    *state().plugins.borrow_mut() = Some(plugins);
+    *state().engines().plugins().borrow_mut() = Some(plugins);
     Ok((engine, explanation))
 }
 
@@ -387,6 +394,7 @@ pub fn finalize() -> Result<(), Failure> {
     }
     let engine = state::engine()?;
     unread_errors::warn(
+        &state::this_rank(),
         engine
             .params()
             .get(&unread_errors::WARN_UNREAD_ERRORS)
@@ -404,7 +412,7 @@ pub fn finalize() -> Result<(), Failure> {
     }
     if let Some(world) = engine.world() {
         // An internal fence: the barriers that components serve and count are the program's.
-        engine.block_on(world.fence_of_living())?;
+        engine.block_on(world.agreement().fence_of_living())?;
     }
     // Also for freed requests that failed, which no call has checked before; and a single process has not polled its messages to itself in the fence.
     engine.poll_once();
@@ -413,8 +421,8 @@ pub fn finalize() -> Result<(), Failure> {
     mpi_core::io::report::finish(&engine);
     phase::end();
     state::set_world_place(None);
-    state().world.take();
-    state().myself.take();
+    state().tables().world().take();
+    state().tables().myself().take();
     engine.leave_world();
     park_if_unused()
 }

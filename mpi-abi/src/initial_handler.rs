@@ -39,6 +39,15 @@ impl Value for InitialHandler {
 }
 
 impl InitialHandler {
+    /// Returns its name, which [`Value::parse`] accepts.
+    pub fn name(self) -> &'static str {
+        match self {
+            InitialHandler::AreFatal => "mpi_errors_are_fatal",
+            InitialHandler::Abort => "mpi_errors_abort",
+            InitialHandler::Return => "mpi_errors_return",
+        }
+    }
+
     fn handle(self) -> MPI_Errhandler {
         match self {
             InitialHandler::AreFatal => MPI_ERRORS_ARE_FATAL,

@@ -6,11 +6,11 @@ use crate::state::{state, this_rank};
 ///
 /// The standard requires all of them to be freed; their memory is released when the process ends all the same.
 pub fn print() {
-    if state().sessions.borrow().iter().next().is_some() {
+    if state().tables().sessions().borrow().iter().next().is_some() {
         // A session that continues may use them.
         return;
     }
-    let wins = state().wins.borrow();
+    let wins = state().tables().wins().borrow();
     let mut left: Vec<String> = Vec::new();
     for (_, object) in wins.iter() {
         let win = &object.win;

@@ -6,7 +6,7 @@
 //!   reports failures to the error handlers.
 //! * [`object`] holds the objects behind handles, [`state`] their tables, and [`registry`] assigns and removes handles.
 //! * [`handle`] issues handles that are numbers, never addresses, so that a stale or invented one is a reported error.
-//! * [`error`] owns classes, codes, texts and error handlers.
+//! * [`error`] owns classes, codes, texts and error handlers; [`raise`](mod@raise) looks up the handler of a failure and calls it.
 //!
 //! All process-wide state is in this crate; nothing below it is global.
 
@@ -37,6 +37,7 @@ pub mod object;
 pub mod other_abis;
 pub mod params;
 pub mod phase;
+pub mod raise;
 pub mod registry;
 pub mod state;
 pub mod stdio;

@@ -6,7 +6,7 @@ use crate::abi::MPI_THREAD_SINGLE;
 use mpi_core::rte::Rte;
 use std::ffi::c_int;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering::Relaxed};
 
 const BEFORE: u8 = 0;
 const RUNNING: u8 = 1;
@@ -15,6 +15,9 @@ const AFTER: u8 = 2;
 static PHASE: AtomicU8 = AtomicU8::new(BEFORE);
 static THREAD_LEVEL: AtomicI32 = AtomicI32::new(MPI_THREAD_SINGLE);
 static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the job continues after the death of a process.
+static FAULT_TOLERANT: AtomicBool = AtomicBool::new(false);
 
 /// The launcher; kept until process exit, because an abort needs it.
 static LAUNCHER: OnceLock<Box<dyn Rte>> = OnceLock::new();
@@ -43,6 +46,16 @@ pub(crate) fn begin(level: c_int) {
 /// Records that the process has finalized.
 pub(crate) fn end() {
     PHASE.store(AFTER, Relaxed);
+}
+
+/// Records whether the job continues after the death of a process.
+pub(crate) fn set_fault_tolerant(is_fault_tolerant: bool) {
+    FAULT_TOLERANT.store(is_fault_tolerant, Relaxed);
+}
+
+/// Returns true if the job continues after the death of a process.
+pub(crate) fn is_fault_tolerant() -> bool {
+    FAULT_TOLERANT.load(Relaxed)
 }
 
 /// Returns the thread level that initialization chose.

@@ -88,16 +88,16 @@ pub fn warn(engine: &Engine) {
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
     let mut left = Unreceived::default();
     let predefined = [
-        state().world.borrow().clone(),
-        state().myself.borrow().clone(),
+        state().tables().world().borrow().clone(),
+        state().tables().myself().borrow().clone(),
     ];
-    let made = state().comms.borrow();
+    let made = state().tables().comms().borrow();
     let made = made.iter().map(|(_, object)| object);
     for object in predefined.iter().flatten().chain(made) {
         // The communicators of a session end with the session, which may continue.
         if object.session.is_none() {
             let label = object.label();
-            for key in object.comm.unreceived() {
+            for key in object.comm.p2p().unreceived() {
                 left.add(&label, key);
             }
         }

@@ -139,8 +139,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// The first word of a cell of an operation, and the cell's length in words.
     #[inline(always)]
-    fn cell(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> (usize, usize) {
-        match place.into() {
+    fn cell(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> (usize, usize) {
+        match cell.into() {
             CellOf::Of(member) => {
                 let len = address.cell_ring.cell();
                 (address.first + member as usize * len, len)
@@ -154,14 +154,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// The word that holds the cell's operation number.
     #[inline(always)]
-    fn flag(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> &AtomicU64 {
-        &self.words[self.cell(place, address).0]
+    fn flag(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> &AtomicU64 {
+        &self.words[self.cell(cell, address).0]
     }
 
     /// The words of the cell's data.
     #[inline(always)]
-    fn data(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> &[AtomicU64] {
-        let (start, len) = self.cell(place, address);
+    fn data(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> &[AtomicU64] {
+        let (start, len) = self.cell(cell, address);
         &self.words[start + 1..start + len]
     }
 
@@ -203,68 +203,68 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Writes and publishes data in a cell of an operation that this member writes, and that has room.
     #[inline(always)]
-    pub fn show(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>, data: &[u8]) {
-        self.fill(place, address, 0, data);
-        self.publish(place, address);
+    pub fn show(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>, data: &[u8]) {
+        self.fill(cell, address, 0, data);
+        self.publish(cell, address);
     }
 
     /// Writes data from byte `at` on into a cell of an operation, which has room.
     #[inline(always)]
     pub fn fill(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         at: usize,
         data: &[u8],
     ) {
-        data::write(self.data(place, address), at, data);
+        data::write(self.data(cell, address), at, data);
     }
 
     /// Calls `with` to write the range `bytes` of a cell of an operation, which has room.
     #[inline(always)]
     pub fn compose<T>(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
-        data::change(self.data(place, address), bytes.start, bytes.len(), with)
+        data::change(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
     /// Publishes the contents of a cell of an operation.
     #[inline(always)]
-    pub fn publish(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>) {
-        self.publish_word(place, address, 0);
+    pub fn publish(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) {
+        self.publish_word(cell, address, 0);
     }
 
     /// As [`Cells::publish`], with the length of the data in bytes.
     #[inline(always)]
     pub fn publish_of(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         bytes: usize,
     ) {
-        self.publish_word(place, address, told(bytes));
+        self.publish_word(cell, address, told(bytes));
     }
 
     #[inline(always)]
-    fn publish_word(&self, place: impl Into<CellOf>, address: CellAddress<'_>, told: u64) {
+    fn publish_word(&self, cell: impl Into<CellOf>, address: CellAddress<'_>, told: u64) {
         let word = address.number << LENGTH_BITS | told;
         // SYNC POINT cells.shown
-        self.flag(place, address).store(word, Ordering::Release);
+        self.flag(cell, address).store(word, Ordering::Release);
     }
 
     /// Compares the published length of data that have been seen with `expected`: `Err` holds the published length, or `None` if the writer published none.
     #[inline(always)]
     pub fn length(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         expected: usize,
     ) -> Result<(), Option<usize>> {
-        let said = self.flag(place, address).load(Ordering::Relaxed) & LONGEST_TOLD;
+        let said = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
         match said == told(expected) {
             true => Ok(()),
             false => Err((said as usize).checked_sub(1)),
@@ -280,14 +280,10 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Returns a member's count; `None` until the member has published its cell.
     #[inline(always)]
-    pub fn counted(
-        &self,
-        place: impl Into<CellOf> + Copy,
-        address: CellAddress<'_>,
-    ) -> Option<u64> {
+    pub fn counted(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> Option<u64> {
         // SYNC POINT cells.counted
-        let count = || self.data(place, address)[0].load(Ordering::Acquire);
-        self.seen(place, address).then(count)
+        let count = || self.data(cell, address)[0].load(Ordering::Acquire);
+        self.seen(cell, address).then(count)
     }
 
     /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
@@ -316,14 +312,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// Returns true if the data of an operation have been published in a cell.
     #[inline(always)]
-    pub fn seen(&self, place: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> bool {
-        self.watch(place, address)()
+    pub fn seen(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> bool {
+        self.watch(cell, address)()
     }
 
     /// As [`Cells::seen`], as a closure to be polled.
     #[inline(always)]
-    pub fn watch(&self, place: impl Into<CellOf>, address: CellAddress<'_>) -> impl Fn() -> bool {
-        let flag = self.flag(place, address);
+    pub fn watch(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> impl Fn() -> bool {
+        let flag = self.flag(cell, address);
         let number = address.number << LENGTH_BITS;
         // SYNC POINT cells.shown
         move || flag.load(Ordering::Acquire) >= number
@@ -333,24 +329,24 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     #[inline(always)]
     pub fn read(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         at: usize,
         out: &mut [u8],
     ) {
-        data::read(self.data(place, address), at, out);
+        data::read(self.data(cell, address), at, out);
     }
 
     /// Calls `with` on part of the data in place, which have been seen.
     #[inline(always)]
     pub fn inspect<T>(
         &self,
-        place: impl Into<CellOf> + Copy,
+        cell: impl Into<CellOf> + Copy,
         address: CellAddress<'_>,
         bytes: Range<usize>,
         with: impl FnOnce(&[u8]) -> T,
     ) -> T {
-        data::show(self.data(place, address), bytes.start, bytes.len(), with)
+        data::show(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
     /// Copies data that member `from` has published to byte `to` of the result; called by the member that will publish the result.

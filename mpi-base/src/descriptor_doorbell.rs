@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_ring_wakes_a_process_that_waits_for_descriptors() {
-        let (bell, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (bell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let other = Doorbell::new();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let news = AtomicU32::new(0);
@@ -95,7 +95,7 @@ mod tests {
                 for round in 1..=100 {
                     while news.load(Ordering::Acquire) < round {
                         let done = || news.load(Ordering::Acquire) >= round;
-                        ear.sleep(&[&other, &bell], NAP, &[reader.as_fd()], done);
+                        descriptor.sleep(&[&other, &bell], NAP, &[reader.as_fd()], done);
                     }
                 }
             });
@@ -112,10 +112,10 @@ mod tests {
     #[test]
     fn while_a_process_sleeps_all_its_bells_say_so() {
         let bells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
-        let ear = DescriptorDoorbell::new().unwrap();
+        let descriptor = DescriptorDoorbell::new().unwrap();
         let sleeping = |bell: &Doorbell| bell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
         let mut said = false;
-        ear.sleep(&bells.each_ref(), NAP, &[], || {
+        descriptor.sleep(&bells.each_ref(), NAP, &[], || {
             said = bells.iter().all(sleeping);
             true
         });
@@ -125,17 +125,17 @@ mod tests {
 
     #[test]
     fn a_readable_descriptor_ends_the_sleep_and_a_ring_left_over_is_dropped() {
-        let (bell, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (bell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
-        ring(ear.tag);
+        ring(descriptor.tag);
         // Without the descriptor each sleep would last up to the bell's nap.
         let begin = Instant::now();
         for _ in 0..1000 {
-            ear.sleep(&[&bell], NAP, &[reader.as_fd()], || false);
+            descriptor.sleep(&[&bell], NAP, &[reader.as_fd()], || false);
         }
         assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];
-        assert!(recv(ear.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_err());
+        assert!(recv(descriptor.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_err());
     }
 }

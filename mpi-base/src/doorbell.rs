@@ -16,7 +16,7 @@
 //! SYNC POINT `bell.sleep`: one of the two fences comes first; either the sleeper's recheck sees the news or the sender sees `SLEEPING`.
 //! The futex is a shared one, because the word is in memory of several processes.
 //! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] in addition to `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `bell.ear`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
+//! SYNC POINT `bell.socket`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
 //! A sleep ends after [`NAP`] at the latest; only services that have no bell rely on that.
 #![allow(unsafe_code)]
 
@@ -49,7 +49,7 @@ pub const NAP: Duration = Duration::from_millis(10);
 pub struct Doorbell {
     word: AtomicU32,
     /// The number of the owner's socket while it is [`POLLING`]; written by the owner.
-    ear: AtomicU64,
+    socket: AtomicU64,
 }
 
 // SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
@@ -61,7 +61,7 @@ impl Doorbell {
     pub fn new() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
-            ear: AtomicU64::new(0),
+            socket: AtomicU64::new(0),
         }
     }
 
@@ -105,12 +105,12 @@ impl Doorbell {
     /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
     #[cold]
     pub fn wake(&self) {
-        // SYNC POINT bell.ear
+        // SYNC POINT bell.socket
         let before = self
             .word
             .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
         if before & POLLING != 0 {
-            socket::ring(&self.ear);
+            socket::ring(&self.socket);
         } else if before & SLEEPING != 0 {
             futex::wake(&self.word);
         }
@@ -139,16 +139,16 @@ impl Doorbell {
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 
-    /// As [`Doorbell::sleep`], but in `poll`, which must return when the socket `ear` receives a datagram or after the time that it is given (owner only).
+    /// As [`Doorbell::sleep`], but in `poll`, which returns when a datagram arrives at `socket` or after the time that it is given (owner only).
     pub fn sleep_polling(
         &self,
-        ear: u64,
+        socket: u64,
         limit: Duration,
         news: impl FnOnce() -> bool,
         poll: impl FnOnce(Duration),
     ) {
-        self.ear.store(ear, Ordering::Relaxed);
-        // SYNC POINT bell.ear
+        self.socket.store(socket, Ordering::Relaxed);
+        // SYNC POINT bell.socket
         let word = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
         // SYNC POINT bell.sleep
         self.order(word);
@@ -161,8 +161,8 @@ impl Doorbell {
 
     /// Returns true if the socket was rung since the last call: what `poll` would detect.
     #[cfg(loom)]
-    pub fn take_rung(&self, ear: u64) -> bool {
-        self.ear.swap(ear, Ordering::Acquire) == ear + socket::RUNG
+    pub fn take_rung(&self, socket: u64) -> bool {
+        self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG
     }
 }
 
@@ -214,8 +214,8 @@ mod futex {
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};
 
-    pub fn ring(ear: &AtomicU64) {
-        crate::ring_socket::ring(ear.load(Ordering::Relaxed));
+    pub fn ring(socket: &AtomicU64) {
+        crate::ring_socket::ring(socket.load(Ordering::Relaxed));
     }
 }
 
@@ -226,8 +226,8 @@ mod socket {
 
     pub const RUNG: u64 = 1 << 32;
 
-    pub fn ring(ear: &AtomicU64) {
-        ear.fetch_add(RUNG, Ordering::Release);
+    pub fn ring(socket: &AtomicU64) {
+        socket.fetch_add(RUNG, Ordering::Release);
     }
 }
 

@@ -27,6 +27,7 @@ pub const PAGE: usize = 4096;
 /// Populates all pages of `len` bytes at `start` in one system call, instead of one page fault each.
 ///
 /// Their contents do not change. If the system refuses, pages are populated on access.
+#[cfg(not(any(loom, miri)))]
 pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
     let first = start.as_ptr().wrapping_sub(before);

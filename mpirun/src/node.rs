@@ -35,8 +35,8 @@ impl Node {
     ///
     /// The segment is mapped for this call only, as it is read rarely: for hang reports and after failures.
     fn state_of(&self, rank: u32) -> Option<State> {
-        let gallery = Inspection::open(&self.fd).ok()?;
-        gallery.state(rank).map(|page| page.snapshot())
+        let inspection = Inspection::open(&self.fd).ok()?;
+        inspection.state(rank).map(|page| page.snapshot())
     }
 
     /// Returns the current state of a rank of this host.

@@ -106,6 +106,8 @@ pub struct Wrapper {
     pub prefix: PathBuf,
     /// The folder with the modules that were compiled for a Fortran compiler.
     pub modules: Option<PathBuf>,
+    /// A flag for what programs with `mpif.h` do and the Fortran compiler rejects without it.
+    pub mismatch_flag: Option<&'static str>,
 }
 
 /// A query that is answered instead of compiling.
@@ -178,6 +180,7 @@ impl Wrapper {
             compiler,
             prefix,
             modules: None,
+            mismatch_flag: None,
         };
         if language == Language::Fortran {
             wrapper.prepare_modules(args, say)?;
@@ -201,7 +204,12 @@ impl Wrapper {
             ));
         }
         let flags = fortran::kind_flags(args);
-        match modules::folder(&self.prefix, &self.compiler, &flags, &say) {
+        let found = modules::version(&self.compiler).and_then(|version| {
+            self.mismatch_flag = fortran::mismatch_flag(&version);
+            let compiler = (self.compiler.as_os_str(), version.as_str());
+            modules::folder(&self.prefix, compiler, &flags, &say)
+        });
+        match found {
             Ok(folder) => self.modules = Some(folder),
             Err(reason) => say(&reason),
         }
@@ -281,7 +289,10 @@ impl Wrapper {
     fn compile_flags(&self) -> Vec<OsString> {
         let folders = [Some(self.include()), self.modules.clone()];
         let folders = folders.iter().flatten();
-        folders.map(|folder| joined("-I", folder)).collect()
+        let folders = folders.map(|folder| joined("-I", folder));
+        // In front of the program's own flags, which may take it back.
+        let mismatch = self.mismatch_flag.map(OsString::from);
+        mismatch.into_iter().chain(folders).collect()
     }
 
     fn link_flags(&self) -> Vec<OsString> {
@@ -387,8 +398,8 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn answer_of(language: Language, args: &str) -> Action {
-        let wrapper = Wrapper {
+    fn wrapper_of(language: Language) -> Wrapper {
+        Wrapper {
             language,
             compiler: match language {
                 Language::C => "cc",
@@ -398,7 +409,12 @@ mod tests {
             .into(),
             prefix: "/opt/p".into(),
             modules: (language == Language::Fortran).then(|| "/opt/p/m".into()),
-        };
+            mismatch_flag: None,
+        }
+    }
+
+    fn answer_of(language: Language, args: &str) -> Action {
+        let wrapper = wrapper_of(language);
         let args: Vec<OsString> = args.split_whitespace().map(OsString::from).collect();
         let (_, choice) = language.choices();
         let compiler = args.iter().rev().find_map(|arg| chosen(arg, choice));
@@ -553,6 +569,20 @@ mod tests {
         assert_eq!(printed("-showme:libs"), "mpifort_abi mpi_abi");
         assert_eq!(printed("-showme:incdirs"), "/opt/p/include /opt/p/m");
         assert!(printed("-show -fc=ifx -c a.f90").starts_with("ifx -I"));
+    }
+
+    #[test]
+    fn flags_of_the_program_follow_the_one_that_accepts_old_programs() {
+        let wrapper = Wrapper {
+            mismatch_flag: Some("-fallow-argument-mismatch"),
+            ..wrapper_of(Language::Fortran)
+        };
+        let args = ["-c", "-fno-allow-argument-mismatch", "a.f"].map(OsString::from);
+        let Action::Run(command) = wrapper.answer(args.clone()) else {
+            panic!("nothing was asked");
+        };
+        assert_eq!(command[1], "-fallow-argument-mismatch");
+        assert_eq!(command[command.len() - 3..], args);
     }
 
     #[test]

@@ -199,7 +199,7 @@ fn mpi_info_and_mpicc_show_what_they_are_given() {
         fs::create_dir(prefix.path().join(folder)).unwrap();
     }
     let mpicc = prefix.path().join("bin/mpicc");
-    fs::copy(env!("CARGO_BIN_EXE_mpicc"), &mpicc).unwrap();
+    bounded::copy_program(env!("CARGO_BIN_EXE_mpicc").as_ref(), &mpicc).unwrap();
     let no_compiler = format!("/nowhere/{EVIL}");
     let said = said(Command::new(mpicc).arg("x.c").env("MPICC_CC", no_compiler));
     assert!(said.contains("\\u{1b}]0;title\\u{7}"), "{said:?}");

@@ -11,7 +11,8 @@ fn installation() -> tempfile::TempDir {
     for folder in ["bin", "include", "lib"] {
         std::fs::create_dir(at(folder)).unwrap();
     }
-    std::fs::copy(env!("CARGO_BIN_EXE_mpicc"), at("bin/mpicc")).unwrap();
+    let built = Path::new(env!("CARGO_BIN_EXE_mpicc"));
+    bounded::copy_program(built, &at("bin/mpicc")).unwrap();
     std::fs::write(at("include/mpi.h"), "int MPI_Small(void);\n").unwrap();
     std::fs::write(at("small.c"), "int MPI_Small(void) { return 7; }\n").unwrap();
     run(Command::new("cc")

@@ -196,7 +196,7 @@ fn place(p: &Param, language: &str, name: &str) -> String {
     let kind = match p.base.as_str() {
         "MPI_Status" => "Statuses",
         "int" => "Integers",
-        _ => "Place",
+        _ => "HandlePtr",
     };
     format!("{kind}::of_{language}({name}.cast())")
 }

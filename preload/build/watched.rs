@@ -1,6 +1,6 @@
 //! The table of the watched functions, and the arguments that each passes to the recorder.
 //!
-//! The text after a name is an expression of `crate::watch::said`. A name in braces stands for the function's parameter of
+//! The text after a name is an expression of `crate::watch::call_args`. A name in braces stands for the function's parameter of
 //! that name: an integer, a C handle, or a pointer into the program's memory. Each entry applies to C and
 //! Fortran, and to the large-count variant, whose name ends in `_c`, unless that one has arrays of counts.
 

@@ -3,7 +3,7 @@
 
 use crate::names;
 use crate::next::{NOT_THERE, Next, absent};
-use crate::watch::said::{CallArgs, Round};
+use crate::watch::call_args::{CallArgs, Round};
 use crate::watch::{fortran, record};
 use coll_hwbarr_foreign::barrier::{self, Passed};
 use coll_hwbarr_foreign::library::{Family, Handle, Library, of_program};

@@ -11,10 +11,10 @@
 
 use crate::next::{Next, absent, too_large};
 use crate::watch;
-use crate::watch::record;
-use crate::watch::said::{
-    CallArgs, Direction, Integers, Message, Place, Requests, Round, Statuses,
+use crate::watch::call_args::{
+    CallArgs, Direction, HandlePtr, Integers, Message, Requests, Round, Statuses,
 };
+use crate::watch::record;
 use coll_hwbarr_foreign::library::Handle;
 use mpi_core::coll::CallId;
 use std::ffi::{CStr, c_int, c_void};

@@ -183,8 +183,8 @@ impl Waiting {
 }
 
 impl AtWindow {
-    fn of(about: &About, at: &AboutWindow) -> AtWindow {
-        let need = match at.need {
+    fn of(about: &About, about_window: &AboutWindow) -> AtWindow {
+        let need = match about_window.need {
             state::WindowNeed::Lock => WindowNeed::Lock,
             state::WindowNeed::Post => WindowNeed::Post,
             state::WindowNeed::Complete => WindowNeed::Complete,
@@ -192,12 +192,12 @@ impl AtWindow {
             state::WindowNeed::Unknown => WindowNeed::Unknown,
         };
         AtWindow {
-            name: at.name.clone(),
+            name: about_window.name.clone(),
             rank: about.peer as u32,
             job_rank: about.proc as u32,
             need,
-            holder: at.on.filter(|_| need == WindowNeed::Lock),
-            calls: at.on.map(|_| at.calls),
+            holder: about_window.on.filter(|_| need == WindowNeed::Lock),
+            calls: about_window.on.map(|_| about_window.calls),
             is_outside: false,
         }
     }

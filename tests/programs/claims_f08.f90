@@ -136,7 +136,7 @@ contains
   end function all_are
 
   subroutine statuses()
-    type(MPI_Status) :: status
+    type(MPI_Status) :: status, again
     integer :: old(MPI_STATUS_SIZE), count, ierror
     logical :: flag
     double precision :: four(4)
@@ -149,8 +149,9 @@ contains
     call MPI_Status_f082f(status, old, ierror)
     call claim(ierror == MPI_SUCCESS .and. old(MPI_SOURCE) == previous, 'a status becomes integers')
     old(MPI_TAG) = 6
-    call MPI_Status_f2f08(old, status)
-    call claim(status%MPI_TAG == 6, 'integers become a status')
+    call MPI_Status_f2f08(old, again)
+    call MPI_Get_count(again, MPI_DOUBLE_PRECISION, count)
+    call claim(again%MPI_TAG == 6 .and. count == 4, 'integers become a status')
     call MPI_Iprobe(MPI_ANY_SOURCE, 77, MPI_COMM_WORLD, flag, MPI_STATUS_IGNORE)
     call claim(.not. flag, 'nothing is there')
     call MPI_Initialized(flag)

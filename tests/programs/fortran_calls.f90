@@ -1,4 +1,4 @@
-! A program in Fortran as users of Open MPI compile it: messages, types, operators, attributes, windows, files, a communicator of its own.
+! A program in Fortran as users of Open MPI and MPICH compile it: messages, types, operators, attributes, windows, files, a communicator of its own.
 program fortran_calls
   use mpi
   implicit none
@@ -11,7 +11,9 @@ program fortran_calls
   character(len=MPI_MAX_PROCESSOR_NAME) :: name
   character(len=256) :: path
   double precision :: began
-  external greater
+  external greater, copied, deleted
+  integer :: deletions
+  common /callbacks/ deletions
 
   call MPI_Init(code)
   call MPI_Comm_rank(MPI_COMM_WORLD, me, code)
@@ -39,6 +41,17 @@ program fortran_calls
   call MPI_Comm_get_attr(i, key, value, found, code)
   call claim(found .and. value == expected, 'an attribute that was copied')
   call MPI_Comm_free(i, code)
+
+  call MPI_Comm_free_keyval(key, code)
+  deletions = 0
+  call MPI_Comm_create_keyval(copied, deleted, key, 5_MPI_ADDRESS_KIND, code)
+  call MPI_Comm_set_attr(dup, key, 10_MPI_ADDRESS_KIND, code)
+  call MPI_Comm_dup(dup, i, code)
+  call MPI_Comm_get_attr(i, key, value, found, code)
+  call claim(found .and. value == 15, 'an attribute that a callback has copied')
+  call MPI_Comm_free(i, code)
+  call MPI_Comm_delete_attr(dup, key, code)
+  call claim(deletions == 25, 'attributes that a callback has deleted')
 
   call MPI_Op_create(greater, .true., op, code)
   largest = me * 3
@@ -101,4 +114,24 @@ end program
 subroutine greater(mine, both, length, kind)
   integer :: length, kind, mine(length), both(length)
   both = max(mine, both)
+end subroutine
+
+! The copy is the sum of the value and the extra state.
+subroutine copied(comm, key, extra, value, copy, flag, code)
+  use mpi
+  integer :: comm, key, code
+  integer(kind=MPI_ADDRESS_KIND) :: extra, value, copy
+  logical :: flag
+  copy = value + extra
+  flag = .true.
+  code = MPI_SUCCESS
+end subroutine
+
+subroutine deleted(comm, key, value, extra, code)
+  use mpi
+  integer :: comm, key, code, deletions
+  integer(kind=MPI_ADDRESS_KIND) :: value, extra
+  common /callbacks/ deletions
+  if (extra == 5) deletions = deletions + int(value)
+  code = MPI_SUCCESS
 end subroutine

@@ -55,10 +55,6 @@ impl Compiler {
     pub fn name(self) -> &'static str {
         self.0
     }
-
-    fn is_gfortran(self) -> bool {
-        self.0 == "gfortran"
-    }
 }
 
 /// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date; returns its path, whose last part is the source's name.
@@ -101,10 +97,6 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
         .current_dir(scratch.path())
         .args(["-O1", "-w", "-cpp", &format!("-DWAY={}", way as u32), "-o"])
         .arg(&program);
-    if way == Way::Header && compiler.is_gfortran() {
-        // With mpif.h, buffers of several types go to one procedure without an interface.
-        command.arg("-fallow-argument-mismatch");
-    }
     let fortran = sources.iter().filter(|source| !source.ends_with(".c"));
     command
         .args(fortran.map(|source| from.join(source)))

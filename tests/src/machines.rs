@@ -4,11 +4,11 @@
 
 use std::time::{Duration, Instant};
 
+use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
-use sim::emulate::channels::ChannelBoard;
-use sim::emulate::parallel::{ParallelPort, Plug};
-use sim::emulate::ppdev::Parports;
-use sim::live::{Board, Memory, Wires};
+use barrier_emulation::channels::ChannelBoard;
+use barrier_emulation::parallel::{ParallelPort, Plug};
+use barrier_emulation::ppdev::Parports;
 
 use crate::{Job, needs};
 
@@ -79,9 +79,7 @@ impl Kind for ChannelBoard {
     }
 
     fn releases(&self) -> u64 {
-        let machine = self.machine();
-        let channels = (0..5).filter_map(|number| machine.channel(number));
-        channels.map(|channel| channel.releases).sum()
+        self.machine().all_releases()
     }
 
     fn has_arrived(&self, nodes: u64) -> bool {

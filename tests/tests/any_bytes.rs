@@ -17,7 +17,7 @@ fn job(folder: &std::path::Path) -> Job {
     let place = folder.join(OsString::from_vec(ODD.to_vec()));
     fs::create_dir_all(&place).expect("a folder");
     let program = place.join("any_bytes");
-    fs::copy(compile("any_bytes"), &program).expect("a copy");
+    bounded::copy_program(&compile("any_bytes"), &program).expect("a copy");
     Job::command(&program)
         .under(&installation().join("bin/mpirun"))
         .arg("job")

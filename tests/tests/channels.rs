@@ -1,8 +1,8 @@
 //! Jobs whose communicators use channels of a version 2 board: the simulator in shared memory, and a board behind parallel ports.
 
+use barrier_emulation::channels::ChannelBoard;
 use hdl::tool::Tool;
 use rustix::process::Signal;
-use sim::emulate::channels::ChannelBoard;
 use std::fs;
 use tests::machines;
 use tests::{Job, needs};

@@ -1,6 +1,6 @@
 //! The eureka line in jobs: with the simulator's hardware, in memory and served, in the node's memory, and where no line is available.
 
-use sim::served::{Address, BoardObserver};
+use barrier_board::served::{Address, BoardObserver};
 use std::fs;
 use tests::hosts::Hosts;
 use tests::served::Server;

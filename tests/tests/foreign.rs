@@ -3,7 +3,7 @@
 //! The board is that of `hwbarr serve`, whose number of releases is read afterwards; the program checks that no rank
 //! leaves a barrier before all have entered it.
 
-use sim::served::{Address, BoardObserver};
+use barrier_board::served::{Address, BoardObserver};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

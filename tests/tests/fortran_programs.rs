@@ -1,7 +1,8 @@
 //! Fortran programs that check their own claims, in each of the three interfaces, compiled by gfortran and by flang for one and the same library.
 //!
-//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI by `mpirun --on`.
+//! The same binaries also run on MPICH's library of the standard ABI, and on Open MPI and Intel MPI by `mpirun --on`.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use tests::fortran::{Compiler, WAYS, Way, compile};
@@ -46,6 +47,7 @@ programs! {
     strings_are_padded_and_trimmed: "strings.F90" on [2, 1];
     procedures_of_the_program_are_called: "callbacks.F90" on [3, 1];
     files_are_written_and_read: "files.F90" on [3, 1];
+    files_have_representations_of_the_program: "representations.F90" on [2, 1];
     windows_are_put_to_and_got_from: "windows.F90" on [3, 1];
     processes_are_started_with_arguments: "spawning.F90" on [2];
     kernels_of_five_patterns_compute_what_one_process_would: "kernels.F90" on [4, 1];
@@ -54,6 +56,53 @@ programs! {
 #[test]
 fn sections_are_sent_and_received_in_place() {
     hold(&Compiler::all(), &[Way::F08], &["sections.f90"], &[1, 3]);
+}
+
+#[test]
+fn sections_that_no_datatype_describes_are_copied_until_the_request_is_complete() {
+    let sources = ["copied_sections.f90"];
+    hold(&Compiler::all(), &[Way::F08], &sources, &[1, 3]);
+}
+
+#[test]
+fn sections_are_taken_by_address_by_element_and_by_partitions() {
+    let sources = ["addressed_sections.f90"];
+    hold(&Compiler::all(), &[Way::F08], &sources, &[1, 2]);
+}
+
+#[test]
+fn random_sections_have_the_elements_of_the_datatypes_that_describe_them() {
+    let sources = ["walking.F90", "walking.c"];
+    let gfortran: Vec<_> = Compiler::gfortran().into_iter().collect();
+    hold(&gfortran, &[Way::F08], &sources, &[1]);
+}
+
+#[test]
+fn ierror_may_be_absent() {
+    let sources = ["absent_ierror.f90"];
+    hold(&Compiler::all(), &[Way::F08], &sources, &[1, 2]);
+}
+
+#[test]
+fn logicals_have_the_values_that_the_program_states() {
+    hold(&Compiler::all(), &[Way::Header], &["logicals.f"], &[1, 3]);
+}
+
+#[test]
+fn a_logical_of_another_value_is_reported_once_and_is_true() {
+    for compiler in Compiler::all() {
+        let program = compile(compiler, Way::Header, &["unstated_logicals.f"]);
+        let outcome = job(&program).ranks(1).run();
+        assert!(outcome.status.success(), "{}", outcome.stderr);
+        assert_eq!(outcome.stdout, "periods 1 0\nperiods 1 0\n");
+        let sentence = "a LOGICAL argument is -1, but MPI takes 1 for .TRUE. and 0 for .FALSE.";
+        assert_eq!(
+            outcome.stderr.matches(sentence).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+    }
 }
 
 #[test]
@@ -76,6 +125,7 @@ const ELSEWHERE: &[(Way, &str)] = &[
     (Way::F08, "windows.F90"),
     (Way::F08, "kernels.F90"),
     (Way::F08, "sections.f90"),
+    (Way::F08, "copied_sections.f90"),
 ];
 
 fn hold_on(library: &Path) {
@@ -108,5 +158,20 @@ fn the_same_programs_run_on_mpichs_library_of_the_standard_abi() {
 fn the_same_programs_run_on_open_mpi() {
     if let Some(open_mpi) = open_mpi() {
         hold_on(&open_mpi.lib().join("libmpi.so.40"));
+    }
+}
+
+/// Intel MPI is not among what `cargo xtask test` installs: `pip install impi-rt` has its runtime, and `I_MPI_ROOT` names the prefix.
+#[test]
+fn the_same_programs_run_on_intel_mpi() {
+    let root = std::env::var_os("I_MPI_ROOT").unwrap_or_default();
+    let library = Path::new(&root).join("lib/libmpi.so.12");
+    if library.is_file() {
+        hold_on(&library);
+    } else {
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "skipped: the_same_programs_run_on_intel_mpi needs Intel MPI's runtime, whose prefix I_MPI_ROOT names"
+        );
     }
 }

@@ -101,7 +101,7 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     is_served(others.open(others.file("new.so")), "openmpi");
     // Searches that the search path does not decide are led for interpreters.
     let python = others.file("python3");
-    std::fs::copy(others.file("opener"), &python).unwrap();
+    bounded::copy_program(&others.file("opener"), &python).unwrap();
     let old = job(&python).arg(others.file("old.so"));
     is_served(old.env("LD_LIBRARY_PATH", others.path()), "openmpi");
     let script = format!(

@@ -1,7 +1,7 @@
 //! Jobs over ports: the kernel's parallel port interface, served by this test and connected to a simulated board.
 
+use barrier_board::live::Board;
 use rustix::process::Signal;
-use sim::live::Board;
 use tests::machines::{self, Kind as _};
 
 type Machines = machines::Machines<Board<'static>>;

@@ -302,6 +302,8 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
     job.signal(Signal::INT);
     let outcome = job.wait();
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
+    // That the host is given up is a consequence of the signal.
+    assert!(!outcome.stderr.contains("is lost"), "{}", outcome.stderr);
     // It would wait 5 s for ranks that never existed.
     assert!(
         begin.elapsed() < Duration::from_secs(4),

@@ -1,6 +1,6 @@
 //! Jobs over a board served by `hwbarr serve`, and their behaviour when it fails.
 
-use sim::served::{Address, BoardObserver};
+use barrier_board::served::{Address, BoardObserver};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use tests::Job;

@@ -51,10 +51,11 @@ impl Copy {
             fs::set_permissions(path.join(sub), fs::Permissions::from_mode(0o755)).unwrap();
         }
         for file in ["bin/mpirun", "lib/libmpi_abi.so.1"] {
-            fs::copy(installation().join(file), path.join(file)).unwrap();
+            bounded::copy_program(&installation().join(file), &path.join(file)).unwrap();
         }
         for program in programs {
-            fs::copy(compile(program), path.join("bin").join(program)).unwrap();
+            let copy = path.join("bin").join(program);
+            bounded::copy_program(&compile(program), &copy).unwrap();
         }
         Copy { folder }
     }

@@ -1,13 +1,16 @@
 //! `cargo xtask gen`: writes the files that are generated from tables.
 //!
-//! The generators are in the folders of their tables; this command only determines the output files.
-//! A test in each of these folders compares the checked-in file with a generated one, so an outdated file is detected.
+//! The generators are in the folders of their tables, and that of the barrier's serial frames in `frames`;
+//! this command only determines the output files.
+//! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
 
+use crate::{frames, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
 /// Regenerates every generated file of the repository.
 pub fn run() -> Result<(), String> {
+    frames()?;
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi/include");
     let write = |name: &str, text: String| {
         let path = include.join(name);
@@ -22,6 +25,20 @@ pub fn run() -> Result<(), String> {
     let extensions = mpi_api_tables::extensions()?;
     write("mpi-ext.h", header::extension_header(&extensions))?;
     fortran()
+}
+
+/// Regenerates the marked regions of the model, the RTL and the documents of the serial frames.
+fn frames() -> Result<(), String> {
+    let format = frames::format()?;
+    for file in frames::FILES {
+        let path = workspace::root().join(file);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+        std::fs::write(&path, frames::regenerated(&format, file, &text)?)
+            .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+        println!("wrote {}", path.display());
+    }
+    Ok(())
 }
 
 /// Regenerates `mpif.h` and the source of the Fortran modules.

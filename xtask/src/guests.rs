@@ -1,7 +1,7 @@
 //! `cargo xtask nightly-qemu`: two virtual machines, with the kernel's own parport driver, synchronise through the simulator.
 //!
 //! QEMU, a kernel and busybox are Debian packages. They are downloaded and unpacked into the target folder, not installed,
-//! so the machine is not changed and no privileges are needed. The command runs the ignored test `guests` of crate `sim`,
+//! so the machine is not changed and no privileges are needed. The command runs the ignored test `guests` of package `barrier-emulation`,
 //! which mounts /dev/fuse.
 
 use std::fmt;
@@ -75,7 +75,15 @@ pub fn run() -> Result<(), GuestsError> {
     steps.step("booting two machines", || {
         let mut test = Command::new(cargo());
         test.current_dir(workspace::root())
-            .args(["test", "-q", "-p", "sim", "--test", "guests", "--"])
+            .args([
+                "test",
+                "-q",
+                "-p",
+                "barrier-emulation",
+                "--test",
+                "guests",
+                "--",
+            ])
             .args(["--ignored", "--nocapture"])
             .env("PORTCULLIS_GUESTS", &folder);
         let outcome = process::output(&mut test, MINUTES)?;

@@ -42,10 +42,10 @@ const APART: &[Apart] = &[
         package: "mpirun",
         linking: Linking::static_if_possible,
     },
-    // The simulator's command: a separate build keeps the features that only the command needs out of the library.
+    // A separate build keeps the features that only the command needs out of the library.
     Apart {
         program: "hwbarr",
-        package: "sim",
+        package: "hwbarr",
         linking: || Linking::Usual,
     },
 ];

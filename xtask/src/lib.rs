@@ -15,6 +15,7 @@ pub mod demo;
 pub mod deny;
 pub mod firmware;
 pub mod fpga;
+pub mod frames;
 #[path = "gen.rs"]
 pub mod generate;
 pub mod guests;

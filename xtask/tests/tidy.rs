@@ -13,10 +13,16 @@ mod circles;
 mod decisions;
 #[path = "tidy/fuzz.rs"]
 mod fuzz;
+#[path = "tidy/generated.rs"]
+mod generated;
 #[path = "tidy/heads.rs"]
 mod heads;
+#[path = "tidy/linked.rs"]
+mod linked;
 #[path = "tidy/links.rs"]
 mod links;
+#[path = "tidy/parts.rs"]
+mod parts;
 #[path = "tidy/words.rs"]
 mod words;
 
@@ -88,6 +94,9 @@ const REPLACED: &[(&str, &str)] = &[
     ("befall", "inject"),
     ("Misheard", "ReplyError"),
     ("Dissent", "LevelMismatch"),
+    ("lobby", "connector"),
+    ("astray", "error"),
+    ("icollective", "CollectiveCalls::begin"),
 ];
 
 /// Former names of source files that mean nothing to a reader of the field.
@@ -118,6 +127,8 @@ const RENAMED: &[&str] = &[
     "attendance",
     "unseen",
     "unfreed",
+    "said",
+    "tape",
 ];
 
 #[test]
@@ -317,8 +328,8 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "mpirun/",
         "preload/",
         "report/",
-        "sim/src/bin/hwbarr/main.rs",
-        "sim/src/bin/hwbarr/watch/",
+        "sim/command/src/main.rs",
+        "sim/command/src/watch/",
     ];
     // Lines for cargo, for a compiler's user, and figures, which contain no such names.
     const OTHERS: &[&str] = &[

@@ -1,4 +1,4 @@
-//! Tests of the syntax and the errors that need no hardware; the open ports are tested with their emulations in crate `sim`.
+//! Tests of the syntax and the errors that need no hardware; the open ports are tested with their emulations in package `barrier-emulation`.
 
 use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, claimed as port};
 use super::*;

@@ -5,8 +5,8 @@
 //! If several threads of the program may call MPI at a time, the component serves only the world, on which the standard allows one barrier at a time.
 #![allow(unsafe_code)]
 
+use crate::foreign_comm::{self, ForeignComm};
 use crate::library::{Deleted, Handle, Library, address, done};
-use crate::seat::{self, ForeignComm};
 use crate::services::HOST;
 use mpi_core::plugin::abi::{self, DONE, FAILED, ModuleTable, NEXT, Param, Why};
 use std::ffi::{c_int, c_void};
@@ -27,7 +27,7 @@ enum State {
     Fresh,
     /// The members have exchanged setup messages, and the component serves or has refused.
     Met {
-        seat: Box<ForeignComm>,
+        foreign_comm: Box<ForeignComm>,
         module: Option<Module>,
     },
     /// The setup exchange itself failed.
@@ -63,14 +63,14 @@ fn whole() -> MutexGuard<'static, Whole> {
 
 /// Returns true if the user has configured a port; local.
 pub fn is_wanted() -> bool {
-    seat::set("port").is_some_and(|port| !port.is_empty() && port != "none")
+    foreign_comm::set("port").is_some_and(|port| !port.is_empty() && port != "none")
 }
 
 /// Returns the component's priority, as configured by the user.
 pub fn priority() -> i32 {
     // SAFETY: `TABLE` points to the component's static table.
     let default = unsafe { (*coll_hwbarr::TABLE.as_ptr()).priority };
-    let set = seat::set("priority").and_then(|priority| priority.to_str()?.parse().ok());
+    let set = foreign_comm::set("priority").and_then(|priority| priority.to_str()?.parse().ok());
     set.unwrap_or(default)
 }
 
@@ -79,7 +79,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
     let mut whole = whole();
     if matches!(whole.state, State::Fresh) {
         whole.state = State::Failed;
-        let (seat, module) = set_up(library)?;
+        let (foreign_comm, module) = set_up(library)?;
         if module.is_some() {
             watch_finalize(library)?;
             if let Some(engine) = &library.engine {
@@ -87,7 +87,10 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
                 unsafe { (engine.register)(attend) };
             }
         }
-        whole.state = State::Met { seat, module };
+        whole.state = State::Met {
+            foreign_comm,
+            module,
+        };
     }
     let State::Met { module, .. } = &whole.state else {
         return Ok(Passed::Software);
@@ -101,7 +104,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
 /// Performs the library's own barrier on the duplicate of the world; `None` if the members have not set up one. The same at every member.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
-        State::Met { seat, .. } => Some(seat.fence()),
+        State::Met { foreign_comm, .. } => Some(foreign_comm.fence()),
         State::Fresh | State::Failed => None,
     }
 }
@@ -144,45 +147,45 @@ fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>
     // SAFETY: the table points to `param_count` static parameters, by the plugin ABI.
     let params: &[Param] =
         unsafe { &*slice_from_raw_parts(component.params, component.param_count) };
-    let seat = Box::new(ForeignComm::new(library, params)?);
-    let asked = Module::ask(&component, &seat);
-    if !agree(&seat, "refuses", asked.as_ref().err())? {
+    let foreign_comm = Box::new(ForeignComm::new(library, params)?);
+    let asked = Module::ask(&component, &foreign_comm);
+    if !agree(&foreign_comm, "refuses", asked.as_ref().err())? {
         if let Ok(module) = asked {
             module.free();
         }
-        return Ok((seat, None));
+        return Ok((foreign_comm, None));
     }
     let module = asked?;
     let enabled = module.enable();
-    if !agree(&seat, "is not enabled", enabled.as_ref().err())? {
+    if !agree(&foreign_comm, "is not enabled", enabled.as_ref().err())? {
         module.disable();
         module.free();
-        seat.give_back();
-        return Ok((seat, None));
+        foreign_comm.give_back();
+        return Ok((foreign_comm, None));
     }
-    Ok((seat, Some(module)))
+    Ok((foreign_comm, Some(module)))
 }
 
 /// Returns true if no member has a reason against it; the first member with one warns the user.
 ///
 /// If the user requires the hardware, returns an error at every member instead.
-fn agree(seat: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {
-    let all = seat.gather(reason.is_some().into())?;
+fn agree(foreign_comm: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {
+    let all = foreign_comm.gather(reason.is_some().into())?;
     let first = all.iter().position(|against| *against != 0);
     if let Some(reason) = reason
-        && first == Some(seat.rank() as usize)
+        && first == Some(foreign_comm.rank() as usize)
     {
         printable::eprintln!(
             "portcullis: hwbarr {what} at rank {}: {reason}{}",
-            seat.rank(),
-            match seat::is_set("required") {
+            foreign_comm.rank(),
+            match foreign_comm::is_set("required") {
                 true => "",
                 false => "; barriers stay in software",
             }
         );
     }
     match first {
-        Some(first) if seat::is_set("required") => Err(format!(
+        Some(first) if foreign_comm::is_set("required") => Err(format!(
             "hwbarr {what} at rank {first}, and coll_hwbarr_required is true"
         )),
         first => Ok(first.is_none()),
@@ -190,11 +193,11 @@ fn agree(seat: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool
 }
 
 impl Module {
-    fn ask(component: &abi::ComponentTable, seat: &ForeignComm) -> Result<Module, String> {
+    fn ask(component: &abi::ComponentTable, foreign_comm: &ForeignComm) -> Result<Module, String> {
         let query = component.query.ok_or("the component cannot be asked")?;
         let (mut this, mut why) = (null_mut(), Why::new());
-        let comm = std::ptr::from_ref(seat).cast_mut().cast();
-        // SAFETY: `HOST` is static, the seat outlives the module, and `this` and `why` are live locals.
+        let comm = std::ptr::from_ref(foreign_comm).cast_mut().cast();
+        // SAFETY: `HOST` is static, the communicator outlives the module, and `this` and `why` are live locals.
         let table = unsafe { query(&raw const HOST, comm, &raw mut this, &raw mut why) };
         if table.is_null() {
             return Err(why.sentence());
@@ -302,7 +305,11 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
         return 0;
     };
     let mut whole = whole();
-    let State::Met { seat, module } = &mut whole.state else {
+    let State::Met {
+        foreign_comm,
+        module,
+    } = &mut whole.state
+    else {
         return 0;
     };
     if let Some(module) = module.take() {
@@ -312,7 +319,7 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
         }
         module.disable();
         module.free();
-        seat.give_back();
+        foreign_comm.give_back();
     }
     0
 }

@@ -14,7 +14,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `library` | the MPI library of this process, found among the loaded files |
-//! | `seat` | the implementation of the component's communicator |
+//! | `foreign_comm` | the implementation of the component's communicator |
 //! | `messages` | nonblocking messages of the component |
 //! | `services` | the C table of services |
 //! | `barrier` | the life cycle of the component in this process |
@@ -22,8 +22,8 @@
 #![deny(unsafe_code)]
 
 pub mod barrier;
+mod foreign_comm;
 pub mod library;
 mod messages;
-mod seat;
 mod services;
 pub mod wire;

@@ -1,7 +1,7 @@
 //! The services that the component gets from a [`ForeignComm`], and the host table over them.
 #![allow(unsafe_code)]
 
-use crate::seat::ForeignComm;
+use crate::foreign_comm::ForeignComm;
 use mpi_core::plugin::abi::{Call, Host, WARNING};
 use mpi_core::plugin::host::{Services, table};
 use std::cell::Cell;

@@ -6,14 +6,14 @@ use crate::port::wired::RANK;
 use crate::port::{self, rtl};
 use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
+use barrier_board::live::{ChannelBoard, NodeLines};
+use barrier_board::served::{Address, ChannelLines};
 use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedChannels};
 use hdl::cosim::ChannelRtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use serde::Serialize;
-use sim::live::{ChannelBoard, NodeLines};
-use sim::served::{Address, ChannelLines};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 

@@ -20,13 +20,13 @@ use super::lines::{self, Lines, Simulated};
 use crate::port::{Barrier, Fault, Wire};
 use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
+use barrier_board::served::ChannelLines;
 use barrier_driver::channels::{
     ChannelBarrier, ChannelOpenError, ProgramError, Programmer, Seat, Status,
 };
 use barrier_driver::last_resort::Watch;
 use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
 use mpi_core::plugin::guest::Comm;
-use sim::served::ChannelLines;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::task::Poll;

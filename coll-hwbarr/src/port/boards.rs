@@ -1,6 +1,6 @@
 //! The port of the simulator's cascaded boards, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards (crate `sim`, [`Boards`]). Rank 0 initialises them, and the
+//! Memory: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]). Rank 0 initialises them, and the
 //! others attach after a fence. Each field has the same writers as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
@@ -8,11 +8,11 @@ use super::ended_nodes::EndedNodes;
 use super::sim_files::{self, Releases, Report};
 use super::{Barrier, Fence, LevelChanges, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
+use barrier_board::live::{Boards, NodeWires};
+use barrier_board::tree::Tree;
 use barrier_driver::ToggleBarrier;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
-use sim::live::{Boards, NodeWires};
-use sim::virtual_time::Tree;
 use std::ptr::NonNull;
 
 /// What the nodes share besides the wires.

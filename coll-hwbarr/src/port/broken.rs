@@ -5,10 +5,10 @@ use super::sim::Sim;
 use super::{Fence, Mark, Pair, Port, Wire};
 use crate::choice::SimFiles;
 use crate::defect::Defect;
+use barrier_board::live::EurekaWires;
 use barrier_driver::{InputEvents, ToggleBarrier};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
 use mpi_core::plugin::guest::Comm;
-use sim::live::EurekaWires;
 use std::cell::Cell;
 use std::rc::Rc;
 

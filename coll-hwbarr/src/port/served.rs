@@ -1,13 +1,13 @@
-//! The port of the simulator's board over TCP: rank n is node n, on any host (crate `sim`, module `served`).
+//! The port of the simulator's board over TCP: rank n is node n, on any host ([`barrier_board::served`]).
 //!
 //! A rank that receives a release wakes the sleeping ranks of its host: the server has notified them too, but a sleeping rank does not read its connection.
 //! Each rank has its own connection, so nothing here is shared with another process.
 
 use super::line::{EurekaPins, LineWires};
 use super::{Barrier, Fence, LevelChanges, Pair, Port, Wire, missing_of};
+use barrier_board::served::{Address, BoardReader, EurekaWires, InWire, OutWire, Wires};
 use barrier_driver::ToggleBarrier;
 use mpi_core::plugin::guest::Comm;
-use sim::served::{Address, BoardReader, EurekaWires, InWire, OutWire, Wires};
 use std::cell::Cell;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The port of the simulator's live board, in the memory that the ranks of a node share.
 //!
-//! Memory: a [`SharedRecord`], then the board (crate `sim`). Rank 0 initialises them, and the others attach after a fence.
+//! Memory: a [`SharedRecord`], then the board ([`Board`]). Rank 0 initialises them, and the others attach after a fence.
 //! Writers of the shared record: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
 //! ([`EndedNodes`]), and the last to end writes the files. The first node that has to warn the user sets `warned`.
 #![allow(unsafe_code)]
@@ -10,12 +10,12 @@ use super::line::{EurekaPins, LineWires};
 use super::sim_files::{self, Releases, Report};
 use super::{Barrier, Fence, LevelChanges, MOST_NODES, Mark, Pair, Port, Wire, missing_of, rtl};
 use crate::choice::{RtlSource, SimFiles};
+use barrier_board::live::{Board, EurekaWires, Wires};
 use barrier_driver::{InputEvents, ToggleBarrier};
 use embedded_hal::digital::OutputPin;
 use hdl::cosim::Rtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
-use sim::live::{Board, EurekaWires, Wires};
 use std::convert::Infallible;
 
 /// What the nodes of one board share besides the wires.

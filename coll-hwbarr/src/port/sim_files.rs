@@ -2,9 +2,9 @@
 
 use super::LevelChanges;
 use crate::choice::SimFiles;
+use barrier_board::event::Record;
 use mpi_core::plugin::guest::Comm;
 use serde::Serialize;
-use sim::event::Record;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Version 2: channels for communicators, over the simulator and over parallel ports.
 
 use super::*;
+use barrier_emulation::channels::ChannelBoard;
+use barrier_emulation::ppdev::Parports;
 use mpi_core::comm::SplitKey;
-use sim::emulate::channels::ChannelBoard;
-use sim::emulate::ppdev::Parports;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ const TESTED: u64 = 2;
 
 /// Duplicates a communicator.
 fn dup(comm: &Comm) -> Comm {
-    comm.engine().block_on(comm.dup()).expect("a duplicate")
+    comm.engine().block_on(comm.constructors().dup()).expect("a duplicate")
 }
 
 /// Splits a communicator; returns the part with this color.
 pub(super) fn part(comm: &Comm, color: u32) -> Comm {
     let key = comm.rank() as i32;
-    let part = comm.engine().block_on(comm.split(SplitKey {
+    let part = comm.engine().block_on(comm.constructors().split(SplitKey {
         color: Some(color.into()),
         key,
     }));

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 /// A round in which rank `finder` raises the line: all ranks see it and learn that it was `finder`.
 fn round(comm: &Comm, finder: u32) {
-    comm.eureka_begin().expect("a round");
+    comm.eureka().begin().expect("a round");
     let is_finder = comm.rank() == finder;
     if is_finder {
-        assert!(comm.eureka_raise().expect("raised"));
+        assert!(comm.eureka().raise().expect("raised"));
     }
-    while !comm.eureka_test().expect("a look").0 {
+    while !comm.eureka().test().expect("a look").0 {
         comm.engine().poll_once();
     }
-    assert_eq!(comm.eureka_test().expect("a look"), (true, is_finder));
-    assert_eq!(comm.eureka_end().expect("an end"), Some(finder));
+    assert_eq!(comm.eureka().test().expect("a look"), (true, is_finder));
+    assert_eq!(comm.eureka().end().expect("an end"), Some(finder));
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn each_round_is_two_barriers_of_the_hardware_and_those_in_it_are_none() {
         |engine| {
             let world = world(engine);
             (0..10).for_each(|number| round(&world, number % 4));
-            world.eureka_begin().expect("a round");
+            world.eureka().begin().expect("a round");
             (0..7).for_each(|_| blocking(&world));
-            assert_eq!(world.eureka_end().expect("an end"), None);
+            assert_eq!(world.eureka().end().expect("an end"), None);
             (0..3).for_each(|_| blocking(&world));
         },
     );
@@ -83,20 +83,20 @@ fn a_served_board_that_goes_in_the_middle_of_a_round_leaves_the_later_ones_to_th
         run(3, &[("port", text)], |engine| {
             let world = world(engine);
             round(&world, 1);
-            world.eureka_begin().expect("a round");
+            world.eureka().begin().expect("a round");
             blocking(&world);
             if world.rank() == 0 {
                 end_server();
             }
             blocking(&world);
-            let message = world.eureka_raise().expect_err("no server").to_string();
+            let message = world.eureka().raise().expect_err("no server").to_string();
             assert!(
                 message.contains("the eureka line of MPI_COMM_WORLD: component hwbarr: ")
                     && message.contains(text),
                 "{message}"
             );
-            assert!(world.eureka_test().is_err());
-            assert_eq!(world.eureka_end().expect("an end"), None);
+            assert!(world.eureka().test().is_err());
+            assert_eq!(world.eureka().end().expect("an end"), None);
             (0..6).for_each(|number| round(&world, number % 3));
         });
     });

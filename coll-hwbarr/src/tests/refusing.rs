@@ -44,10 +44,10 @@ fn every_communicator_but_the_world_is_left_to_the_next_component() {
             key: 0,
         };
         let half = engine
-            .block_on(world.split(half))
+            .block_on(world.constructors().split(half))
             .expect("a split")
             .expect("a half");
-        let copy = engine.block_on(world.dup()).expect("a copy");
+        let copy = engine.block_on(world.constructors().dup()).expect("a copy");
         for comm in [&half, &copy, &engine.myself().expect("alone")] {
             let message = verdict(comm).expect_err("it serves the world only");
             assert!(

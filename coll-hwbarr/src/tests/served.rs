@@ -1,7 +1,7 @@
 //! Barriers over a board that a server on the loopback address provides.
 
 use super::*;
-use sim::served::{Address, BoardObserver, Server, View};
+use barrier_board::served::{Address, BoardObserver, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Raises a flag when it is dropped, also when an assertion fails.
@@ -199,7 +199,7 @@ fn communicators_have_channels_of_a_served_board() {
                 run(ranks, &set, |engine| {
                     let world = world(engine);
                     assert_eq!(verdict(&world), Ok(()));
-                    let twin = engine.block_on(world.dup()).expect("a duplicate");
+                    let twin = engine.block_on(world.constructors().dup()).expect("a duplicate");
                     assert_eq!(verdict(&twin), Ok(()));
                     for round in 0..ROUNDS {
                         barrier::pass(&twin, Form::Mixed, round);

@@ -1,12 +1,12 @@
 //! The component over real ports: the kernel's parallel port interface, emulated by a file system in front of the simulator's board.
 
 use super::*;
+use barrier_board::live::{Board, Memory, Wires};
 use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
+use barrier_emulation::cable::Cable;
+use barrier_emulation::parallel::{ParallelPort, Plug};
+use barrier_emulation::ppdev::Parports;
 use embedded_hal::digital::PinState;
-use sim::emulate::cable::Cable;
-use sim::emulate::parallel::{ParallelPort, Plug};
-use sim::emulate::ppdev::Parports;
-use sim::live::{Board, Memory, Wires};
 use std::thread;
 use std::time::Duration;
 

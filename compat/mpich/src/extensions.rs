@@ -7,8 +7,8 @@
 #![allow(clippy::missing_safety_doc)]
 
 use crate::entries::{
-    Handle, PMPI_Comm_call_errhandler, PMPI_Info_set, PMPI_Initialized, PMPI_Request_get_status,
-    Status,
+    Handle, PMPI_Comm_call_errhandler, PMPI_Info_set, PMPI_Initialized, PMPI_Remove_error_class,
+    PMPI_Remove_error_code, PMPI_Remove_error_string, PMPI_Request_get_status, Status,
 };
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
@@ -69,6 +69,24 @@ extensions! {
         // SAFETY: an output argument of the program, valid and not null.
         unsafe { is_supported.write(0) };
         0
+    }
+
+    /// Removes an error class, as `MPI_Remove_error_class` of MPI 4.1 does.
+    MPIX_Delete_error_class PMPIX_Delete_error_class(class: c_int) {
+        // SAFETY: the function takes any number.
+        unsafe { PMPI_Remove_error_class(class) }
+    }
+
+    /// Removes an error code.
+    MPIX_Delete_error_code PMPIX_Delete_error_code(code: c_int) {
+        // SAFETY: the function takes any number.
+        unsafe { PMPI_Remove_error_code(code) }
+    }
+
+    /// Removes the text of an error code.
+    MPIX_Delete_error_string PMPIX_Delete_error_string(code: c_int) {
+        // SAFETY: the function takes any number.
+        unsafe { PMPI_Remove_error_string(code) }
     }
 
     /// Reports -1 for both numbers: this library's ABI is not the standard's.

@@ -2,13 +2,14 @@
 //!
 //! Debian calls the same library `libmpich.so.12`, which is a link to this one.
 //! The exports are generated from the tables (`entries`), or are functions that the standard has removed (`removed`), and MPICH's
-//! exports beyond the standard (`extras`, with the symbols that its Fortran library needs, and `extensions`).
+//! exports beyond the standard (`extras`, `extensions`, and `internals` for its Fortran library).
 #![deny(unsafe_code)]
 
 mod entries;
 mod extensions;
 mod extras;
 mod family;
+mod internals;
 #[cfg(test)]
 mod mock;
 
@@ -16,6 +17,7 @@ pub use entries::*;
 pub use extensions::*;
 pub use extras::*;
 pub use family::Mpich;
+pub use internals::*;
 pub use removed::*;
 
 /// The Fortran types and functions of MPI-1 that later versions removed.

@@ -10,6 +10,26 @@ use std::ffi::c_int;
 const SUBARRAY: c_int = 111;
 const DARRAY: c_int = 112;
 
+/// Makes a datatype of several: `make` gets their handles, converted, and the place of the new one.
+///
+/// # Safety
+/// `types` is null or has `count` datatypes; `made` is null or points to a handle.
+unsafe fn of_several<F: Family>(
+    count: impl TryInto<c_int>,
+    types: *const F::Handle,
+    made: *mut F::Handle,
+    make: impl FnOnce(*const F::Below, *mut F::Below) -> c_int,
+) -> c_int {
+    let mut room = Room::new();
+    // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
+    let length = count.try_into().unwrap_or(0);
+    // SAFETY: `types` is null or has `length` datatypes (contract of this function).
+    let list = unsafe { handles_in::<F>(&mut room, Kind::Datatype, types, length) };
+    // SAFETY: `made` is null or points to a handle (contract of this function).
+    let mut new = unsafe { HandleOut::<F, of::Datatype>::new(made) };
+    code_out::<F>(make(list.argument(), new.argument()))
+}
+
 pub unsafe fn MPI_Type_create_struct<F: Family>(
     count: c_int,
     lengths: *const c_int,
@@ -19,17 +39,9 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let list = handles_in::<F>(&mut room, Kind::Datatype, types, count);
-        let mut new = HandleOut::<F, of::Datatype>::new(made);
-        let code = (backend::MPI_Type_create_struct::<F>())(
-            count,
-            lengths,
-            displacements,
-            list.argument(),
-            new.argument(),
-        );
-        code_out::<F>(code)
+        of_several::<F>(count, types, made, |list, new| {
+            (backend::MPI_Type_create_struct::<F>())(count, lengths, displacements, list, new)
+        })
     }
 }
 
@@ -42,19 +54,9 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
-        let mut room = Room::new();
-        let length = c_int::try_from(count).unwrap_or(0);
-        let list = handles_in::<F>(&mut room, Kind::Datatype, types, length);
-        let mut new = HandleOut::<F, of::Datatype>::new(made);
-        let code = (backend::MPI_Type_create_struct_c::<F>())(
-            count,
-            lengths,
-            displacements,
-            list.argument(),
-            new.argument(),
-        );
-        code_out::<F>(code)
+        of_several::<F>(count, types, made, |list, new| {
+            (backend::MPI_Type_create_struct_c::<F>())(count, lengths, displacements, list, new)
+        })
     }
 }
 
@@ -108,6 +110,45 @@ unsafe fn integers_out<F: Family>(
     }
 }
 
+/// What the envelope of a datatype announces.
+struct Found {
+    combiner: c_int,
+    integers: usize,
+    datatypes: usize,
+    /// Whether its counts are large ones.
+    is_large: bool,
+}
+
+fn count_of(number: impl TryInto<usize>) -> usize {
+    number.try_into().unwrap_or(0)
+}
+
+impl Found {
+    /// Converts the contents that the backend has returned with `code`: the integers in place, and `list` into the program's array.
+    ///
+    /// # Safety
+    /// `integers` and `datatypes` are null or have at least the announced numbers of elements.
+    unsafe fn hand_out<F: Family>(
+        &self,
+        code: c_int,
+        list: &[F::Below],
+        integers: *mut c_int,
+        datatypes: *mut F::Handle,
+    ) -> c_int {
+        if code == 0 {
+            // SAFETY: both arrays have the announced numbers of elements (contract of this function).
+            unsafe {
+                if !datatypes.is_null() {
+                    datatypes_out::<F>(&list[..self.datatypes], datatypes);
+                }
+                let combiner = F::standard(Word::Combiner, self.combiner);
+                integers_out::<F>(combiner, integers, self.integers, self.is_large);
+            }
+        }
+        code_out::<F>(code)
+    }
+}
+
 pub unsafe fn MPI_Type_get_contents<F: Family>(
     datatype: F::Handle,
     max_integers: c_int,
@@ -132,7 +173,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
             return code_out::<F>(code);
         }
         // The backend writes the number of datatypes of the envelope, whatever the size of the program's array.
-        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let mut list = vec![F::null(Kind::Datatype); count_of(typed).max(1)];
         let code = (backend::MPI_Type_get_contents::<F>())(
             datatype,
             max_integers,
@@ -146,19 +187,13 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
                 list.as_mut_ptr()
             },
         );
-        if code == 0 {
-            if !datatypes.is_null() {
-                list.truncate(usize::try_from(typed).unwrap_or(0));
-                datatypes_out::<F>(&list, datatypes);
-            }
-            integers_out::<F>(
-                F::standard(Word::Combiner, combiner),
-                integers,
-                usize::try_from(many).unwrap_or(0),
-                false,
-            );
-        }
-        code_out::<F>(code)
+        let found = Found {
+            combiner,
+            integers: count_of(many),
+            datatypes: count_of(typed),
+            is_large: false,
+        };
+        found.hand_out::<F>(code, &list, integers, datatypes)
     }
 }
 
@@ -188,7 +223,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        let mut list = vec![F::null(Kind::Datatype); usize::try_from(typed).unwrap_or(0).max(1)];
+        let mut list = vec![F::null(Kind::Datatype); count_of(typed).max(1)];
         let code = (backend::MPI_Type_get_contents_c::<F>())(
             datatype,
             max_integers,
@@ -204,16 +239,13 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
                 list.as_mut_ptr()
             },
         );
-        if code == 0 {
-            if !datatypes.is_null() {
-                list.truncate(usize::try_from(typed).unwrap_or(0));
-                datatypes_out::<F>(&list, datatypes);
-            }
-            let count = usize::try_from(many).unwrap_or(0);
-            let combiner = F::standard(Word::Combiner, combiner);
-            integers_out::<F>(combiner, integers, count, large > 0);
-        }
-        code_out::<F>(code)
+        let found = Found {
+            combiner,
+            integers: count_of(many),
+            datatypes: count_of(typed),
+            is_large: large > 0,
+        };
+        found.hand_out::<F>(code, &list, integers, datatypes)
     }
 }
 

@@ -8,9 +8,10 @@ use crate::backend;
 use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use crate::lock::lock;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 /// The addresses of the program's callbacks, and its own extra state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,15 +21,43 @@ struct Functions {
     extra_state: usize,
 }
 
-static KNOWN: Mutex<BTreeMap<Functions, &'static Functions>> = Mutex::new(BTreeMap::new());
+/// The functions through which callbacks in Fortran are called, which MPICH's Fortran library names after it has created a keyval.
+#[derive(Clone, Copy, Debug)]
+struct Proxies {
+    copy: usize,
+    delete: usize,
+}
+
+/// The extra state of the backend's callbacks.
+#[derive(Debug)]
+struct Kept {
+    functions: Functions,
+    /// Set if the callbacks are in Fortran: the addresses of callbacks determine their language.
+    proxies: OnceLock<Proxies>,
+}
+
+static KNOWN: Mutex<BTreeMap<Functions, &'static Kept>> = Mutex::new(BTreeMap::new());
+
+thread_local! {
+    /// The keyval that this thread has created last.
+    static LAST: Cell<Option<(c_int, &'static Kept)>> = const { Cell::new(None) };
+}
 
 /// Returns the extra state with this content, which lives as long as the process.
-fn kept(functions: Functions) -> *mut c_void {
+fn kept(functions: Functions) -> &'static Kept {
     let mut known = lock(&KNOWN);
-    let kept: &'static Functions = known
-        .entry(functions)
-        .or_insert_with(|| Box::leak(Box::new(functions)));
-    (&raw const *kept).cast_mut().cast()
+    known.entry(functions).or_insert_with(|| {
+        let proxies = OnceLock::new();
+        Box::leak(Box::new(Kept { functions, proxies }))
+    })
+}
+
+/// Has the callbacks of the keyval that this thread has created last called through these functions, whose types are [`CopyProxy`] and [`DeleteProxy`].
+pub fn call_through(keyval: c_int, copy: usize, delete: usize) {
+    if let Some((_, kept)) = LAST.get().filter(|(last, _)| *last == keyval) {
+        // A program may create several keyvals with the same callbacks; their proxies are the same.
+        let _ = kept.proxies.set(Proxies { copy, delete });
+    }
 }
 
 /// The predefined copy function of the standard; other ABIs have the address of a function for it.
@@ -56,6 +85,28 @@ type Copy<F> = unsafe extern "C-unwind" fn(
 ) -> c_int;
 type Delete<F> =
     unsafe extern "C-unwind" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
+/// Arguments: the program's callback, object, keyval, extra state, kind of the value, value, copied value, flag.
+type CopyProxy<F> = unsafe extern "C-unwind" fn(
+    usize,
+    <F as Family>::Handle,
+    c_int,
+    *mut c_void,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+/// Arguments: the program's callback, object, keyval, kind of the value, value, extra state.
+type DeleteProxy<F> = unsafe extern "C-unwind" fn(
+    usize,
+    <F as Family>::Handle,
+    c_int,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+) -> c_int;
+/// MPICH's name of an integer of an address's size, as the kind of a value.
+const ADDRESS_INTEGER: c_int = 1;
 
 /// The copy callback for the backend.
 unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
@@ -68,23 +119,26 @@ unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
 ) -> c_int {
     // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
     unsafe {
-        let functions = *functions.cast::<Functions>();
+        let Kept { functions, proxies } = &*functions.cast::<Kept>();
         if functions.copy == DUPLICATE {
             copied.cast::<*mut c_void>().write(value);
             flag.write(1);
             return 0;
         }
-        let function: Copy<F> = std::mem::transmute(functions.copy);
-        let code = F::program(|| {
-            function(
-                F::handle_out(kind(OF), object),
-                F::word_out(Word::Keyval, keyval),
-                functions.extra_state as *mut c_void,
-                value,
-                copied,
-                flag,
-            )
-        });
+        let object = F::handle_out(kind(OF), object);
+        let keyval = F::word_out(Word::Keyval, keyval);
+        let extra = functions.extra_state as *mut c_void;
+        let code = match proxies.get() {
+            Some(proxies) => {
+                let proxy: CopyProxy<F> = std::mem::transmute(proxies.copy);
+                let (of, function) = (ADDRESS_INTEGER, functions.copy);
+                F::program(|| proxy(function, object, keyval, extra, of, value, copied, flag))
+            }
+            None => {
+                let function: Copy<F> = std::mem::transmute(functions.copy);
+                F::program(|| function(object, keyval, extra, value, copied, flag))
+            }
+        };
         F::word_in(Word::Error, code)
     }
 }
@@ -98,16 +152,21 @@ unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
 ) -> c_int {
     // SAFETY: the extra state is from `kept` and never freed, and its function has the type of the program's ABI.
     unsafe {
-        let functions = *functions.cast::<Functions>();
-        let function: Delete<F> = std::mem::transmute(functions.delete);
-        let code = F::program(|| {
-            function(
-                F::handle_out(kind(OF), object),
-                F::word_out(Word::Keyval, keyval),
-                value,
-                functions.extra_state as *mut c_void,
-            )
-        });
+        let Kept { functions, proxies } = &*functions.cast::<Kept>();
+        let object = F::handle_out(kind(OF), object);
+        let keyval = F::word_out(Word::Keyval, keyval);
+        let extra = functions.extra_state as *mut c_void;
+        let code = match proxies.get() {
+            Some(proxies) => {
+                let proxy: DeleteProxy<F> = std::mem::transmute(proxies.delete);
+                let (of, function) = (ADDRESS_INTEGER, functions.delete);
+                F::program(|| proxy(function, object, keyval, of, value, extra))
+            }
+            None => {
+                let function: Delete<F> = std::mem::transmute(functions.delete);
+                F::program(|| function(object, keyval, value, extra))
+            }
+        };
         F::word_in(Word::Error, code)
     }
 }
@@ -154,12 +213,14 @@ macro_rules! maker {
                     } else {
                         &raw mut made
                     },
-                    functions,
+                    (&raw const *functions).cast_mut().cast(),
                 )
             };
             if !keyval.is_null() {
+                let made = F::word_out(Word::Keyval, made);
+                LAST.set(Some((made, functions)));
                 // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
-                unsafe { keyval.write(F::word_out(Word::Keyval, made)) };
+                unsafe { keyval.write(made) };
             }
             code_out::<F>(code)
         }

@@ -11,7 +11,7 @@ mod datatypes;
 mod dropped;
 mod events;
 mod generalized;
-mod keyvals;
+pub mod keyvals;
 mod requests;
 mod spawn;
 mod tools;

@@ -87,6 +87,69 @@ impl<F: Family> Drop for Statuses<'_, F> {
     }
 }
 
+/// Calls a function that may change requests, and updates those of the program.
+///
+/// # Safety
+/// `requests` is null or has `count` requests.
+#[inline(always)]
+unsafe fn updating<F: Family>(
+    count: c_int,
+    requests: *mut F::Handle,
+    call: impl FnOnce(*mut F::Below) -> c_int,
+) -> c_int {
+    let mut room = Room::new();
+    // SAFETY: `requests` is null or has `count` requests (contract of this function).
+    let mut list = unsafe { Requests::<F>::new(&mut room, requests, count) };
+    let code = call(list.argument());
+    code_out::<F>(code)
+}
+
+/// Calls a function that changes no requests.
+///
+/// # Safety
+/// `requests` is null or has `count` requests.
+#[inline(always)]
+unsafe fn reading<F: Family>(
+    count: c_int,
+    requests: *const F::Handle,
+    call: impl FnOnce(*const F::Below) -> c_int,
+) -> c_int {
+    let mut room = Room::new();
+    // SAFETY: `requests` is null or has `count` requests (contract of this function).
+    let list = unsafe { handles_in::<F>(&mut room, Kind::Request, requests, count) };
+    code_out::<F>(call(list.argument()))
+}
+
+/// Calls a function that fills an array of statuses, and stores them in the program's.
+///
+/// # Safety
+/// `statuses` is null, ignored, or has `count` statuses.
+#[inline(always)]
+unsafe fn filling<F: Family>(
+    count: c_int,
+    statuses: *mut F::Status,
+    call: impl FnOnce(*mut F::BelowStatus) -> c_int,
+) -> c_int {
+    let mut room = Room::new();
+    // SAFETY: `statuses` is null, ignored, or has `count` statuses (contract of this function).
+    let mut filled = unsafe { Statuses::<F>::new(&mut room, statuses, count) };
+    call(filled.argument())
+}
+
+/// Calls a function that fills one status, and stores it in the program's.
+///
+/// # Safety
+/// `status` is null, ignored, or points to a status.
+#[inline(always)]
+unsafe fn filling_one<F: Family>(
+    status: *mut F::Status,
+    call: impl FnOnce(*mut F::BelowStatus) -> c_int,
+) -> c_int {
+    // SAFETY: `status` is null, ignored, or points to a status (contract of this function).
+    let mut filled = unsafe { StatusOut::<F>::new(status) };
+    call(filled.argument())
+}
+
 pub unsafe fn MPI_Waitall<F: Family>(
     count: c_int,
     requests: *mut F::Handle,
@@ -94,12 +157,11 @@ pub unsafe fn MPI_Waitall<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Waitall::<F>())(count, list.argument(), filled.argument());
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Waitall::<F>())(count, list, filled)
+            })
+        })
     }
 }
 
@@ -111,12 +173,11 @@ pub unsafe fn MPI_Testall<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Testall::<F>())(count, list.argument(), flag, filled.argument());
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Testall::<F>())(count, list, flag, filled)
+            })
+        })
     }
 }
 
@@ -128,11 +189,11 @@ pub unsafe fn MPI_Waitany<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut filled = StatusOut::<F>::new(status);
-        let code = (backend::MPI_Waitany::<F>())(count, list.argument(), index, filled.argument());
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling_one::<F>(status, |filled| {
+                (backend::MPI_Waitany::<F>())(count, list, index, filled)
+            })
+        })
     }
 }
 
@@ -145,12 +206,11 @@ pub unsafe fn MPI_Testany<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut filled = StatusOut::<F>::new(status);
-        let code =
-            (backend::MPI_Testany::<F>())(count, list.argument(), index, flag, filled.argument());
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling_one::<F>(status, |filled| {
+                (backend::MPI_Testany::<F>())(count, list, index, flag, filled)
+            })
+        })
     }
 }
 
@@ -163,18 +223,11 @@ pub unsafe fn MPI_Waitsome<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Waitsome::<F>())(
-            count,
-            list.argument(),
-            completed,
-            indices,
-            filled.argument(),
-        );
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Waitsome::<F>())(count, list, completed, indices, filled)
+            })
+        })
     }
 }
 
@@ -187,28 +240,20 @@ pub unsafe fn MPI_Testsome<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Testsome::<F>())(
-            count,
-            list.argument(),
-            completed,
-            indices,
-            filled.argument(),
-        );
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Testsome::<F>())(count, list, completed, indices, filled)
+            })
+        })
     }
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let mut list = Requests::<F>::new(&mut room, requests, count);
-        let code = (backend::MPI_Startall::<F>())(count, list.argument());
-        code_out::<F>(code)
+        updating::<F>(count, requests, |list| {
+            (backend::MPI_Startall::<F>())(count, list)
+        })
     }
 }
 
@@ -220,17 +265,11 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Request_get_status_all::<F>())(
-            count,
-            list.argument(),
-            flag,
-            filled.argument(),
-        );
-        code_out::<F>(code)
+        reading::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Request_get_status_all::<F>())(count, list, flag, filled)
+            })
+        })
     }
 }
 
@@ -243,17 +282,11 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
-        let mut filled = StatusOut::<F>::new(status);
-        let code = (backend::MPI_Request_get_status_any::<F>())(
-            count,
-            list.argument(),
-            index,
-            flag,
-            filled.argument(),
-        );
-        code_out::<F>(code)
+        reading::<F>(count, requests, |list| {
+            filling_one::<F>(status, |filled| {
+                (backend::MPI_Request_get_status_any::<F>())(count, list, index, flag, filled)
+            })
+        })
     }
 }
 
@@ -266,17 +299,12 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut room = Room::new();
-        let list = handles_in::<F>(&mut room, Kind::Request, requests, count);
-        let mut statuses_room = Room::new();
-        let mut filled = Statuses::<F>::new(&mut statuses_room, statuses, count);
-        let code = (backend::MPI_Request_get_status_some::<F>())(
-            count,
-            list.argument(),
-            completed,
-            indices,
-            filled.argument(),
-        );
-        code_out::<F>(code)
+        reading::<F>(count, requests, |list| {
+            filling::<F>(count, statuses, |filled| {
+                (backend::MPI_Request_get_status_some::<F>())(
+                    count, list, completed, indices, filled,
+                )
+            })
+        })
     }
 }

@@ -47,13 +47,25 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
     })
 }
 
-/// Returns the pointer to pass on: to the converted handle, if there is one.
-fn pointer<F: Family>(converted: &mut Option<Object<F>>, given: *mut c_void) -> *mut c_void {
-    match converted {
-        Some(Object::File(file)) => (&raw mut *file).cast(),
-        Some(Object::Other(handle)) => (&raw mut *handle).cast(),
-        None => given,
-    }
+/// Allocates a handle of a variable: `get_bind` asks the backend for the kind of object that the variable is bound to, and
+/// `allocate` gets the pointer to pass on, to the converted handle of the program's object if there is one.
+///
+/// # Safety
+/// `given` points to a handle of that kind.
+unsafe fn bound<F: Family>(
+    given: *mut c_void,
+    get_bind: impl FnOnce(&mut c_int),
+    allocate: impl FnOnce(*mut c_void) -> c_int,
+) -> c_int {
+    let mut bind = 0;
+    get_bind(&mut bind);
+    // SAFETY: `given` points to a handle of that kind (contract of this function).
+    let code = match unsafe { object::<F>(bind, given) } {
+        Some(Object::File(mut file)) => allocate((&raw mut file).cast()),
+        Some(Object::Other(mut handle)) => allocate((&raw mut handle).cast()),
+        None => allocate(given),
+    };
+    code_out::<F>(code)
 }
 
 pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
@@ -64,27 +76,24 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut bind = 0;
-        (backend::MPI_T_cvar_get_info::<F>())(
-            index,
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            &mut bind,
-            null_mut(),
-        );
-        let mut converted = object::<F>(bind, given);
-        let code = (backend::MPI_T_cvar_handle_alloc::<F>())(
-            index,
-            pointer(&mut converted, given),
-            handle,
-            count,
-        );
-        code_out::<F>(code)
+        bound::<F>(
+            given,
+            |bind| {
+                (backend::MPI_T_cvar_get_info::<F>())(
+                    index,
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    bind,
+                    null_mut(),
+                );
+            },
+            |pointer| (backend::MPI_T_cvar_handle_alloc::<F>())(index, pointer, handle, count),
+        )
     }
 }
 
@@ -97,31 +106,29 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut bind = 0;
-        (backend::MPI_T_pvar_get_info::<F>())(
-            index,
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            &mut bind,
-            null_mut(),
-            null_mut(),
-            null_mut(),
-        );
-        let mut converted = object::<F>(bind, given);
-        let code = (backend::MPI_T_pvar_handle_alloc::<F>())(
-            session,
-            index,
-            pointer(&mut converted, given),
-            handle,
-            count,
-        );
-        code_out::<F>(code)
+        bound::<F>(
+            given,
+            |bind| {
+                (backend::MPI_T_pvar_get_info::<F>())(
+                    index,
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    bind,
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                );
+            },
+            |pointer| {
+                (backend::MPI_T_pvar_handle_alloc::<F>())(session, index, pointer, handle, count)
+            },
+        )
     }
 }
 
@@ -133,29 +140,33 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let mut bind = 0;
-        (backend::MPI_T_event_get_info::<F>())(
-            index,
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            null_mut(),
-            &mut bind,
-        );
-        let mut converted = object::<F>(bind, given);
-        let code = (backend::MPI_T_event_handle_alloc::<F>())(
-            index,
-            pointer(&mut converted, given),
-            F::handle_in(Kind::Info, info),
-            registration,
-        );
-        code_out::<F>(code)
+        bound::<F>(
+            given,
+            |bind| {
+                (backend::MPI_T_event_get_info::<F>())(
+                    index,
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    null_mut(),
+                    bind,
+                );
+            },
+            |pointer| {
+                (backend::MPI_T_event_handle_alloc::<F>())(
+                    index,
+                    pointer,
+                    F::handle_in(Kind::Info, info),
+                    registration,
+                )
+            },
+        )
     }
 }
 

@@ -39,6 +39,11 @@ pub enum Class {
     Rest,
 }
 
+/// The type of the clock's results, which are C's `double`.
+///
+/// The standard writes DOUBLE PRECISION, which has 16 bytes under a flag such as gfortran's `-fdefault-real-8`.
+pub const CLOCK: &str = "real(selected_real_kind(15))";
+
 const AINT: &str = "MPI_ADDRESS_KIND";
 const COUNT: &str = "MPI_COUNT_KIND";
 const OFFSET: &str = "MPI_OFFSET_KIND";

@@ -2,13 +2,20 @@
 #![forbid(unsafe_code)]
 
 pub mod bodies;
+mod buffers;
+mod c_functions;
 pub mod cells;
+mod conversions;
 pub mod kinds;
 mod lines;
 pub mod module_f08;
 pub mod module_mpi;
 pub mod mpif;
 pub mod removed;
+mod requests;
+mod shells;
+pub mod signatures;
+mod statements;
 pub mod table;
 pub mod values;
 

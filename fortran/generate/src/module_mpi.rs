@@ -1,7 +1,7 @@
 //! The text of `mpi.f90`: the constants of both modules, and module `mpi`.
 
 use crate::cells::{BLOCK, CELLS, Cell, Of};
-use crate::kinds::{Class, Width};
+use crate::kinds::{CLOCK, Class, Width};
 use crate::lines::{block, free};
 use crate::removed;
 use crate::table::{Constant, Parameter, Procedure, Tables};
@@ -213,7 +213,7 @@ pub fn simple_type(class: Class) -> String {
     match class {
         Class::Wide(kind) => format!("integer(kind={kind})"),
         Class::Logical => "logical".into(),
-        Class::Double => "double precision".into(),
+        Class::Double => CLOCK.into(),
         _ => "integer".into(),
     }
 }

@@ -1,6 +1,7 @@
 //! The text of `mpif.h`, which compiles in fixed and in free form.
 
 use crate::cells::{BLOCK, CELLS, FILLING, Of};
+use crate::kinds::CLOCK;
 use crate::table::Tables;
 use crate::values;
 
@@ -18,7 +19,7 @@ pub fn text(tables: &Tables) -> String {
     let mut integer = |name: &str, value: &str| {
         // An offset.
         let kind = if name == "MPI_DISPLACEMENT_CURRENT" {
-            "*8"
+            "(SELECTED_INT_KIND(18))"
         } else {
             ""
         };
@@ -59,7 +60,7 @@ pub fn text(tables: &Tables) -> String {
     for prefix in ["", "P"] {
         for name in ["MPI_WTIME", "MPI_WTICK"] {
             line(format!("EXTERNAL {prefix}{name}"));
-            line(format!("DOUBLE PRECISION {prefix}{name}"));
+            line(format!("{} {prefix}{name}", CLOCK.to_uppercase()));
         }
     }
     text

@@ -1,6 +1,6 @@
 //! The checked-in files equal what the tables give, and the tables agree with those of the C interface.
 
-use mpi_fortran_generate::{bodies, files, table};
+use mpi_fortran_generate::{files, signatures, table};
 use std::path::{Path, PathBuf};
 
 fn fortran() -> PathBuf {
@@ -57,7 +57,7 @@ fn no_line_of_the_modules_is_longer_than_the_fortran_standard_allows() {
 #[test]
 fn every_procedure_has_a_symbol_under_both_names() {
     let tables = tables();
-    let symbols = bodies::symbols(&tables);
+    let symbols = signatures::symbols(&tables);
     for procedure in tables.calls() {
         let name = procedure.name.to_lowercase();
         if procedure.in_mpi {

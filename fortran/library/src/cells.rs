@@ -9,24 +9,35 @@ use std::cell::UnsafeCell;
 use std::ptr::without_provenance_mut;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Memory of one sentinel. Its value is never used.
-#[repr(C, align(64))]
-pub struct Cell<const SIZE: usize>([u8; SIZE]);
+/// A value that is neither 0 nor a small number, so that a program which uses the memory of a sentinel fails visibly.
+const POISON: u8 = 0xa5;
 
-impl<const SIZE: usize> Cell<SIZE> {
-    /// A value that is neither 0 nor a small number, so that a program which uses it fails visibly.
-    const fn poisoned() -> Self {
-        Cell([0xa5; SIZE])
-    }
-}
+// Memory of sentinels. The linker warns of a symbol whose size differs from the program's, and of one with a smaller alignment: each type has the size
+// of the program's variable, and the largest alignment that leaves it so.
+
+/// A sentinel of type CHARACTER.
+#[repr(C)]
+pub struct Byte([u8; 1]);
+
+/// One of type INTEGER.
+#[repr(C, align(4))]
+pub struct Word([u8; 4]);
+
+/// A status.
+#[repr(C, align(32))]
+pub struct Status([u8; 32]);
+
+/// The COMMON block.
+#[repr(C, align(64))]
+pub struct Block([u8; 128]);
 
 /// Defines symbols.
 macro_rules! cells {
-    ($($name:ident: $size:literal => $value:expr,)*) => {
+    ($($name:ident: $of:ident => $value:expr,)*) => {
         $(
             #[allow(non_upper_case_globals)]
             #[unsafe(no_mangle)]
-            pub static mut $name: Cell<$size> = Cell::poisoned();
+            pub static mut $name: $of = $of([POISON; size_of::<$of>()]);
         )*
         /// The modules' sentinels: (address, address in C).
         fn of_modules() -> Vec<(usize, usize)> {
@@ -44,24 +55,24 @@ const WEIGHTS_EMPTY: usize = 11;
 const IGNORED: usize = 0;
 
 cells! {
-    mpi_fortran_bottom: 4 => BOTTOM,
-    mpi_fortran_in_place: 4 => IN_PLACE,
-    mpi_fortran_buffer_automatic: 4 => AUTOMATIC,
-    mpi_fortran_errcodes_ignore: 4 => IGNORED,
-    mpi_fortran_unweighted: 4 => UNWEIGHTED,
-    mpi_fortran_weights_empty: 4 => WEIGHTS_EMPTY,
-    mpi_fortran_status_ignore: 32 => IGNORED,
-    mpi_fortran_statuses_ignore: 32 => IGNORED,
-    mpi_fortran_argv_null: 1 => IGNORED,
-    mpi_fortran_argvs_null: 1 => IGNORED,
-    mpi_fortran_f08_status_ignore: 32 => IGNORED,
-    mpi_fortran_f08_statuses_ignore: 32 => IGNORED,
+    mpi_fortran_bottom: Word => BOTTOM,
+    mpi_fortran_in_place: Word => IN_PLACE,
+    mpi_fortran_buffer_automatic: Word => AUTOMATIC,
+    mpi_fortran_errcodes_ignore: Word => IGNORED,
+    mpi_fortran_unweighted: Word => UNWEIGHTED,
+    mpi_fortran_weights_empty: Word => WEIGHTS_EMPTY,
+    mpi_fortran_status_ignore: Status => IGNORED,
+    mpi_fortran_statuses_ignore: Status => IGNORED,
+    mpi_fortran_argv_null: Byte => IGNORED,
+    mpi_fortran_argvs_null: Byte => IGNORED,
+    mpi_fortran_f08_status_ignore: Status => IGNORED,
+    mpi_fortran_f08_statuses_ignore: Status => IGNORED,
 }
 
 /// The COMMON block of `mpif.h`.
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
-pub static mut mpi_fortran_cells_: Cell<128> = Cell::poisoned();
+pub static mut mpi_fortran_cells_: Block = Block([POISON; 128]);
 
 /// The sentinels in the COMMON block: (offset, address in C), in the order of the generator's table.
 const IN_BLOCK: &[(usize, usize)] = &[

@@ -1,6 +1,7 @@
 //! Values: LOGICALs, indices, lengths, and the error code.
 #![allow(unsafe_code)]
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 const UNDEFINED: i32 = -32766;
@@ -15,6 +16,12 @@ pub fn logical_values() -> (i32, i32) {
     (TRUE.load(Ordering::Relaxed), FALSE.load(Ordering::Relaxed))
 }
 
+/// States which values the compiler has for `.TRUE.` and `.FALSE.`; the values of LOGICALs that are returned from now on.
+pub fn set_logical_values((yes, no): (i32, i32)) {
+    TRUE.store(yes, Ordering::Relaxed);
+    FALSE.store(no, Ordering::Relaxed);
+}
+
 /// A LOGICAL for C: everything but `.FALSE.` is true.
 ///
 /// # Safety
@@ -22,7 +29,26 @@ pub fn logical_values() -> (i32, i32) {
 #[inline(always)]
 pub unsafe fn logical(argument: *const i32) -> i32 {
     // SAFETY: the caller states that the argument is readable.
-    i32::from(unsafe { *argument } != FALSE.load(Ordering::Relaxed))
+    let value = unsafe { *argument };
+    let (yes, no) = logical_values();
+    if value != yes && value != no {
+        unknown(value, (yes, no));
+    }
+    i32::from(value != no)
+}
+
+/// Reports, once, a LOGICAL that is none of the two values.
+#[cold]
+#[inline(never)]
+fn unknown(value: i32, (yes, no): (i32, i32)) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        printable::eprintln!(
+            "a LOGICAL argument is {value}, but MPI takes {yes} for .TRUE. and {no} for .FALSE., as gfortran and flang have them; {value} is taken for .TRUE.. \
+             Compile with the option for these values (ifx: -fpscomp logicals; nvfortran: -Munixlogical), \
+             or call MPI_Abi_set_fortran_booleans(4, .TRUE., .FALSE.) before MPI_Init."
+        );
+    });
 }
 
 /// An array of LOGICALs for C.

@@ -12,6 +12,8 @@ mod cells;
 mod convert;
 mod hand;
 mod handle;
+mod pending;
+mod scratch;
 mod section;
 mod text;
 
@@ -29,7 +31,7 @@ mod text;
 pub mod bodies {
     use crate::convert::{self, always_report, length, report};
     use crate::handle::{self, input, output};
-    use crate::{cells, hand, section, text};
+    use crate::{cells, hand, pending, section, text};
     use fortran_sections::Descriptor;
 
     pub type Ptr = *mut std::ffi::c_void;

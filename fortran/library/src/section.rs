@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
-use crate::{cells, handle};
+use crate::{cells, handle, scratch};
 use fortran_sections::{Descriptor, Layout, Section};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
@@ -13,6 +13,8 @@ use std::ptr::null_mut;
 const ERR_BUFFER: i32 = 1;
 const ERR_COUNT: i32 = 2;
 const ERR_TYPE: i32 = 3;
+/// The address of `MPI_IN_PLACE` in C.
+const IN_PLACE: usize = 1;
 const COMM_SELF: i32 = 258;
 const BYTE: usize = 583;
 
@@ -32,14 +34,47 @@ pub unsafe fn is_simple(buffer: *const Descriptor) -> bool {
     unsafe { cells::is_outside((*buffer).base()) && Descriptor::is_plain(buffer) }
 }
 
+/// The same of a buffer that cannot be a sentinel.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
+#[inline(always)]
+pub unsafe fn is_plain(buffer: *const Descriptor) -> bool {
+    // SAFETY: the caller states that this is a compiler's descriptor.
+    unsafe { Descriptor::is_plain(buffer) }
+}
+
 /// The buffer, the count and the datatype of a message.
 pub struct Message<C: Calls> {
-    pub address: Ptr,
+    address: Ptr,
     pub count: i64,
     pub datatype: Ptr,
     /// The datatype was made for this call.
     made: bool,
     calls: PhantomData<C>,
+}
+
+impl<C: Calls> Message<C> {
+    /// The message of a contiguous buffer.
+    ///
+    /// # Safety
+    /// The descriptor is one that a compiler has made.
+    #[inline(always)]
+    unsafe fn plain(buffer: *const Descriptor, count: i64, datatype: Ptr) -> Message<C> {
+        Message {
+            // SAFETY: the caller states that this is a compiler's descriptor.
+            address: cells::buffer(unsafe { (*buffer).base() }),
+            count,
+            datatype,
+            made: false,
+            calls: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub fn address(&self) -> Ptr {
+        self.address
+    }
 }
 
 impl<C: Calls> Drop for Message<C> {
@@ -64,24 +99,39 @@ pub unsafe fn message<C: Calls>(
 ) -> Result<Message<C>, Refused> {
     // SAFETY: the caller states that this is a compiler's descriptor.
     unsafe {
-        if Descriptor::is_contiguous(buffer) {
-            return Ok(Message {
-                address: cells::buffer((*buffer).base()),
-                count,
-                datatype,
-                made: false,
-                calls: PhantomData,
-            });
+        if Descriptor::is_contiguous(buffer) || count <= 0 {
+            return Ok(Message::plain(buffer, count, datatype));
         }
-        scattered(buffer, count, datatype)
+        scattered(buffer, None, count, datatype)
     }
 }
 
-/// As [`message`], for a section that is not contiguous.
+/// The message of each of a number of partitions in a buffer, `count` elements of a datatype.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
+#[inline(always)]
+pub unsafe fn partitions<C: Calls>(
+    buffer: *const Descriptor,
+    partitions: i32,
+    count: i64,
+    datatype: Ptr,
+) -> Result<Message<C>, Refused> {
+    // SAFETY: the caller states that this is a compiler's descriptor.
+    unsafe {
+        if Descriptor::is_contiguous(buffer) || partitions <= 0 || count <= 0 {
+            return Ok(Message::plain(buffer, count, datatype));
+        }
+        scattered(buffer, Some(partitions as usize), count, datatype)
+    }
+}
+
+/// The same of a section that is not contiguous, whole or for each of a number of partitions.
 #[cold]
 #[inline(never)]
 unsafe fn scattered<C: Calls>(
     buffer: *const Descriptor,
+    parts: Option<usize>,
     count: i64,
     datatype: Ptr,
 ) -> Result<Message<C>, Refused> {
@@ -93,55 +143,22 @@ unsafe fn scattered<C: Calls>(
             (*buffer).element_size(),
         )
     };
-    let plain = |count| Message {
-        address,
-        count,
-        datatype,
-        made: false,
-        calls: PhantomData,
-    };
-    if count <= 0 {
-        return Ok(plain(count));
-    }
-    let (mut size, mut lower, mut extent) = (0i64, 0i64, 0i64);
-    // SAFETY: three variables for the results.
-    unsafe {
-        C::MPI_Type_size_c(datatype, (&raw mut size).cast());
-        C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
-    }
-    if size != extent || lower != 0 || size <= 0 {
-        return Err(Refused {
-            class: ERR_TYPE,
-            reason: "a datatype with gaps describes elements of an array section that is not contiguous; pass the whole array, or a copy of the section".into(),
-        });
-    }
-    let bytes = count * size;
-    if element == 0 || bytes % element as i64 != 0 {
-        return Err(Refused {
-            class: ERR_TYPE,
-            reason: format!(
-                "{count} elements of {size} bytes are no whole number of the section's elements of {element} bytes; pass the datatype of these elements"
-            ),
-        });
-    }
-    let elements = (bytes / element as i64) as usize;
-    let Some(layout) = Layout::of(section.dimensions(), elements) else {
-        return Err(Refused {
-            class: ERR_COUNT,
-            reason: format!(
-                "the count needs {elements} elements, but the array section has {}; pass a smaller count or a larger section",
-                section.len()
-            ),
-        });
-    };
+    // SAFETY: the datatype is the program's argument.
+    let size = unsafe { dense_size::<C>(datatype)? };
+    let elements = elements(count, size, element)?;
+    let (layout, distance) = layout(&section, parts, elements)?;
     // SAFETY: the element's type is a datatype, and every type that is made is freed once.
     unsafe {
         let first = element_type::<C>(datatype, size, element);
-        let made = built::<C>(&layout, first.0);
+        let mut made = built::<C>(&layout, first.0);
         if first.1 && made != first.0 {
             freed::<C>(first.0);
         }
-        let mut made = made;
+        if let Some(distance) = distance {
+            let one = made;
+            C::MPI_Type_create_resized_c(one, 0, distance as i64, (&raw mut made).cast());
+            freed::<C>(one);
+        }
         C::MPI_Type_commit((&raw mut made).cast());
         Ok(Message {
             address,
@@ -151,6 +168,66 @@ unsafe fn scattered<C: Calls>(
             calls: PhantomData,
         })
     }
+}
+
+/// The size of a datatype without gaps.
+unsafe fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
+    let (mut size, mut lower, mut extent) = (0i64, 0i64, 0i64);
+    // SAFETY: three variables for the results.
+    unsafe {
+        C::MPI_Type_size_c(datatype, (&raw mut size).cast());
+        C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
+    }
+    if size == extent && lower == 0 && size > 0 {
+        return Ok(size);
+    }
+    Err(Refused {
+        class: ERR_TYPE,
+        reason: "a datatype with gaps describes elements of an array section that is not contiguous; pass the whole array, or a copy of the section".into(),
+    })
+}
+
+/// The number of the section's elements that are `count` elements of `size` bytes.
+fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
+    let bytes = count as usize * size as usize;
+    if element != 0 && bytes % element == 0 {
+        return Ok(bytes / element);
+    }
+    Err(Refused {
+        class: ERR_TYPE,
+        reason: format!(
+            "{count} elements of {size} bytes are no whole number of the section's elements of {element} bytes; pass the datatype of these elements"
+        ),
+    })
+}
+
+/// The layout of `elements` elements; of partitions, that of the first one and the distance between two.
+fn layout(
+    section: &Section,
+    parts: Option<usize>,
+    elements: usize,
+) -> Result<(Layout, Option<isize>), Refused> {
+    let dimensions = section.dimensions();
+    let all = elements.saturating_mul(parts.unwrap_or(1));
+    if all > section.len() {
+        return Err(Refused {
+            class: ERR_COUNT,
+            reason: format!(
+                "the count needs {all} elements, but the array section has {}; pass a smaller count or a larger section",
+                section.len()
+            ),
+        });
+    }
+    let found = match parts {
+        None => Layout::of(dimensions, elements).map(|layout| (layout, None)),
+        Some(parts) => Layout::of_parts(dimensions, parts, elements)
+            .filter(|(_, distance)| *distance >= 0)
+            .map(|(layout, distance)| (layout, Some(distance))),
+    };
+    found.ok_or_else(|| Refused {
+        class: ERR_BUFFER,
+        reason: "the partitions of this array section are not at equal distances in ascending order; pass a contiguous array, or partitions of whole rows or columns".into(),
+    })
 }
 
 /// The datatype of one element of the section, and whether it was made for that.
@@ -237,7 +314,17 @@ impl InPlace {
     }
 }
 
-/// A buffer that is used after the call, without a datatype that could describe a section.
+/// A buffer of which the procedure uses one element, or only the address.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
+#[inline(always)]
+pub unsafe fn first_element(buffer: *const Descriptor) -> Result<InPlace, Refused> {
+    // SAFETY: the caller states that this is a compiler's descriptor.
+    Ok(InPlace(cells::buffer(unsafe { (*buffer).base() })))
+}
+
+/// A buffer that the library keeps as memory of its own, so that nothing may lie between the elements.
 ///
 /// # Safety
 /// The descriptor is one that a compiler has made.
@@ -248,32 +335,124 @@ pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
         if !Descriptor::is_contiguous(buffer) && !Section::of(buffer).is_empty() {
             return Err(Refused {
                 class: ERR_BUFFER,
-                reason: "the array section is not contiguous, and this procedure uses its memory after it returns; pass a contiguous array".into(),
+                reason: "the array section is not contiguous, and this procedure uses the memory as a whole; pass a contiguous array".into(),
             });
         }
         Ok(InPlace(cells::buffer((*buffer).base())))
     }
 }
 
-/// A buffer whose section, if it is not contiguous, is copied for the duration of the call.
-pub struct Copied<const BACK: bool> {
-    address: Ptr,
-    copy: Option<(Section, Vec<u8>)>,
+/// The message that a collective writes to a buffer. If it is as long as the section, the old elements need not be copied.
+pub struct Written<C: Calls> {
+    pub sendbuf: *const Descriptor,
+    pub count: i64,
+    pub datatype: Ptr,
+    pub calls: PhantomData<C>,
 }
 
-impl<const BACK: bool> Copied<BACK> {
+impl<C: Calls> Written<C> {
+    /// It is as long as the section, and the section is not read, too.
+    unsafe fn covers(&self, section: &Section) -> bool {
+        let mut size = 0i64;
+        // SAFETY: the arguments are those of the program's call; `size` is a variable for the result.
+        unsafe {
+            let in_place = cells::buffer((*self.sendbuf).base()) as usize == IN_PLACE;
+            C::MPI_Type_size_c(self.datatype, (&raw mut size).cast());
+            !in_place && size > 0 && self.count.saturating_mul(size) >= section.bytes() as i64
+        }
+    }
+}
+
+/// The elements of a section, in memory of their own.
+pub struct Copy {
+    section: Section,
+    elements: Vec<u8>,
+    /// The call writes to the buffer.
+    back: bool,
+}
+
+// SAFETY: the section is a buffer that the program has given to an operation until it is complete. Any thread may complete it.
+unsafe impl Send for Copy {}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        scratch::give(std::mem::take(&mut self.elements));
+    }
+}
+
+impl Copy {
+    /// Copies a section; none if it is empty: memory of no bytes has an address that is a sentinel in C.
+    ///
+    /// # Safety
+    /// The descriptor is one that a compiler has made, of an array that is readable.
+    pub unsafe fn of<C: Calls>(
+        buffer: *const Descriptor,
+        back: bool,
+        written: Option<Written<C>>,
+    ) -> Option<Copy> {
+        // SAFETY: the caller states that this is a compiler's descriptor.
+        let section = unsafe { Section::of(buffer) };
+        if section.is_empty() {
+            return None;
+        }
+        let elements = scratch::take(section.bytes());
+        let mut copy = Copy {
+            section,
+            elements,
+            back,
+        };
+        // SAFETY: the arguments of the message are those of the same call.
+        if written.is_some_and(|w| unsafe { w.covers(&copy.section) }) {
+            copy.elements.resize(copy.section.bytes(), 0);
+        } else {
+            copy.refresh();
+        }
+        Some(copy)
+    }
+
+    /// The address of the copy.
+    pub fn address(&mut self) -> Ptr {
+        self.elements.as_mut_ptr().cast()
+    }
+
+    /// The procedure writes to the program's array.
+    pub fn is_written(&self) -> bool {
+        self.back
+    }
+
+    /// Copies the elements of the program's array.
+    pub fn refresh(&mut self) {
+        // SAFETY: the program passes a readable buffer.
+        unsafe { self.section.pack_into(&mut self.elements) };
+    }
+
+    /// Copies the result to the program's array.
+    pub fn restore(&self) {
+        if self.back {
+            // SAFETY: the buffer belongs to the operation, which may write it, until the completing call returns.
+            unsafe { self.section.unpack(&self.elements) };
+        }
+    }
+}
+
+/// A buffer whose section, if it is not contiguous, is copied for the duration of the call.
+pub struct Copied {
+    address: Ptr,
+    copy: Option<Box<Copy>>,
+}
+
+impl Copied {
     #[inline(always)]
     pub fn address(&self) -> Ptr {
         self.address
     }
 }
 
-impl<const BACK: bool> Drop for Copied<BACK> {
+impl Drop for Copied {
     #[inline(always)]
     fn drop(&mut self) {
-        if let (true, Some((section, copy))) = (BACK, &self.copy) {
-            // SAFETY: the section is the program's buffer, which the procedure may write.
-            unsafe { section.unpack(copy) };
+        if let Some(copy) = &self.copy {
+            copy.restore();
         }
     }
 }
@@ -283,32 +462,38 @@ impl<const BACK: bool> Drop for Copied<BACK> {
 /// # Safety
 /// The descriptor is one that a compiler has made.
 #[inline(always)]
-pub unsafe fn copied<const THERE: bool, const BACK: bool>(
+pub unsafe fn copied<C: Calls, const BACK: bool>(
     buffer: *const Descriptor,
-) -> Result<Copied<BACK>, Refused> {
+    written: Option<Written<C>>,
+) -> Result<Copied, Refused> {
     // SAFETY: the caller states that this is a compiler's descriptor.
     unsafe {
+        let address = cells::buffer((*buffer).base());
         if Descriptor::is_contiguous(buffer) {
             return Ok(Copied {
-                address: cells::buffer((*buffer).base()),
+                address,
                 copy: None,
             });
         }
-        Ok(copy(buffer))
+        Ok(copy::<C>(buffer, BACK, written))
     }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn copy<const BACK: bool>(buffer: *const Descriptor) -> Copied<BACK> {
+unsafe fn copy<C: Calls>(
+    buffer: *const Descriptor,
+    back: bool,
+    written: Option<Written<C>>,
+) -> Copied {
     // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
-    unsafe {
-        let section = Section::of(buffer);
-        let mut copy = section.pack();
-        Copied {
-            address: copy.as_mut_ptr().cast(),
-            copy: Some((section, copy)),
-        }
+    let copy = unsafe { Copy::of(buffer, back, written) };
+    let mut copy = copy.map(Box::new);
+    // SAFETY: as above.
+    let base = unsafe { (*buffer).base() };
+    Copied {
+        address: copy.as_mut().map_or(base, |copy| copy.address()),
+        copy,
     }
 }
 

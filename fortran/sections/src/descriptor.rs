@@ -82,7 +82,10 @@ impl Descriptor {
         // SAFETY: the caller states that this is a compiler's descriptor, so one of rank 1 has a dimension.
         unsafe {
             let stride = &raw const (*this.add(1).cast::<Dimension>()).stride;
-            (*this).rank == 0 || ((*this).rank == 1 && *stride == (*this).element_size as isize)
+            match (*this).rank {
+                1 => *stride == (*this).element_size as isize,
+                rank => rank == 0,
+            }
         }
     }
 
@@ -153,17 +156,40 @@ impl Section {
         self.len() == 0
     }
 
-    /// Copies all elements in array element order, from the section or back to it.
-    fn copy(&self, mut each: impl FnMut(*mut u8)) {
+    /// The bytes of all elements.
+    pub fn bytes(&self) -> usize {
+        self.len() * self.element_size
+    }
+
+    /// The dimensions without those of extent 1, each joined to the one before that it continues.
+    fn joined(&self) -> Vec<Dimension> {
+        let mut joined: Vec<Dimension> = Vec::new();
+        for dimension in self.dimensions.iter().filter(|d| d.extent != 1) {
+            match joined.last_mut() {
+                Some(last) if last.stride * last.extent == dimension.stride => {
+                    last.extent *= dimension.extent;
+                }
+                _ => joined.push(*dimension),
+            }
+        }
+        joined
+    }
+
+    /// Calls `each` with every row along the first dimension, in array element order: its first element, the number of elements and their distance.
+    fn rows(&self, mut each: impl FnMut(*mut u8, usize, isize)) {
         if self.is_empty() {
             return;
         }
-        let mut index = vec![0isize; self.dimensions.len()];
+        let joined = self.joined();
+        let Some((row, others)) = joined.split_first() else {
+            return each(self.base, 1, self.element_size as isize);
+        };
+        let mut index = vec![0isize; others.len()];
         let mut at = self.base;
         loop {
-            each(at);
+            each(at, row.extent as usize, row.stride);
             let mut moved = false;
-            for (i, d) in index.iter_mut().zip(&self.dimensions) {
+            for (i, d) in index.iter_mut().zip(others) {
                 *i += 1;
                 at = at.wrapping_offset(d.stride);
                 if *i < d.extent {
@@ -184,17 +210,31 @@ impl Section {
     /// # Safety
     /// The memory of the section is readable.
     pub unsafe fn pack(&self) -> Vec<u8> {
+        let mut packed = Vec::new();
+        // SAFETY: the caller states that the memory is readable.
+        unsafe { self.pack_into(&mut packed) };
+        packed
+    }
+
+    /// Replaces the content of `packed` by the elements. It stays at its address if it has been filled by the same section before.
+    ///
+    /// # Safety
+    /// The memory of the section is readable.
+    pub unsafe fn pack_into(&self, packed: &mut Vec<u8>) {
         let size = self.element_size;
-        let mut packed = vec![0u8; self.len() * size];
+        let bytes = self.bytes();
+        packed.clear();
+        packed.reserve(bytes);
         let mut to = packed.as_mut_ptr();
-        self.copy(|from| {
-            // SAFETY: `copy` calls this once for each of `len` elements, each of which the caller states to be readable.
+        self.rows(|from, count, stride| {
+            // SAFETY: the rows have `len` elements together, for which the reserved memory is enough, and the caller states that they are readable.
             unsafe {
-                std::ptr::copy_nonoverlapping(from, to, size);
-                to = to.add(size);
+                copy_row(from, stride, to, size as isize, count, size);
+                to = to.add(count * size);
             }
         });
-        packed
+        // SAFETY: all rows have been written, which are this number of bytes.
+        unsafe { packed.set_len(bytes) };
     }
 
     /// Sets the elements from what `pack` returned.
@@ -203,16 +243,69 @@ impl Section {
     /// The memory of the section is writable.
     pub unsafe fn unpack(&self, packed: &[u8]) {
         let size = self.element_size;
-        if packed.len() < self.len() * size {
+        if packed.len() < self.bytes() {
             return;
         }
         let mut from = packed.as_ptr();
-        self.copy(|to| {
-            // SAFETY: `copy` calls this once for each of `len` elements, which `packed` has, and the caller states that they are writable.
+        self.rows(|to, count, stride| {
+            // SAFETY: the rows have `len` elements together, which `packed` has, and the caller states that they are writable.
             unsafe {
-                std::ptr::copy_nonoverlapping(from, to, size);
-                from = from.add(size);
+                copy_row(from, size as isize, to, stride, count, size);
+                from = from.add(count * size);
             }
         });
+    }
+}
+
+/// Copies `count` elements of `size` bytes, between which are these distances.
+///
+/// # Safety
+/// The elements at `from` are readable, those at `to` are writable, and they do not overlap.
+unsafe fn copy_row(
+    from: *const u8,
+    from_stride: isize,
+    to: *mut u8,
+    to_stride: isize,
+    count: usize,
+    size: usize,
+) {
+    // SAFETY: the caller states that all elements are readable and writable; each arm copies `count` elements of `size` bytes.
+    unsafe {
+        if from_stride == size as isize && to_stride == from_stride {
+            return std::ptr::copy_nonoverlapping(from, to, count * size);
+        }
+        match size {
+            4 => copy_elements::<[u8; 4]>(from, from_stride, to, to_stride, count),
+            8 => copy_elements::<[u8; 8]>(from, from_stride, to, to_stride, count),
+            16 => copy_elements::<[u8; 16]>(from, from_stride, to, to_stride, count),
+            _ => {
+                for n in 0..count as isize {
+                    let (from, to) = (from.offset(n * from_stride), to.offset(n * to_stride));
+                    std::ptr::copy_nonoverlapping(from, to, size);
+                }
+            }
+        }
+    }
+}
+
+/// The same for elements whose size the compiler knows.
+///
+/// # Safety
+/// As for `copy_row`, with elements of the size of `T`, which any address is aligned for.
+unsafe fn copy_elements<T: Copy>(
+    from: *const u8,
+    from_stride: isize,
+    to: *mut u8,
+    to_stride: isize,
+    count: usize,
+) {
+    for n in 0..count as isize {
+        // SAFETY: the caller states that element `n` of both is accessible; no alignment is assumed.
+        unsafe {
+            let element = from.offset(n * from_stride).cast::<T>().read_unaligned();
+            to.offset(n * to_stride)
+                .cast::<T>()
+                .write_unaligned(element);
+        }
     }
 }

@@ -32,6 +32,37 @@ impl Layout {
         (count > 0 && count <= elements).then(|| prefix(dimensions, count))
     }
 
+    /// The layout of the first of `parts` parts of `count` elements each, and the distance in bytes from each part to the next one.
+    /// None if the section has fewer elements, or if the parts are not alike or not at equal distances.
+    pub fn of_parts(
+        dimensions: &[Dimension],
+        parts: usize,
+        count: usize,
+    ) -> Option<(Layout, isize)> {
+        let layout = Layout::of(dimensions, count)?;
+        Layout::of(dimensions, count.checked_mul(parts)?)?;
+        if parts == 1 {
+            return Some((layout, 0));
+        }
+        // The number of elements that the dimensions so far have together.
+        let mut slab = 1;
+        for dimension in dimensions {
+            let extent = dimension.extent() as usize;
+            if count % slab != 0 {
+                return None;
+            }
+            let slabs = count / slab;
+            if slabs * parts <= extent {
+                return Some((layout, slabs as isize * dimension.stride()));
+            }
+            if slabs % extent != 0 {
+                return None;
+            }
+            slab *= extent;
+        }
+        None
+    }
+
     /// Calls `each` with the displacement of every element.
     pub fn displacements(&self, from: isize, each: &mut impl FnMut(isize)) {
         match self {

@@ -160,6 +160,28 @@ proptest! {
     }
 
     #[test]
+    fn parts_at_equal_distances_have_the_elements_of_the_whole(case in case(), parts in 1usize..5, count in 1usize..7) {
+        let (dimensions, _) = case.section();
+        let elements: usize = case.dimensions.iter().map(|d| d.1).product();
+        // Parts of a row, of whole rows, and any others.
+        let row = dimensions[0].extent().max(1) as usize;
+        for count in [count, count * row, elements / parts] {
+            let mut expected = Vec::new();
+            if let Some(all) = Layout::of(&dimensions, parts * count) {
+                all.displacements(0, &mut |at| expected.push(at));
+            }
+            let Some((layout, distance)) = Layout::of_parts(&dimensions, parts, count) else {
+                continue;
+            };
+            let mut found = Vec::new();
+            for part in 0..parts as isize {
+                layout.displacements(part * distance, &mut |at| found.push(at));
+            }
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
     fn a_layout_of_more_elements_than_the_section_has_is_refused(case in case()) {
         let (dimensions, _) = case.section();
         let elements: usize = case.dimensions.iter().map(|d| d.1).product();
@@ -183,6 +205,18 @@ proptest! {
         let contiguous = unsafe { Descriptor::is_contiguous((&raw const made).cast()) };
         prop_assert_eq!(contiguous, follows);
     }
+}
+
+#[test]
+fn parts_of_rows_and_of_columns_are_at_equal_distances() {
+    // a(2:3, :) of a(4, 6), elements of 8 bytes.
+    let dimensions = [Dimension::new(2, 8), Dimension::new(6, 32)];
+    let distance = |parts, count| Layout::of_parts(&dimensions, parts, count).map(|found| found.1);
+    assert_eq!(distance(3, 4), Some(64), "two columns each");
+    assert_eq!(distance(2, 1), Some(8), "parts of one column");
+    assert_eq!(distance(3, 1), None, "the third is in another column");
+    assert_eq!(distance(4, 3), None, "one and a half columns each");
+    assert_eq!(distance(4, 4), None, "more than the section has");
 }
 
 #[test]

@@ -1,43 +1,65 @@
-//! The serial protocol: format of requests and replies, their check bits, operations and status codes.
+//! The serial protocol: format of requests and replies ([`FRAME_BITS`]), their check bits, operations and status codes.
 //!
-//! ```text
-//! request   operation:4  channel:4  argument:64  check:16     88 bits, the highest bit of each first
-//! reply     status:4     channel:4  value:64     check:16
-//! ```
-//!
-//! The check is CRC-16/IBM-3740: polynomial 0x1021, initial value 0xffff, not reflected, no final inversion.
+//! The check is CRC-16/IBM-3740, not reflected, without a final inversion.
 //! Over 88 bits it detects all errors of one, two or three bits and all bursts of up to 16 bits.
 //! It detects a frame shifted by a lost or doubled clock in all but one of 65,536 cases; the reply then still shows what was received.
 //! Neither all zeros nor all ones is a valid frame, so a wire that is cut, stuck or connected to another signal is not a reply.
 //!
-//! Hardware model and driver both use this module, so the format is defined only here.
+//! Hardware model and driver both use this module. The format is described in `hdl/channels/frame.txt`,
+//! from which `cargo xtask gen` writes the marked regions here and in the RTL.
+
+// generated from hdl/channels/frame.txt: format
+/// Bits of a frame, the highest bit of each field first:
+///
+/// ```text
+/// request   operation:4  channel:4  argument:64  check:16
+/// reply     status:4     channel:4  value:64     check:16
+/// ```
+pub const FRAME_BITS: u8 = 88;
 
 /// Bits of a frame before its check.
 pub const BODY_BITS: u8 = 72;
 
-/// Bits of a frame.
-pub const FRAME_BITS: u8 = BODY_BITS + 16;
+/// Bits of the check.
+const CHECK_BITS: u8 = 16;
+const CODE_BITS: u8 = 4;
+const CHANNEL_BITS: u8 = 4;
+const VALUE_BITS: u8 = 64;
 
-/// The initial value of the check.
+/// The initial value of the check, CRC-16/IBM-3740.
 pub const CHECK_START: u16 = 0xffff;
+const POLYNOMIAL: u16 = 0x1021;
+// end of the generated text
+
+// generated from hdl/channels/frame.txt: version
+/// The version that the hardware reports.
+pub const VERSION: u8 = 2;
+// end of the generated text
 
 const BODY: u128 = (1 << BODY_BITS) - 1;
 
-/// The check after one more bit.
-pub const fn check_bit(check: u16, bit: bool) -> u16 {
-    let feedback = (check >> 15 == 1) != bit;
-    (check << 1) ^ if feedback { 0x1021 } else { 0 }
+/// The mask of this number of low bits.
+const fn low(bits: u8) -> u8 {
+    (1 << bits) - 1
 }
 
+/// The check after one more bit.
+pub const fn check_bit(check: u16, bit: bool) -> u16 {
+    let feedback = (check >> (CHECK_BITS - 1) == 1) != bit;
+    (check << 1) ^ if feedback { POLYNOMIAL } else { 0 }
+}
+
+// generated from hdl/channels/frame.txt: operations
 /// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
-    /// Returns version, nodes and channels, see [`Identity`]; the channel is ignored.
+    /// Returns version, nodes and channels; the channel is ignored.
     Identify = 1,
     /// Makes the nodes of the argument the members of a free channel; without nodes, frees a channel.
     SetMask = 2,
-    /// Sets the number of edges that a barrier may take before the missing members are latched; 0 for no limit. Clears the latch.
+    /// Sets the number of edges that a barrier may take before the missing members are latched; 0 for no limit.
+    /// Clears the latch.
     SetLimit = 3,
     /// Returns the members.
     ReadMask = 4,
@@ -48,7 +70,7 @@ pub enum Operation {
     /// Removes the nodes of the argument from the members, in the middle of a barrier, which then releases the others.
     /// Granted to a member if the barrier's limit has expired, these nodes are exactly those that it waits for, and the others are more.
     Drop = 7,
-    /// Returns the number of expired limits and of early releases, see [`Counts`].
+    /// Returns the number of expired limits and of early releases.
     ReadCounts = 8,
 }
 
@@ -68,12 +90,14 @@ impl Operation {
         })
     }
 }
+// end of the generated text
 
+// generated from hdl/channels/frame.txt: statuses
 /// The result of a request. Only [`Done`](Self::Done) changes anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Status {
-    /// Success: the value is what was requested, or what is set now.
+    /// Success; the value is what was requested, or what is set now.
     Done = 1,
     /// The check bits of the request were wrong.
     BadCheck = 2,
@@ -85,13 +109,13 @@ pub enum Status {
     BadValue = 5,
     /// The node is not, or would not be, a member of the channel; the value is the members.
     NotMember = 6,
-    /// The channel already has other members; the value is those.
+    /// The channel already has other members; the value is those members.
     Taken = 7,
     /// Lines of old or new members are not at the channel's level; the value is those nodes.
     NotIdle = 8,
     /// The nodes to be dropped are not exactly the missing members of a barrier whose limit has expired; the value is the members that have arrived.
     NotLate = 9,
-    /// The members that have arrived are not more than those to be dropped; the value is those that have arrived.
+    /// The members that have arrived are not more than those to be dropped; the value is the members that have arrived.
     Minority = 10,
 }
 
@@ -113,13 +137,14 @@ impl Status {
         })
     }
 }
+// end of the generated text
 
 /// The contents of a frame without its check; `code` is an operation or a status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// The operation of a request, the status of a reply: 4 bits.
+    /// The operation of a request, the status of a reply; higher bits are ignored.
     pub code: u8,
-    /// The channel, which a reply repeats: 4 bits.
+    /// The channel, which a reply repeats; higher bits are ignored.
     pub channel: u8,
     /// The argument of a request, the value of a reply.
     pub value: u64,
@@ -128,15 +153,16 @@ pub struct Body {
 impl Body {
     /// The [`BODY_BITS`] bits, right aligned.
     pub const fn bits(self) -> u128 {
-        let head = ((self.code & 15) as u128) << 4 | (self.channel & 15) as u128;
-        head << 64 | self.value as u128
+        let code = (self.code & low(CODE_BITS)) as u128;
+        let channel = (self.channel & low(CHANNEL_BITS)) as u128;
+        (code << CHANNEL_BITS | channel) << VALUE_BITS | self.value as u128
     }
 
     /// Decodes a body; higher bits are ignored.
     pub const fn from_bits(bits: u128) -> Self {
         Self {
-            code: (bits >> 68) as u8 & 15,
-            channel: (bits >> 64) as u8 & 15,
+            code: (bits >> (VALUE_BITS + CHANNEL_BITS)) as u8 & low(CODE_BITS),
+            channel: (bits >> VALUE_BITS) as u8 & low(CHANNEL_BITS),
             value: bits as u64,
         }
     }
@@ -150,12 +176,12 @@ impl Body {
             left -= 1;
             check = check_bit(check, bits >> left & 1 == 1);
         }
-        bits << 16 | check as u128
+        bits << CHECK_BITS | check as u128
     }
 
     /// Decodes a frame; `None` if its check is wrong.
     pub const fn from_frame(frame: u128) -> Option<Self> {
-        let body = Self::from_bits(frame >> 16 & BODY);
+        let body = Self::from_bits(frame >> CHECK_BITS & BODY);
         if body.frame() == frame {
             Some(body)
         } else {
@@ -167,7 +193,7 @@ impl Body {
 /// The hardware's identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The version: 2.
+    /// The version, [`VERSION`].
     pub version: u8,
     /// The number of nodes that have lines.
     pub nodes: u8,

@@ -63,7 +63,7 @@ pub use serial::{FILTER_EDGES, Line, Phase, Serial};
 use crate::MAX_NODES;
 use channel::Change;
 use core::fmt;
-use frame::{Body, Counts, Identity, Operation, Status};
+use frame::{Body, Counts, Identity, Operation, Status, VERSION};
 
 /// The maximum number of channels: the status inputs of a parallel port.
 pub const MAX_CHANNELS: usize = 5;
@@ -363,6 +363,11 @@ impl ChannelMachine {
         levels.fold(0, |bits, (number, c)| bits | u8::from(c.level) << number)
     }
 
+    /// The number of releases of all channels since power-on.
+    pub fn all_releases(&self) -> u64 {
+        self.channel.iter().map(|channel| channel.releases).sum()
+    }
+
     /// The level of status line 4 at each node: its reply while its session is open, else the release of channel 4.
     pub fn last_line(&self) -> u64 {
         let release = if self.channel[MAX_CHANNELS - 1].level {
@@ -404,7 +409,7 @@ impl ChannelMachine {
     /// The board's reply to [`Operation::Identify`].
     pub const fn identity(&self) -> Identity {
         Identity {
-            version: 2,
+            version: VERSION,
             nodes: self.wires.count_ones() as u8,
             channels: self.channels as u8,
         }

@@ -32,6 +32,7 @@ module channel_command #(
         end
     endgenerate
 
+    // generated from hdl/channels/frame.txt: operations
     localparam [3:0] IDENTIFY     = 4'd1;
     localparam [3:0] SET_MASK     = 4'd2;
     localparam [3:0] SET_LIMIT    = 4'd3;
@@ -40,7 +41,9 @@ module channel_command #(
     localparam [3:0] READ_LATE    = 4'd6;
     localparam [3:0] DROP         = 4'd7;
     localparam [3:0] READ_COUNTS  = 4'd8;
+    // end of the generated text
 
+    // generated from hdl/channels/frame.txt: statuses
     localparam [3:0] DONE              = 4'd1;
     localparam [3:0] BAD_CHECK         = 4'd2;
     localparam [3:0] NO_SUCH_OPERATION = 4'd3;
@@ -51,16 +54,22 @@ module channel_command #(
     localparam [3:0] NOT_IDLE          = 4'd8;
     localparam [3:0] NOT_LATE          = 4'd9;
     localparam [3:0] MINORITY          = 4'd10;
+    // end of the generated text
+
+    // generated from hdl/channels/frame.txt: version
+    localparam [7:0] VERSION = 8'd2;
+    // end of the generated text
 
     localparam [31:0] ALL_NODES    = N;
     localparam [31:0] ALL_CHANNELS = C;
-    localparam [7:0]  VERSION      = 8'd2;
     localparam [7:0]  NODES        = ALL_NODES[7:0];
     localparam [7:0]  CHANNELS     = ALL_CHANNELS[7:0];
 
+    // generated from hdl/channels/frame.txt: request
     wire [3:0]  operation = request_i[71:68];
     wire [3:0]  channel   = request_i[67:64];
     wire [63:0] argument  = request_i[63:0];
+    // end of the generated text
     wire        exists    = {4'd0, channel} < CHANNELS;
 
     // 64 bits wide whatever N is, like the argument.

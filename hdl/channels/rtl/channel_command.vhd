@@ -31,6 +31,7 @@ architecture rtl of channel_command is
   subtype code is unsigned(3 downto 0);
   subtype word is std_logic_vector(63 downto 0);
 
+  -- generated from hdl/channels/frame.txt: operations
   constant IDENTIFY     : code := "0001";
   constant SET_MASK     : code := "0010";
   constant SET_LIMIT    : code := "0011";
@@ -39,7 +40,9 @@ architecture rtl of channel_command is
   constant READ_LATE    : code := "0110";
   constant DROP         : code := "0111";
   constant READ_COUNTS  : code := "1000";
+  -- end of the generated text
 
+  -- generated from hdl/channels/frame.txt: statuses
   constant DONE              : code := "0001";
   constant BAD_CHECK         : code := "0010";
   constant NO_SUCH_OPERATION : code := "0011";
@@ -50,8 +53,11 @@ architecture rtl of channel_command is
   constant NOT_IDLE          : code := "1000";
   constant NOT_LATE          : code := "1001";
   constant MINORITY          : code := "1010";
+  -- end of the generated text
 
+  -- generated from hdl/channels/frame.txt: version
   constant VERSION : natural := 2;
+  -- end of the generated text
 
   -- The slice of the requested channel, 64 bits wide whatever N is.
   function of_channel (all_of_them : std_logic_vector; channel : code) return std_logic_vector is
@@ -84,9 +90,11 @@ architecture rtl of channel_command is
   signal set_limit_now : std_logic;
   signal drop_now      : std_logic;
 begin
+  -- generated from hdl/channels/frame.txt: request
   operation <= unsigned(request_i(71 downto 68));
   channel   <= unsigned(request_i(67 downto 64));
   argument  <= request_i(63 downto 0);
+  -- end of the generated text
 
   process (right_i, request_i, operation, channel, argument, node_i, mask_i, arrived_i, late_i, not_idle_i, overdue_i, counts_i)
     variable mask, not_nodes, unquiet, concerned, me, value : word;

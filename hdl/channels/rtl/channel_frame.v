@@ -21,10 +21,12 @@ module channel_frame (
     localparam [1:0] REPLY   = 2'd2;
     localparam [1:0] OVER    = 2'd3;
 
+    // generated from hdl/channels/frame.txt: format
     localparam [6:0]  BODY_BITS  = 7'd72;
     localparam [6:0]  LAST       = 7'd87;
     localparam [15:0] START      = 16'hffff;
     localparam [15:0] POLYNOMIAL = 16'h1021;
+    // end of the generated text
 
     reg [1:0]  phase_q = RECEIVE;
     reg [6:0]  count_q = 7'd0;

@@ -25,10 +25,12 @@ architecture rtl of channel_frame is
   constant REPLY   : std_logic_vector(1 downto 0) := "10";
   constant OVER    : std_logic_vector(1 downto 0) := "11";
 
+  -- generated from hdl/channels/frame.txt: format
   constant BODY_BITS  : unsigned(6 downto 0) := to_unsigned(72, 7);
   constant LAST       : unsigned(6 downto 0) := to_unsigned(87, 7);
   constant START      : std_logic_vector(15 downto 0) := "1111111111111111";
   constant POLYNOMIAL : std_logic_vector(15 downto 0) := "0001000000100001";
+  -- end of the generated text
 
   signal phase_q : std_logic_vector(1 downto 0)  := RECEIVE;
   signal count_q : unsigned(6 downto 0)          := to_unsigned(0, 7);

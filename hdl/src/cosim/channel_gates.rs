@@ -7,8 +7,9 @@ use fpga_model::channels::{ChannelGates, ChannelMachine, Pins};
 
 use super::flip_flops::{ChannelFlipFlops, Outputs};
 use super::object::Channels;
-use super::{ChannelDesign, CosimError, Random};
+use super::{ChannelDesign, CosimError};
 use crate::cache::Cache;
+use crate::random::Random;
 
 /// Length in edges of the trial that detects hidden state; it takes some milliseconds.
 const TRIAL: usize = 2000;
@@ -86,19 +87,19 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
 /// Moves some lines; in channel 0, of which all nodes are members after power-on, now and then all lines.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
-        *arrive ^= random.next() & random.next() & wires;
+        *arrive ^= random.next_u64() & random.next_u64() & wires;
     }
-    match random.next() % 4 {
+    match random.next_u64() % 4 {
         0 => pins.arrive[0] = wires,
         1 => pins.arrive[0] = 0,
         _ => {}
     }
     // Mostly one node sends, so that its frames are often complete.
-    pins.select = if random.next().is_multiple_of(16) {
-        random.next() & wires
+    pins.select = if random.next_u64().is_multiple_of(16) {
+        random.next_u64() & wires
     } else {
         1
     };
     pins.clock ^= wires;
-    pins.data = random.next() & wires;
+    pins.data = random.next_u64() & wires;
 }

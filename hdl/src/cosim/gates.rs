@@ -7,8 +7,9 @@ use fpga_model::{Gates, Registers};
 
 use super::flip_flops::FlipFlops;
 use super::object::Barrier;
-use super::{CosimError, Design, Random};
+use super::{CosimError, Design};
 use crate::cache::Cache;
+use crate::random::Random;
 
 /// Length in edges of the trial that detects hidden state; it takes under a millisecond.
 const TRIAL: usize = 2000;
@@ -69,7 +70,7 @@ impl Gates for Rtl {
 fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let wires = whole.wires();
     let mut random = Random::default();
-    let mut next = || random.next();
+    let mut next = || random.next_u64();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
         // Some of the nodes that are out enter; now and then all do, or some withdraw.

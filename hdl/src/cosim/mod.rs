@@ -116,21 +116,3 @@ impl fmt::Display for CosimError {
 }
 
 impl std::error::Error for CosimError {}
-
-/// Marsaglia's xorshift, "Xorshift RNGs", 2003: the stimulus of trials, the same each time.
-struct Random(u64);
-
-impl Default for Random {
-    fn default() -> Self {
-        Random(0x2545_f491_4f6c_dd1d)
-    }
-}
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}

@@ -2,6 +2,7 @@
 
 use fpga_model::Registers;
 use fpga_model::filter::FilteredMachine;
+use hdl::random::Random;
 use std::fmt::Write as _;
 
 /// The inputs before one edge.
@@ -9,26 +10,6 @@ use std::fmt::Write as _;
 pub struct Edge {
     pub reset: bool,
     pub inputs: u64,
-}
-
-/// A fast random sequence, the same in every run.
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
 }
 
 /// Applies one edge to the model.
@@ -49,9 +30,10 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut inputs = 0;
     (0..edges)
         .map(|_| {
-            inputs ^= random.next() & !(inputs ^ machine.outputs()) & machine.wires();
+            inputs ^= random.next_u64() & !(inputs ^ machine.outputs()) & machine.wires();
             if random.one_in(16 * u64::from(samples)) {
-                inputs ^= random.next() & random.next() & random.next() & machine.wires();
+                inputs ^=
+                    random.next_u64() & random.next_u64() & random.next_u64() & machine.wires();
             }
             let edge = Edge {
                 reset: random.one_in(500 + 4 * u64::from(samples)),

@@ -41,9 +41,12 @@ unsafe fn create(
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
     // SAFETY: `keyval` and `extra_state` are valid by the `# Safety` contract of this function.
     unsafe {
-        let made = state()
-            .keyvals
-            .create(carrier, copy_function(copy), delete, extra_state)?;
+        let made = state().program().keyvals().create(
+            carrier,
+            copy_function(copy),
+            delete,
+            extra_state,
+        )?;
         out(keyval, made, "keyval")
     }
 }
@@ -55,7 +58,10 @@ unsafe fn create(
 unsafe fn free(carrier: Carrier, keyval: *mut c_int) -> Outcome {
     // SAFETY: `keyval` is valid by the `# Safety` contract of this function.
     unsafe {
-        state().keyvals.free(carrier, read(keyval, "keyval")?)?;
+        state()
+            .program()
+            .keyvals()
+            .free(carrier, read(keyval, "keyval")?)?;
         out(keyval, MPI_KEYVAL_INVALID, "keyval")
     }
 }

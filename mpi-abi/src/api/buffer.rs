@@ -43,7 +43,12 @@ unsafe fn detach(
 }
 
 pub unsafe fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) -> Outcome {
-    attach(state::engine()?.buffer(), &state().buffer, buffer, size)
+    attach(
+        state::engine()?.buffer(),
+        state().program().buffer(),
+        buffer,
+        size,
+    )
 }
 
 pub unsafe fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) -> Outcome {
@@ -51,7 +56,7 @@ pub unsafe fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count
     unsafe {
         detach(
             state::engine()?.buffer(),
-            &state().buffer,
+            state().program().buffer(),
             buffer_addr,
             size,
         )

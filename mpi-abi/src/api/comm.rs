@@ -70,7 +70,7 @@ fn copy_topology(object: &CommObject, parent: &CommObject) {
 
 pub unsafe fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
-    let new = state::engine()?.block_on(parent.comm.dup())?;
+    let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
     // The parent's hints are not copied, since MPI-4.0 (section 7.4.2).
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup requires it of the caller.
     unsafe {
@@ -88,7 +88,7 @@ pub unsafe fn MPI_Comm_dup_with_info(
     newcomm: *mut MPI_Comm,
 ) -> Outcome {
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
-    let new = state::engine()?.block_on(parent.comm.dup())?;
+    let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_dup_with_info requires it of the caller.
     unsafe {
         out(
@@ -170,7 +170,7 @@ pub(crate) unsafe fn idup(
         Err(failure) => (None, Some(failure)),
     };
     let duplication = async move {
-        let new = source.comm.dup().await?;
+        let new = source.comm.constructors().dup().await?;
         let Some(attached) = attached else {
             return Ok(());
         };
@@ -221,7 +221,7 @@ pub unsafe fn MPI_Comm_idup_with_info(
 
 pub unsafe fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
-    let new = state::engine()?.block_on(parent.comm.create(&group))?;
+    let new = state::engine()?.block_on(parent.comm.constructors().create(&group))?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
@@ -234,7 +234,7 @@ pub unsafe fn MPI_Comm_create_group(
 ) -> Outcome {
     let (parent, group) = (state::comm(comm)?, state::group(group)?);
     super::p2p::check_tag(tag)?;
-    let new = state::engine()?.block_on(parent.comm.create_group(&group, tag))?;
+    let new = state::engine()?.block_on(parent.comm.constructors().create_group(&group, tag))?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_create_group requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
@@ -255,7 +255,8 @@ pub unsafe fn MPI_Comm_split(
             )
         })?),
     };
-    let new = state::engine()?.block_on(parent.comm.split(SplitKey { color, key }))?;
+    let new =
+        state::engine()?.block_on(parent.comm.constructors().split(SplitKey { color, key }))?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_split requires it of the caller.
     unsafe { out(newcomm, child(new, &parent)?, "newcomm") }
 }
@@ -274,31 +275,33 @@ pub unsafe fn MPI_Comm_split_type(
     let unguided = split_type == MPI_COMM_TYPE_HW_UNGUIDED;
     let goes_down = match comm.is_inter() {
         true => unguided,
-        false => engine.block_on(comm.any(unguided))?,
+        false => engine.block_on(comm.internal().any(unguided))?,
     };
     let new = match split_type {
-        MPI_COMM_TYPE_SHARED => engine.block_on(comm.split_shared(key))?,
+        MPI_COMM_TYPE_SHARED => engine.block_on(comm.hardware().split_shared(key))?,
         MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => {
             let wanted = given.get("mpi_hw_resource_type");
             let set = given.get("mpi_pset_name").filter(|_| wanted.is_none());
             let kind = Kind::ALL.into_iter().find(|k| wanted == Some(k.uri()));
             match (kind, wanted, set) {
-                (Some(kind), ..) => engine.block_on(comm.split_hardware(kind, key))?,
-                (_, Some("mpi_shared_memory"), _) => engine.block_on(comm.split_shared(key))?,
+                (Some(kind), ..) => engine.block_on(comm.hardware().split_hardware(kind, key))?,
+                (_, Some("mpi_shared_memory"), _) => {
+                    engine.block_on(comm.hardware().split_shared(key))?
+                }
                 (.., Some(name)) if split_type == MPI_COMM_TYPE_RESOURCE_GUIDED => {
                     let members = super::session::process_set(name)?;
                     let inside = members.rank_of(engine.me()).map(|_| match members.size() {
                         1 => u64::from(engine.me()) + 1,
                         _ => 0,
                     });
-                    engine.block_on(comm.split(SplitKey { color: inside, key }))?
+                    engine.block_on(comm.constructors().split(SplitKey { color: inside, key }))?
                 }
                 // An unknown resource type is shared by no process.
-                _ => engine.block_on(comm.split(no_color))?,
+                _ => engine.block_on(comm.constructors().split(no_color))?,
             }
         }
         MPI_COMM_TYPE_HW_UNGUIDED => {
-            let found = engine.block_on(comm.split_next_level(Some(key)))?;
+            let found = engine.block_on(comm.hardware().split_next_level(Some(key)))?;
             if let (Some((_, kind)), true) = (&found, info != MPI_INFO_NULL) {
                 let key = "mpi_hw_resource_type".to_string();
                 info::change(info, |hints| hints.set(key, kind.uri().into()))?;
@@ -306,10 +309,10 @@ pub unsafe fn MPI_Comm_split_type(
             found.map(|(new, _)| new)
         }
         MPI_UNDEFINED if goes_down => {
-            engine.block_on(comm.split_next_level(None))?;
+            engine.block_on(comm.hardware().split_next_level(None))?;
             None
         }
-        MPI_UNDEFINED => engine.block_on(comm.split(no_color))?,
+        MPI_UNDEFINED => engine.block_on(comm.constructors().split(no_color))?,
         other => {
             return Err(Failure::new(
                 MPI_ERR_ARG,
@@ -369,7 +372,7 @@ pub unsafe fn MPI_Comm_disconnect(comm: *mut MPI_Comm) -> Outcome {
     // The program has completed its own requests (section 11.10.4); operations with freed handles are waited for here.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
     // No member leaves before all members have arrived, so that no message is still on its way.
-    let left = state::engine()?.block_on(object.comm.farewell());
+    let left = state::engine()?.block_on(object.comm.internal().farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;
     drop(object);
     // SAFETY: `comm` is valid as the C binding of MPI_Comm_disconnect requires of its caller.

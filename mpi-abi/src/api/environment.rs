@@ -113,7 +113,8 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
     {
         let memory = block.as_ptr();
         crate::state::state()
-            .heap
+            .program()
+            .heap()
             .borrow_mut()
             .insert(memory.addr(), block);
         // SAFETY: `baseptr` is null or the address of a pointer: the C binding of MPI_Alloc_mem requires it of the caller.
@@ -133,7 +134,11 @@ pub unsafe fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void
 }
 
 pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
-    let taken = crate::state::state().heap.borrow_mut().remove(&base.addr());
+    let taken = crate::state::state()
+        .program()
+        .heap()
+        .borrow_mut()
+        .remove(&base.addr());
     if taken.is_some() {
         return Ok(());
     }

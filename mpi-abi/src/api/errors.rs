@@ -3,8 +3,9 @@
 use super::args::{out, string, write_string};
 use crate::abi::*;
 use crate::error::handler::{self, UserHandler};
-use crate::error::{Failure, Outcome, Target, codes, raise, unread_errors};
+use crate::error::{Failure, Outcome, Target, codes, unread_errors};
 use crate::object::Attached;
+use crate::raise;
 use crate::state::{self, state};
 use std::ffi::{c_char, c_int};
 
@@ -176,7 +177,7 @@ pub unsafe fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_in
 /// Calls `act` with the members of a file, or of `MPI_FILE_NULL`, whose handler new files inherit.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
-        MPI_FILE_NULL => Ok(act(&state().no_file)),
+        MPI_FILE_NULL => Ok(act(state().program().no_file())),
         other => Ok(act(&state::file(other)?.attached)),
     }
 }

@@ -10,17 +10,17 @@ use crate::state;
 use std::ffi::c_int;
 
 pub unsafe fn MPIX_Eureka_begin(comm: MPI_Comm) -> Outcome {
-    Ok(state::comm(comm)?.comm.eureka_begin()?)
+    Ok(state::comm(comm)?.comm.eureka().begin()?)
 }
 
 pub unsafe fn MPIX_Eureka_raise(comm: MPI_Comm) -> Outcome {
-    state::comm(comm)?.comm.eureka_raise()?;
+    state::comm(comm)?.comm.eureka().raise()?;
     Ok(())
 }
 
 pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_int) -> Outcome {
     let object = state::comm(comm)?;
-    let (found, is_first) = object.comm.eureka_test()?;
+    let (found, is_first) = object.comm.eureka().test()?;
     // A program that polls in a loop is inside MPI, so requests of other ranks must progress.
     state::engine()?.poll_once();
     // SAFETY: `flag` and `first` are null or writable: the C binding of MPIX_Eureka_test requires it of the caller.
@@ -31,7 +31,7 @@ pub unsafe fn MPIX_Eureka_test(comm: MPI_Comm, flag: *mut c_int, first: *mut c_i
 }
 
 pub unsafe fn MPIX_Eureka_end(comm: MPI_Comm, rank: *mut c_int) -> Outcome {
-    let first = state::comm(comm)?.comm.eureka_end()?;
+    let first = state::comm(comm)?.comm.eureka().end()?;
     let first = first.map_or(MPI_UNDEFINED, |first| first as c_int);
     // SAFETY: `rank` is null or writable: the C binding of MPIX_Eureka_end requires it of the caller.
     unsafe { out(rank, first, "rank") }

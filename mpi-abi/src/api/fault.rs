@@ -16,7 +16,7 @@ use mpi_core::comm::Agreed;
 use std::ffi::c_int;
 
 pub unsafe fn MPIX_Comm_revoke(comm: MPI_Comm) -> Outcome {
-    state::comm(comm)?.comm.revoke();
+    state::comm(comm)?.comm.failures().revoke();
     // Sends the revocation now, since this process may not call MPI again for long.
     state::engine()?.poll_once();
     Ok(())
@@ -26,13 +26,13 @@ pub unsafe fn MPIX_Comm_is_revoked(comm: MPI_Comm, flag: *mut c_int) -> Outcome 
     let object = state::comm(comm)?;
     state::engine()?.poll_once();
     // SAFETY: `flag` is null or writable: the C binding of MPIX_Comm_is_revoked requires it of the caller.
-    unsafe { out(flag, object.comm.is_revoked().into(), "flag") }
+    unsafe { out(flag, object.comm.failures().is_revoked().into(), "flag") }
 }
 
 pub unsafe fn MPIX_Comm_get_failed(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
     crate::init::poll_launcher();
-    let failed = groups::register(object.comm.get_failed(), object.session.clone())?;
+    let failed = groups::register(object.comm.failures().get_failed(), object.session.clone())?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Comm_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
 }
@@ -49,19 +49,22 @@ pub unsafe fn MPIX_Comm_ack_failed(
             format!("num_to_ack is {num_to_ack}, which is negative"),
         )
     })?;
-    let acknowledged = object.comm.acknowledge(how_many);
+    let acknowledged = object.comm.failures().acknowledge(how_many);
     // SAFETY: `num_acked` is null or writable: the C binding of MPIX_Comm_ack_failed requires it of the caller.
     unsafe { out(num_acked, acknowledged as c_int, "num_acked") }
 }
 
 pub unsafe fn MPIX_Comm_failure_ack(comm: MPI_Comm) -> Outcome {
-    state::comm(comm)?.comm.acknowledge(usize::MAX);
+    state::comm(comm)?.comm.failures().acknowledge(usize::MAX);
     Ok(())
 }
 
 pub unsafe fn MPIX_Comm_failure_get_acked(comm: MPI_Comm, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::comm(comm)?;
-    let acknowledged = groups::register(object.comm.acknowledged(), object.session.clone())?;
+    let acknowledged = groups::register(
+        object.comm.failures().acknowledged(),
+        object.session.clone(),
+    )?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Comm_failure_get_acked requires it of the caller.
     unsafe { out(failedgrp, acknowledged, "failedgrp") }
 }
@@ -81,7 +84,7 @@ pub unsafe fn MPIX_Comm_agree(comm: MPI_Comm, flag: *mut c_int) -> Outcome {
     // SAFETY: `flag` is valid as the C binding of MPIX_Comm_agree requires of its caller.
     unsafe {
         let mine = read(flag, "flag")?;
-        let agreed = object.comm.agree_now(mine as u32)?;
+        let agreed = object.comm.agreement().agree_now(mine as u32)?;
         Ok(store(flag, agreed)?)
     }
 }
@@ -96,7 +99,7 @@ pub unsafe fn MPIX_Comm_iagree(
     let mine = unsafe { read(flag, "flag")? };
     let agreeing = object.comm.clone();
     let agreement = async move {
-        let agreed = agreeing.agree(mine as u32).await?;
+        let agreed = agreeing.agreement().agree(mine as u32).await?;
         // SAFETY: `flag` is valid until the request completes: the C binding of MPIX_Comm_iagree requires it of the caller.
         unsafe { store(flag, agreed) }
     };
@@ -107,7 +110,7 @@ pub unsafe fn MPIX_Comm_iagree(
 
 pub unsafe fn MPIX_Comm_shrink(comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Outcome {
     let parent = state::comm(comm)?;
-    let new = state::engine()?.block_on(parent.comm.shrink())?;
+    let new = state::engine()?.block_on(parent.comm.constructors().shrink())?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPIX_Comm_shrink requires it of the caller.
     unsafe { out(newcomm, child(Some(new), &parent)?, "newcomm") }
 }
@@ -123,7 +126,7 @@ pub unsafe fn MPIX_Comm_ishrink(
     let source = parent.clone();
     let attached = Attached::inheriting(&parent.attached);
     let shrinking = async move {
-        let new = source.comm.shrink().await?;
+        let new = source.comm.constructors().shrink().await?;
         // Fails only if the program holds 2^19 other communicators; the null handle reports it.
         if let Ok(object) = register_with(new, attached, source.session.clone()) {
             // SAFETY: `newcomm` is valid until the request completes: the C binding of MPIX_Comm_ishrink requires it of the caller.
@@ -137,7 +140,7 @@ pub unsafe fn MPIX_Comm_ishrink(
 }
 
 pub unsafe fn MPIX_Win_revoke(win: MPI_Win) -> Outcome {
-    state::win(win)?.win.revoke();
+    state::win(win)?.win.failures().revoke();
     state::engine()?.poll_once();
     Ok(())
 }
@@ -146,13 +149,13 @@ pub unsafe fn MPIX_Win_is_revoked(win: MPI_Win, flag: *mut c_int) -> Outcome {
     let object = state::win(win)?;
     state::engine()?.poll_once();
     // SAFETY: `flag` is null or writable: the C binding of MPIX_Win_is_revoked requires it of the caller.
-    unsafe { out(flag, object.win.is_revoked().into(), "flag") }
+    unsafe { out(flag, object.win.failures().is_revoked().into(), "flag") }
 }
 
 pub unsafe fn MPIX_Win_get_failed(win: MPI_Win, failedgrp: *mut MPI_Group) -> Outcome {
     let object = state::win(win)?;
     crate::init::poll_launcher();
-    let failed = groups::register(object.win.get_failed(), None)?;
+    let failed = groups::register(object.win.failures().get_failed(), None)?;
     // SAFETY: `failedgrp` is null or writable: the C binding of MPIX_Win_get_failed requires it of the caller.
     unsafe { out(failedgrp, failed, "failedgrp") }
 }

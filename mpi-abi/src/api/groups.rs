@@ -18,7 +18,11 @@ pub(crate) fn register(
     if group.size() == 0 {
         return Ok(MPI_GROUP_EMPTY);
     }
-    let handle = state().groups.borrow_mut().insert((group, session));
+    let handle = state()
+        .tables()
+        .groups()
+        .borrow_mut()
+        .insert((group, session));
     handle
         .map(MPI_Group)
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many groups"))
@@ -31,7 +35,7 @@ fn derive(group: Group, from: MPI_Group) -> Result<MPI_Group, Failure> {
 
 /// Returns the session that a group derives from, if any.
 pub(crate) fn session_of(group: MPI_Group) -> Option<Rc<SessionObject>> {
-    state().groups.borrow().get(group.0)?.1.clone()
+    state().tables().groups().borrow().get(group.0)?.1.clone()
 }
 
 /// Checks a rank argument that must be in a group.
@@ -225,7 +229,7 @@ pub unsafe fn MPI_Group_free(group: *mut MPI_Group) -> Outcome {
     let handle = unsafe { read(group, "group")? };
     // Freeing the empty group is allowed, since functions return it (section 7.3.2).
     if handle != MPI_GROUP_EMPTY {
-        let removed = state().groups.borrow_mut().remove(handle.0);
+        let removed = state().tables().groups().borrow_mut().remove(handle.0);
         removed.ok_or_else(|| wrong(Kind::Group, handle.0))?;
     }
     // SAFETY: `group` is null or writable: the C binding of MPI_Group_free requires it of the caller.

@@ -66,7 +66,7 @@ pub unsafe fn MPI_Intercomm_create(
         Ok((peer, remote)) => Ok((&peer.comm, *remote)),
         Err(failure) => Err(leader_error(failure)),
     });
-    let new = state::engine()?.block_on(local.comm.inter(leader, across, tag))?;
+    let new = state::engine()?.block_on(local.comm.inter().create(leader, across, tag))?;
     // SAFETY: `newintercomm` is null or writable: the C binding of MPI_Intercomm_create requires it of the caller.
     unsafe {
         out(
@@ -83,7 +83,7 @@ pub unsafe fn MPI_Intercomm_merge(
     newintracomm: *mut MPI_Comm,
 ) -> Outcome {
     let parent = state::comm(intercomm)?;
-    let new = state::engine()?.block_on(parent.comm.merge(high != 0))?;
+    let new = state::engine()?.block_on(parent.comm.inter().merge(high != 0))?;
     // SAFETY: `newintracomm` is null or writable: the C binding of MPI_Intercomm_merge requires it of the caller.
     unsafe {
         out(

@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 /// # Safety
 /// `op` is an output argument of the caller.
 pub(crate) unsafe fn register(new: Op, op: *mut MPI_Op) -> Outcome {
-    let handle = state().ops.borrow_mut().insert(new);
+    let handle = state().tables().ops().borrow_mut().insert(new);
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many operators"))?;
     // SAFETY: `op` is null or writable: `# Safety` of this function.
@@ -96,7 +96,7 @@ pub unsafe fn MPI_Op_free(op: *mut MPI_Op) -> Outcome {
             format!("{} is predefined and cannot be freed", predefined.name()),
         ));
     }
-    let removed = state().ops.borrow_mut().remove(handle.0);
+    let removed = state().tables().ops().borrow_mut().remove(handle.0);
     removed.ok_or_else(|| wrong(Kind::Op, handle.0))?;
     // SAFETY: `op` is null or writable: the C binding of MPI_Op_free requires it of the caller.
     unsafe { out(op, MPI_OP_NULL, "op") }

@@ -93,7 +93,7 @@ unsafe fn sent_at_once(
 ) -> bool {
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let data = unsafe { plain_data(buf, count, datatype) };
-    tag >= 0 && data.is_some_and(|data| comm.comm.try_send(data, dest, tag))
+    tag >= 0 && data.is_some_and(|data| comm.comm.p2p().try_send(data, dest, tag))
 }
 
 /// `MPI_Send` and `MPI_Rsend`: a ready send may always be a standard send (section 3.4).
@@ -117,7 +117,7 @@ unsafe fn send_standard(
     check_tag(tag)?;
     // SAFETY: `buf` is valid by the `# Safety` contract of this function.
     let buf = unsafe { send_buf(buf, count, datatype)? };
-    Ok(comm.comm.send(buf, dest, tag, Mode::Standard)?)
+    Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Standard)?)
 }
 
 /// `MPI_Isend` and `MPI_Irsend`.
@@ -143,7 +143,7 @@ unsafe fn isend_standard(
         }
         check_tag(tag)?;
         let buf = send_buf(buf, count, datatype)?;
-        let started = comm.comm.isend(buf, dest, tag, Mode::Standard)?;
+        let started = comm.comm.p2p().isend(buf, dest, tag, Mode::Standard)?;
         out(request, sent(started, &comm)?, "request")
     }
 }
@@ -227,7 +227,7 @@ pub unsafe fn MPI_Ssend_c(
 ) -> Outcome {
     // SAFETY: `buf` is valid as the C binding of MPI_Ssend_c requires of its caller.
     let (comm, buf) = unsafe { outgoing(buf, count, datatype, tag, comm)? };
-    Ok(comm.comm.send(buf, dest, tag, Mode::Synchronous)?)
+    Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Synchronous)?)
 }
 
 pub unsafe fn MPI_Issend_c(
@@ -242,7 +242,7 @@ pub unsafe fn MPI_Issend_c(
     // SAFETY: `buf` and `request` are valid as the C binding of MPI_Issend_c requires of its caller.
     unsafe {
         let (comm, buf) = outgoing(buf, count, datatype, tag, comm)?;
-        let started = comm.comm.isend(buf, dest, tag, Mode::Synchronous)?;
+        let started = comm.comm.p2p().isend(buf, dest, tag, Mode::Synchronous)?;
         out(request, sent(started, &comm)?, "request")
     }
 }
@@ -395,10 +395,10 @@ pub unsafe fn MPI_Recv_c(
     // SAFETY: `buf` and `status` are valid as the C binding of MPI_Recv_c requires of its caller.
     unsafe {
         let received = match plain_room(buf, count, datatype) {
-            Some(room) => object.comm.recv_bytes(room, source, tag),
+            Some(room) => object.comm.p2p().recv_bytes(room, source, tag),
             None => {
                 let buf = recv_buf(buf, count, datatype)?;
-                object.comm.recv(buf, source, tag)
+                object.comm.p2p().recv(buf, source, tag)
             }
         };
         set_received(status, received)
@@ -420,10 +420,10 @@ pub unsafe fn MPI_Irecv_c(
     // SAFETY: `buf` and `request` are valid as the C binding of MPI_Irecv_c requires of its caller.
     unsafe {
         let req = match plain_room(buf, count, datatype) {
-            Some(room) => object.comm.irecv(room, source, tag)?,
+            Some(room) => object.comm.p2p().irecv(room, source, tag)?,
             None => {
                 let buf = recv_buf(buf, count, datatype)?;
-                object.comm.irecv(buf, source, tag)?
+                object.comm.p2p().irecv(buf, source, tag)?
             }
         };
         out(request, running_for(req, Some(object))?, "request")

@@ -40,7 +40,10 @@ pub unsafe fn MPI_Probe(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let found = probing(source, tag, comm)?.comm.probe(source, tag)?;
+    let found = probing(source, tag, comm)?
+        .comm
+        .probes()
+        .probe(source, tag)?;
     // SAFETY: `status` is valid as the C binding of MPI_Probe requires of its caller.
     unsafe { set_status(status, &c_status(found)) };
     Ok(())
@@ -53,7 +56,10 @@ pub unsafe fn MPI_Iprobe(
     flag: *mut c_int,
     status: *mut MPI_Status,
 ) -> Outcome {
-    let found = probing(source, tag, comm)?.comm.iprobe(source, tag)?;
+    let found = probing(source, tag, comm)?
+        .comm
+        .probes()
+        .iprobe(source, tag)?;
     // SAFETY: `flag` and `status` are valid as the C binding of MPI_Iprobe requires of its caller.
     unsafe {
         if let Some(found) = found {
@@ -70,7 +76,8 @@ fn register(probed: Probed, comm: &Rc<CommObject>) -> Result<(MPI_Message, Statu
     };
     let status = message.status;
     let handle = state()
-        .messages
+        .tables()
+        .messages()
         .borrow_mut()
         .insert((message, comm.clone()));
     let handle = handle
@@ -86,7 +93,7 @@ pub unsafe fn MPI_Mprobe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
-    let (handle, found) = register(comm.comm.mprobe(source, tag)?, &comm)?;
+    let (handle, found) = register(comm.comm.probes().mprobe(source, tag)?, &comm)?;
     // SAFETY: `message` and `status` are valid as the C binding of MPI_Mprobe requires of its caller.
     unsafe {
         set_status(status, &c_status(found));
@@ -103,7 +110,7 @@ pub unsafe fn MPI_Improbe(
     status: *mut MPI_Status,
 ) -> Outcome {
     let comm = probing(source, tag, comm)?;
-    let probed = comm.comm.improbe(source, tag)?;
+    let probed = comm.comm.probes().improbe(source, tag)?;
     // SAFETY: `flag`, `message` and `status` are valid as the C binding of MPI_Improbe requires of its caller.
     unsafe {
         out(flag, probed.is_some().into(), "flag")?;
@@ -138,9 +145,9 @@ unsafe fn take(
     let taken = if handle == MPI_MESSAGE_NO_PROC {
         Taken::Nothing
     } else {
-        let found = state().messages.borrow_mut().remove(handle.0);
+        let found = state().tables().messages().borrow_mut().remove(handle.0);
         let (found, comm) = found.ok_or_else(|| wrong(Kind::Message, handle.0))?;
-        Taken::Receiving(comm.comm.imrecv(found, buf), comm)
+        Taken::Receiving(comm.comm.p2p().imrecv(found, buf), comm)
     };
     // SAFETY: `message` is null or writable: `# Safety` of this function.
     unsafe { out(message, MPI_MESSAGE_NULL, "message")? };

@@ -29,8 +29,12 @@ impl Exchange {
         (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
         (incoming, source, recvtag): (RecvBuf, c_int, c_int),
     ) -> Result<Exchange, Failure> {
-        let receive = comm.comm.irecv(incoming, source, recvtag)?;
-        let send = match comm.comm.isend(outgoing, dest, sendtag, Mode::Standard) {
+        let receive = comm.comm.p2p().irecv(incoming, source, recvtag)?;
+        let send = match comm
+            .comm
+            .p2p()
+            .isend(outgoing, dest, sendtag, Mode::Standard)
+        {
             Ok(Sent::Done) => None,
             Ok(Sent::Pending(req)) => Some(req),
             Err(e) => {

@@ -28,7 +28,7 @@ fn of_comm(
     if comm.0 < FIRST_DYNAMIC || !state::is_unlocked() {
         return None;
     }
-    let comms = state::state().comms.try_borrow().ok()?;
+    let comms = state::state().tables().comms().try_borrow().ok()?;
     Some(other(&comms.get(comm.0)?.comm) as c_int)
 }
 
@@ -74,7 +74,7 @@ fn of_type(datatype: MPI_Datatype) -> Option<[i64; 3]> {
     if !state::is_unlocked() {
         return None;
     }
-    let types = state::state().types.try_borrow().ok()?;
+    let types = state::state().tables().types().try_borrow().ok()?;
     let datatype = &types.get(datatype.0)?.datatype;
     Some([datatype.size(), datatype.lb(), datatype.extent()])
 }

@@ -2,6 +2,7 @@
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;
+use crate::phase;
 use mpi_core::Error;
 use mpi_core::coll::{CollError, Unserved};
 use mpi_core::comm::{CommError, EurekaError, LeaderError};
@@ -177,13 +178,7 @@ impl From<Error> for Failure {
 
 /// The class of an operation whose peer is dead: where the job continues without it, programs check for the fault-tolerance class.
 fn gone_class() -> c_int {
-    let engine = crate::state::state().engine.try_borrow();
-    let tolerant = engine.is_ok_and(|engine| {
-        engine
-            .as_ref()
-            .is_some_and(|engine| engine.is_fault_tolerant())
-    });
-    match tolerant {
+    match phase::is_fault_tolerant() {
         true => MPIX_ERR_PROC_FAILED,
         false => MPI_ERR_PROC_ABORTED,
     }
@@ -224,7 +219,7 @@ fn comm_class(e: &CommError) -> Option<c_int> {
     match e {
         CommError::Rank { .. } => Some(MPI_ERR_RANK),
         CommError::Outsider { .. } => Some(MPI_ERR_GROUP),
-        CommError::LeaderError { astray, .. } => match astray.code {
+        CommError::LeaderError { error, .. } => match error.code {
             LeaderError::LOST => None,
             LeaderError::FAILED => Some(gone_class()),
             LeaderError::REVOKED => Some(MPIX_ERR_REVOKED),

@@ -126,6 +126,6 @@ pub fn check_serves(handler: MPI_Errhandler, target: Target) -> Result<(), Failu
 }
 
 /// Returns the program's handler behind a handle.
-pub(super) fn user(handler: MPI_Errhandler) -> Option<UserHandler> {
+pub(crate) fn user(handler: MPI_Errhandler) -> Option<UserHandler> {
     handlers().get(handler.0).map(|entry| entry.handler.clone())
 }

@@ -1,14 +1,13 @@
 //! Failures of calls: error classes, codes, texts, and the error handlers they are reported to.
 //!
 //! Every operation below this crate has its own closed error enum; this module converts each into a [`Failure`]: an MPI error code and a
-//! sentence. [`codes`] holds the classes and codes that programs add, [`handler`] the error handlers, and
-//! [`raise`](mod@raise) reports a failure to its handler.
+//! sentence. [`codes`] holds the classes and codes that programs add, and [`handler`] the error handlers.
+//! [`raise`](crate::raise) finds the handler of a failure and calls it; nothing here knows the tables of objects.
 
 pub mod codes;
 mod contextual;
 mod convert;
 pub mod handler;
-pub mod raise;
 mod target;
 pub mod unread_errors;
 

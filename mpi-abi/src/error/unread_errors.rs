@@ -8,7 +8,7 @@
 
 use super::{Failure, class_text};
 use crate::abi::{MPI_ERR_NO_SUCH_FILE, MPI_SUCCESS};
-use crate::{functions, state};
+use crate::functions;
 use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -63,8 +63,8 @@ pub fn note_read(code: i32) {
     }
 }
 
-/// Prints the warning, if `wanted` and an error was ignored.
-pub fn warn(wanted: bool) {
+/// Prints the warning of this rank, if `wanted` and an error was ignored.
+pub fn warn(rank: &str, wanted: bool) {
     let Some(UnreadErrors { first, count }) = unread_errors().take() else {
         return;
     };
@@ -75,7 +75,6 @@ pub fn warn(wanted: bool) {
         1 => String::new(),
         count => format!(" (and {} more of files)", count - 1),
     };
-    let rank = state::this_rank();
     printable::eprintln!(
         "{rank}: an error was returned{more} whose class and text the program never asked for: {first}"
     );

@@ -53,7 +53,7 @@ impl WinObject {
     pub fn predefined(&self, keyval: c_int) -> Option<*mut c_void> {
         let int = |value: &c_int| std::ptr::from_ref(value).cast_mut().cast();
         match keyval {
-            MPI_WIN_BASE => Some(self.win.base().cast()),
+            MPI_WIN_BASE => Some(self.win.memory().base().cast()),
             MPI_WIN_SIZE => Some(std::ptr::from_ref(&self.size).cast_mut().cast()),
             MPI_WIN_DISP_UNIT => Some(int(&self.unit)),
             MPI_WIN_CREATE_FLAVOR => Some(int(&self.flavor)),

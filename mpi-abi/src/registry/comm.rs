@@ -18,7 +18,7 @@ impl CommObject {
             carrier: Carrier::Comm,
             handle: self.handle().0,
             attributes: &self.attached.attributes,
-            keyvals: &state().keyvals,
+            keyvals: state().program().keyvals(),
         }
     }
 }
@@ -36,7 +36,7 @@ pub fn register_with(
     session: Option<Rc<SessionObject>>,
 ) -> Result<Rc<CommObject>, Failure> {
     let object = CommObject::new(comm, MPI_COMM_NULL, attached, session);
-    let handle = state().comms.borrow_mut().insert(object.clone());
+    let handle = state().tables().comms().borrow_mut().insert(object.clone());
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many communicators"))?;
     object.set_handle(MPI_Comm(handle));
@@ -49,12 +49,12 @@ pub fn register_with(
 /// Reports to the launcher the other jobs that this process is connected with, if they have changed:
 /// a communicator with processes of another job was created or freed.
 pub fn report_connections() {
-    let engine = state().engine.borrow().clone();
+    let engine = state().engines().engine().borrow().clone();
     let (Some(engine), Some(launcher)) = (engine, phase::launcher()) else {
         return;
     };
     let jobs = engine.universe().connected_jobs();
-    let mut told = state().connections.borrow_mut();
+    let mut told = state().jobs().connections().borrow_mut();
     if *told != jobs {
         launcher.tell_connections(&jobs);
         *told = jobs;
@@ -63,9 +63,9 @@ pub fn report_connections() {
 
 /// Removes a communicator from the table; operations in progress keep it alive.
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
-    let removed = state().comms.borrow_mut().remove(handle.0);
+    let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
-    let mut freed = state().freed_comms.borrow_mut();
+    let mut freed = state().tables().freed_comms().borrow_mut();
     freed.retain(|object| object.strong_count() > 0);
     if Rc::strong_count(&removed) > 1 {
         freed.push(Rc::downgrade(&removed));

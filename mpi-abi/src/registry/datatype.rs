@@ -16,7 +16,7 @@ impl TypeObject {
             carrier: Carrier::Type,
             handle: handle.0,
             attributes: &self.attached.attributes,
-            keyvals: &state().keyvals,
+            keyvals: state().program().keyvals(),
         }
     }
 }
@@ -24,7 +24,8 @@ impl TypeObject {
 /// Gives a new datatype a handle.
 pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
     state()
-        .types
+        .tables()
+        .types()
         .borrow_mut()
         .insert(TypeObject::new(datatype))
         .map(MPI_Datatype)
@@ -35,14 +36,15 @@ pub fn register(datatype: Datatype) -> Result<MPI_Datatype, Failure> {
 pub fn object(handle: MPI_Datatype) -> Result<Rc<TypeObject>, Failure> {
     if handle.0 >= FIRST_DYNAMIC {
         return state()
-            .types
+            .tables()
+            .types()
             .borrow()
             .get(handle.0)
             .cloned()
             .ok_or_else(|| wrong(Kind::Datatype, handle.0));
     }
     let datatype = state::datatype(handle)?;
-    let mut named = state().named_types.borrow_mut();
+    let mut named = state().tables().named_types().borrow_mut();
     if let Some((_, object)) = named.iter().find(|(h, _)| *h == handle.0) {
         return Ok(object.clone());
     }
@@ -67,7 +69,7 @@ pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
             format!("{datatype} is predefined and cannot be freed"),
         ));
     }
-    let object = state().types.borrow_mut().remove(handle.0);
+    let object = state().tables().types().borrow_mut().remove(handle.0);
     object
         .map(|_| ())
         .ok_or_else(|| wrong(Kind::Datatype, handle.0))
@@ -76,7 +78,8 @@ pub fn remove(handle: MPI_Datatype) -> Result<(), Failure> {
 /// Returns the handle of a type of a Fortran kind: the same one for each request of the same kind.
 pub fn kind_handle(datatype: &Datatype) -> Result<MPI_Datatype, Failure> {
     let known = state()
-        .types
+        .tables()
+        .types()
         .borrow()
         .iter()
         .find(|(_, t)| t.datatype.fortran_kind() == datatype.fortran_kind())
@@ -92,7 +95,8 @@ pub fn handle_of(datatype: &Datatype) -> Result<(MPI_Datatype, bool), Failure> {
         return Ok((MPI_Datatype(named.info().handle as usize), false));
     }
     let known = state()
-        .types
+        .tables()
+        .types()
         .borrow()
         .iter()
         .find(|(_, t)| t.datatype.same(datatype))

@@ -11,8 +11,8 @@ use std::rc::Rc;
 
 /// Gives a file a handle; it inherits the error handler that `MPI_FILE_NULL` has now (section 14.7).
 pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
-    let object = FileObject::new(file, Attached::inheriting(&state().no_file));
-    let handle = state().files.borrow_mut().insert(object.clone());
+    let object = FileObject::new(file, Attached::inheriting(state().program().no_file()));
+    let handle = state().tables().files().borrow_mut().insert(object.clone());
     let handle = handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many files"))?;
     object.set_handle(MPI_File(handle));
     Ok(object)
@@ -20,6 +20,6 @@ pub fn register(file: File) -> Result<Rc<FileObject>, Failure> {
 
 /// Removes a file from the table.
 pub fn remove(handle: MPI_File) -> Result<(), Failure> {
-    let removed = state().files.borrow_mut().remove(handle.0);
+    let removed = state().tables().files().borrow_mut().remove(handle.0);
     removed.map(drop).ok_or_else(|| wrong(Kind::File, handle.0))
 }

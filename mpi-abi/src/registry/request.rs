@@ -46,7 +46,7 @@ pub fn look(handle: MPI_Request) -> Result<RequestState, Failure> {
 
 /// Returns the state of an operation in the table of the process.
 fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
-    let requests = state().requests.borrow();
+    let requests = state().tables().requests().borrow();
     let object = requests
         .get(handle.0)
         .ok_or_else(|| wrong(Kind::Request, handle.0))?;

@@ -11,7 +11,11 @@ use std::rc::Rc;
 /// Gives a session a handle.
 pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
     let object = SessionObject::new(attached);
-    let handle = state().sessions.borrow_mut().insert(object.clone());
+    let handle = state()
+        .tables()
+        .sessions()
+        .borrow_mut()
+        .insert(object.clone());
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many sessions"))?;
     object.set_handle(MPI_Session(handle));
@@ -20,7 +24,7 @@ pub fn register(attached: Attached) -> Result<Rc<SessionObject>, Failure> {
 
 /// Removes a session from the table; objects derived from it keep it alive.
 pub fn remove(handle: MPI_Session) -> Result<(), Failure> {
-    let removed = state().sessions.borrow_mut().remove(handle.0);
+    let removed = state().tables().sessions().borrow_mut().remove(handle.0);
     removed
         .map(|_| ())
         .ok_or_else(|| wrong(Kind::Session, handle.0))

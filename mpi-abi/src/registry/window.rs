@@ -15,7 +15,7 @@ impl WinObject {
             carrier: Carrier::Win,
             handle: self.handle().0,
             attributes: &self.attached.attributes,
-            keyvals: &state().keyvals,
+            keyvals: state().program().keyvals(),
         }
     }
 }
@@ -23,7 +23,7 @@ impl WinObject {
 /// Gives a window a handle.
 pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject>, Failure> {
     let object = WinObject::new(win, size, unit);
-    let handle = state().wins.borrow_mut().insert(object.clone());
+    let handle = state().tables().wins().borrow_mut().insert(object.clone());
     let handle =
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many windows"))?;
     object.set_handle(MPI_Win(handle));
@@ -32,6 +32,6 @@ pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject
 
 /// Removes a window from the table.
 pub fn remove(handle: MPI_Win) -> Result<(), Failure> {
-    let removed = state().wins.borrow_mut().remove(handle.0);
+    let removed = state().tables().wins().borrow_mut().remove(handle.0);
     removed.map(drop).ok_or_else(|| wrong(Kind::Win, handle.0))
 }

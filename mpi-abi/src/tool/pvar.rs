@@ -23,7 +23,7 @@ pub struct Pvar {
 
 /// Reads a value of the engine; zero if there is none.
 fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
-    let engine = state().engine.try_borrow();
+    let engine = state().engines().engine().try_borrow();
     let engine = engine.ok().and_then(|engine| engine.clone());
     engine.map_or(0, |engine| look(&engine))
 }
@@ -33,7 +33,8 @@ macro_rules! handles {
     ($table:ident) => {
         || {
             state()
-                .$table
+                .tables()
+                .$table()
                 .try_borrow()
                 .map_or(0, |table| table.iter().count() as u64)
         }

@@ -37,11 +37,11 @@ fn wait_until(done: impl Fn() -> bool) {
 
 fn read_word(
     cells: &Cells<&[AtomicU64]>,
-    place: impl Into<CellOf> + Copy,
+    cell: impl Into<CellOf> + Copy,
     address: CellAddress<'_>,
 ) -> u64 {
     let mut word = [0; 8];
-    cells.read(place, address, 0, &mut word);
+    cells.read(cell, address, 0, &mut word);
     u64::from_ne_bytes(word)
 }
 

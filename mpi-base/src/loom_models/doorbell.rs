@@ -35,7 +35,7 @@ fn no_wake_up_is_lost() {
     news_end_every(|bell, news| bell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
 }
 
-/// SYNC POINT bell.sleep and bell.ear: a sleep in `poll` ends by a ring of the socket that the owner published.
+/// SYNC POINT bell.sleep and bell.socket: a sleep in `poll` ends by a ring of the socket that the owner published.
 #[test]
 fn no_wake_up_of_a_poller_is_lost() {
     news_end_every(|bell, news| {

@@ -52,8 +52,8 @@ impl Node {
     }
 
     /// The mapping that holds the `len` bytes at an offset named by another rank, and their offset in it; `None` outside all arenas and the annex.
-    fn block_at(&self, place: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
-        let at = usize::try_from(place.0).ok()?;
+    fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
+        let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {
             Some(_) => Some((&self.0.segment, at)),
             None => self.0.annex.find(&self.0.segment, at, len),
@@ -77,8 +77,8 @@ impl Node {
     }
 
     /// The address in this process of a block that its owner named by its offset, if it is inside some rank's arena or part of the annex.
-    pub fn resolve(&self, place: ShmOffset, len: usize) -> Option<*mut u8> {
-        let (segment, at) = self.block_at(place, len)?;
+    pub fn resolve(&self, offset: ShmOffset, len: usize) -> Option<*mut u8> {
+        let (segment, at) = self.block_at(offset, len)?;
         Some(segment.range(at, len)?.as_ptr())
     }
 
@@ -97,21 +97,21 @@ impl Node {
     /// `count` shared values in a block that its owner named by its offset, if they are inside some rank's arena or part of the annex.
     ///
     /// A caller that uses a block this way must not access the same bytes through [`Node::resolve`] at the same time.
-    pub fn shared<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<&[T]> {
-        let (segment, at) = self.block_at(place, size_of::<T>().checked_mul(count)?)?;
+    pub fn shared<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<&[T]> {
+        let (segment, at) = self.block_at(offset, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
     }
 
     /// Like [`Node::shared`] for one value, together with a reference to the node's memory.
-    pub fn hold<T: Shared>(&self, place: ShmOffset) -> Option<Held<T>> {
-        let (segment, at) = self.block_at(place, size_of::<T>())?;
+    pub fn hold<T: Shared>(&self, offset: ShmOffset) -> Option<Held<T>> {
+        let (segment, at) = self.block_at(offset, size_of::<T>())?;
         Held::new(segment, at)
     }
 
     /// Like [`Node::shared`], together with a reference to the node's memory.
-    pub fn hold_all<T: Shared>(&self, place: ShmOffset, count: usize) -> Option<Held<[T]>> {
+    pub fn hold_all<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<Held<[T]>> {
         let len = size_of::<T>().checked_mul(count)?;
-        let (segment, at) = self.block_at(place, len)?;
+        let (segment, at) = self.block_at(offset, len)?;
         Held::slice(segment, at, count)
     }
 

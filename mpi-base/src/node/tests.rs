@@ -204,11 +204,11 @@ fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
 #[test]
 fn the_gallery_sees_who_is_there_and_senders_hear_who_has_left() {
     let fd = Node::create(3).unwrap();
-    let gallery = Inspection::open(&fd).unwrap();
-    assert_eq!(gallery.pid(1), None);
+    let inspection = Inspection::open(&fd).unwrap();
+    assert_eq!(inspection.pid(1), None);
     let node = Node::attach(&fd, 1).unwrap();
-    assert_eq!(gallery.pid(1), Some(std::process::id()));
-    assert!(gallery.state(1).is_some() && gallery.state(3).is_none());
+    assert_eq!(inspection.pid(1), Some(std::process::id()));
+    assert!(inspection.state(1).is_some() && inspection.state(3).is_none());
     let other = Node::attach(&fd, 0).unwrap();
     assert!(other.inbox(1).unwrap().notify(0));
     drop(node);

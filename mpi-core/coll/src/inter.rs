@@ -45,58 +45,62 @@ impl Module for Inter {
             .fold(CallSet::NONE, CallSet::with)
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        Box::pin(carry_out(cx, call))
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        Box::pin(carry_out(invocation, call))
     }
 }
 
 /// After a length mismatch both groups continue to the end: see [`length_mismatch`](super::length_mismatch).
-async fn carry_out(cx: Invocation, call: Call) -> Result<(), Error> {
-    let cx = cx.checked_for_lengths().unwrap_or(cx);
-    let outcome = between(&cx, call).await;
-    cx.verdict(outcome)
+async fn carry_out(invocation: Invocation, call: Call) -> Result<(), Error> {
+    let invocation = invocation.checked_for_lengths().unwrap_or(invocation);
+    let outcome = between(&invocation, call).await;
+    invocation.verdict(outcome)
 }
 
-async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
-    let here = cx.inside(call.id().name())?;
-    let remote = cx.comm().peers().size();
+async fn between(invocation: &Invocation, call: Call) -> Result<(), Error> {
+    let here = invocation.inside(call.id().name())?;
+    let remote = invocation.comm().peers().size();
     match call {
-        Call::Barrier => barrier(cx, &here).await,
-        Call::Bcast { buf, root } => bcast(cx, &here, &buf, root).await,
+        Call::Barrier => barrier(invocation, &here).await,
+        Call::Bcast { buf, root } => bcast(invocation, &here, &buf, root).await,
         Call::Gather { send, recv, root } => {
             let recv = recv.map(|r| Blocks::equal(&r, remote));
-            to_root(cx, send, recv, root).await
+            to_root(invocation, send, recv, root).await
         }
-        Call::Gatherv { send, recv, root } => to_root(cx, send, recv.map(Blocks::Each), root).await,
+        Call::Gatherv { send, recv, root } => {
+            to_root(invocation, send, recv.map(Blocks::Each), root).await
+        }
         Call::Scatter { send, recv, root } => {
             let send = send.map(|s| Blocks::equal(&s, remote));
-            from_root(cx, send, recv, root).await
+            from_root(invocation, send, recv, root).await
         }
         Call::Scatterv { send, recv, root } => {
-            from_root(cx, send.map(Blocks::Each), recv, root).await
+            from_root(invocation, send.map(Blocks::Each), recv, root).await
         }
         Call::Allgather { send, recv } => {
             let recv = Blocks::equal(&recv, remote);
-            exchange(cx, |_| send.clone(), recv).await
+            exchange(invocation, |_| send.clone(), recv).await
         }
-        Call::Allgatherv { send, recv } => exchange(cx, |_| send.clone(), Blocks::Each(recv)).await,
+        Call::Allgatherv { send, recv } => {
+            exchange(invocation, |_| send.clone(), Blocks::Each(recv)).await
+        }
         Call::Alltoall { send, recv } => {
             let send = send.map(|s| Blocks::equal(&s, remote));
             let block = |r| send.as_ref().map(|s| s.of(r));
-            exchange(cx, block, Blocks::equal(&recv, remote)).await
+            exchange(invocation, block, Blocks::equal(&recv, remote)).await
         }
         Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => {
             let block = |r: u32| send.as_ref().map(|s| s[r as usize].clone());
-            exchange(cx, block, Blocks::Each(recv)).await
+            exchange(invocation, block, Blocks::Each(recv)).await
         }
         Call::Reduce {
             send,
             recv,
             op,
             root,
-        } => reduce(cx, &here, send, recv, &op, root).await,
+        } => reduce(invocation, &here, send, recv, &op, root).await,
         Call::Allreduce { send, recv, op } => {
-            reduce_to_leader(cx, &here, send, &op, &recv).await?;
+            reduce_to_leader(invocation, &here, send, &op, &recv).await?;
             bcast_binomial::bcast(&here, &recv, LEADER).await
         }
         Call::ReduceScatter {
@@ -104,10 +108,10 @@ async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
             recv,
             counts,
             op,
-        } => reduce_scatter(cx, &here, send, recv, &counts, &op).await,
+        } => reduce_scatter(invocation, &here, send, recv, &counts, &op).await,
         Call::ReduceScatterBlock { send, recv, op } => {
             let counts = vec![recv.count(); here.size() as usize];
-            reduce_scatter(cx, &here, send, recv, &counts, &op).await
+            reduce_scatter(invocation, &here, send, recv, &counts, &op).await
         }
         // The table has no module for these: see `SERVES_NOT`.
         Call::Scan { .. }
@@ -121,24 +125,29 @@ async fn between(cx: &Invocation, call: Call) -> Result<(), Error> {
 }
 
 /// A barrier inside each group, a message exchange of the leaders, then a broadcast inside each group.
-async fn barrier(cx: &Invocation, here: &Invocation) -> Result<(), Error> {
+async fn barrier(invocation: &Invocation, here: &Invocation) -> Result<(), Error> {
     barrier_dissemination::barrier(here).await?;
     let nothing = algo::bytes(0)?.all();
-    if cx.rank() == LEADER {
+    if invocation.rank() == LEADER {
         let send = nothing.as_send();
-        cx.sendrecv(&send, LEADER, &nothing, LEADER).await?;
+        invocation.sendrecv(&send, LEADER, &nothing, LEADER).await?;
     }
     bcast_binomial::bcast(here, &nothing, LEADER).await
 }
 
 /// The root sends to the leader of the other group, which broadcasts to its group.
-async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+async fn bcast(
+    invocation: &Invocation,
+    here: &Invocation,
+    buf: &RecvBuf,
+    root: u32,
+) -> Result<(), Error> {
     match root {
-        ROOT => cx.send(&buf.as_send(), LEADER).await,
+        ROOT => invocation.send(&buf.as_send(), LEADER).await,
         PROC_NULL => Ok(()),
         root => {
-            if cx.rank() == LEADER {
-                cx.recv(buf, root).await?;
+            if invocation.rank() == LEADER {
+                invocation.recv(buf, root).await?;
             }
             bcast_binomial::bcast(here, buf, LEADER).await
         }
@@ -147,55 +156,57 @@ async fn bcast(cx: &Invocation, here: &Invocation, buf: &RecvBuf, root: u32) -> 
 
 /// Gather: every member of the other group sends its block to the root.
 async fn to_root(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<SendBuf>,
     recv: Option<Blocks<RecvBuf>>,
     root: u32,
 ) -> Result<(), Error> {
     match (root, send, recv) {
         (ROOT, _, Some(recv)) => {
-            let incoming = (0..recv.size()).map(|r| cx.irecv(&recv.of(r), r));
-            cx.all(incoming.collect()).await
+            let incoming = (0..recv.size()).map(|r| invocation.irecv(&recv.of(r), r));
+            invocation.all(incoming.collect()).await
         }
         (ROOT | PROC_NULL, ..) | (_, None, _) => Ok(()),
-        (root, Some(send), _) => cx.send(&send, root).await,
+        (root, Some(send), _) => invocation.send(&send, root).await,
     }
 }
 
 /// Scatter: the root sends a block to every member of the other group.
 async fn from_root(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: Option<RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
     match (root, send, recv) {
         (ROOT, Some(send), _) => {
-            let outgoing = (0..send.size()).map(|r| cx.isend(&send.of(r), r));
-            cx.all(outgoing.collect()).await
+            let outgoing = (0..send.size()).map(|r| invocation.isend(&send.of(r), r));
+            invocation.all(outgoing.collect()).await
         }
         (ROOT | PROC_NULL, ..) | (_, _, None) => Ok(()),
-        (root, _, Some(recv)) => cx.recv(&recv, root).await,
+        (root, _, Some(recv)) => invocation.recv(&recv, root).await,
     }
 }
 
 /// Every member sends a block to every member of the other group.
 async fn exchange(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: impl Fn(u32) -> Option<SendBuf>,
     recv: Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let remote = cx.comm().peers().size();
-    let mut pending: Vec<_> = (0..remote).map(|r| cx.irecv(&recv.of(r), r)).collect();
+    let remote = invocation.comm().peers().size();
+    let mut pending: Vec<_> = (0..remote)
+        .map(|r| invocation.irecv(&recv.of(r), r))
+        .collect();
     // Each rank begins with a different peer, so that the sends do not all start at the same one.
-    let turn = (0..remote).map(|step| (cx.rank() + step) % remote);
-    pending.extend(turn.filter_map(|r| send(r).map(|block| cx.isend(&block, r))));
-    cx.all(pending).await
+    let turn = (0..remote).map(|step| (invocation.rank() + step) % remote);
+    pending.extend(turn.filter_map(|r| send(r).map(|block| invocation.isend(&block, r))));
+    invocation.all(pending).await
 }
 
 /// The other group reduces to its leader, which sends the result to the root.
 async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     here: &Invocation,
     send: Option<SendBuf>,
     recv: Option<RecvBuf>,
@@ -203,10 +214,10 @@ async fn reduce(
     root: u32,
 ) -> Result<(), Error> {
     match (root, send, recv) {
-        (ROOT, _, Some(recv)) => cx.recv(&recv, LEADER).await,
+        (ROOT, _, Some(recv)) => invocation.recv(&recv, LEADER).await,
         (ROOT | PROC_NULL, ..) | (_, None, _) => Ok(()),
         (root, Some(send), _) => match reduce_inside(here, &send, op).await? {
-            Some(result) => cx.send(&result, root).await,
+            Some(result) => invocation.send(&result, root).await,
             None => Ok(()),
         },
     }
@@ -229,7 +240,7 @@ async fn reduce_inside(
 
 /// Both groups reduce, and each leader receives the other group's result.
 async fn reduce_to_leader(
-    cx: &Invocation,
+    invocation: &Invocation,
     here: &Invocation,
     send: Option<SendBuf>,
     op: &Op,
@@ -238,14 +249,14 @@ async fn reduce_to_leader(
     // `send` is always `Some`: MPI_IN_PLACE is invalid on intercommunicators, and the caller has checked that.
     let Some(send) = send else { return Ok(()) };
     match reduce_inside(here, &send, op).await? {
-        Some(result) => cx.sendrecv(&result, LEADER, recv, LEADER).await,
+        Some(result) => invocation.sendrecv(&result, LEADER, recv, LEADER).await,
         None => Ok(()),
     }
 }
 
 /// Both groups reduce, and each scatters the other group's result.
 async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     here: &Invocation,
     send: Option<SendBuf>,
     recv: RecvBuf,
@@ -253,12 +264,12 @@ async fn reduce_scatter(
     op: &Op,
 ) -> Result<(), Error> {
     let total = counts.iter().sum();
-    let whole = match cx.rank() {
+    let whole = match invocation.rank() {
         LEADER => algo::elements(total, recv.datatype())?.all(),
         _ => recv.clone(),
     };
-    reduce_to_leader(cx, here, send, op, &whole).await?;
-    let blocks = (cx.rank() == LEADER)
+    reduce_to_leader(invocation, here, send, op, &whole).await?;
+    let blocks = (invocation.rank() == LEADER)
         .then(|| Blocks::Each(algo::scattered::cut(&whole.as_send(), counts).into()));
     scatter_linear::scatter(here, blocks.as_ref(), Some(&recv), LEADER).await
 }

@@ -20,7 +20,7 @@ use std::task::{Context, Poll, ready};
 /// One invocation of a collective.
 #[derive(Clone)]
 pub struct Invocation {
-    talk: Conversation,
+    conversation: Conversation,
     /// Index in the call's chain: the number of components that passed the call down to this one.
     depth: usize,
     /// The checked call that it belongs to, if that continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
@@ -29,9 +29,9 @@ pub struct Invocation {
 
 impl From<&Conversation> for Invocation {
     /// An invocation used by the library itself.
-    fn from(talk: &Conversation) -> Invocation {
+    fn from(conversation: &Conversation) -> Invocation {
         Invocation {
-            talk: talk.clone(),
+            conversation: conversation.clone(),
             depth: 0,
             checked: None,
         }
@@ -41,7 +41,7 @@ impl From<&Conversation> for Invocation {
 impl Invocation {
     pub(crate) fn new(comm: Comm, plane: Plane, tag: i32, depth: usize) -> Invocation {
         Invocation {
-            talk: Conversation::new(comm, plane, tag),
+            conversation: Conversation::new(comm, plane, tag),
             depth,
             checked: None,
         }
@@ -49,12 +49,12 @@ impl Invocation {
 
     /// The communicator; on an intercommunicator the ranks of the methods below are those of the remote group.
     pub fn comm(&self) -> &Comm {
-        self.talk.comm()
+        self.conversation.comm()
     }
 
     /// This process's engine: clock, node and parameters.
     pub fn engine(&self) -> &Engine {
-        self.talk.engine()
+        self.conversation.engine()
     }
 
     /// This process's rank in the local group.
@@ -69,7 +69,7 @@ impl Invocation {
 
     /// The invocation's number on its communicator.
     pub fn tag(&self) -> i32 {
-        self.talk.tag()
+        self.conversation.tag()
     }
 
     /// The number of components of higher priority in the call's chain.
@@ -88,7 +88,7 @@ impl Invocation {
     /// The same invocation on the local group's communicator; for intercommunicators only.
     pub(crate) fn inside(&self, operation: &'static str) -> Result<Invocation, Error> {
         Ok(Invocation {
-            talk: self.talk.on(self.comm().local(operation)?),
+            conversation: self.conversation.on(self.comm().local(operation)?),
             ..self.clone()
         })
     }
@@ -96,7 +96,7 @@ impl Invocation {
     /// The same invocation for a step of it: a call on another communicator of some of its members.
     pub(crate) fn step_on(&self, comm: &Comm) -> Invocation {
         Invocation {
-            talk: Conversation::new(comm.clone(), Plane::Collective, self.tag()),
+            conversation: Conversation::new(comm.clone(), Plane::Collective, self.tag()),
             depth: 0,
             checked: self.checked.clone(),
         }
@@ -106,7 +106,7 @@ impl Invocation {
     /// Returns `None` if it does so already as a part of a larger one; otherwise the caller must call [`Invocation::verdict`].
     pub(super) fn checked_for_lengths(&self) -> Option<Invocation> {
         self.checked.is_none().then(|| Invocation {
-            checked: Some(CheckedCall::of(&self.talk)),
+            checked: Some(CheckedCall::of(&self.conversation)),
             ..self.clone()
         })
     }
@@ -154,7 +154,7 @@ impl Invocation {
             false => buf.clone(),
         };
         Pending {
-            message: self.talk.isend(buf, dest),
+            message: self.conversation.isend(buf, dest),
             due: None,
         }
     }
@@ -176,7 +176,7 @@ impl Invocation {
 
     fn receive(&self, buf: &RecvBuf, source: u32, due: Option<Due>) -> Pending {
         Pending {
-            message: self.talk.irecv(buf.clone(), source),
+            message: self.conversation.irecv(buf.clone(), source),
             due,
         }
     }

@@ -39,10 +39,13 @@ struct LengthMismatch(RefCell<Vec<(Id, Error)>>);
 
 impl CheckedCall {
     /// The invocation of a conversation.
-    pub fn of(talk: &Conversation) -> CheckedCall {
+    pub fn of(conversation: &Conversation) -> CheckedCall {
         CheckedCall {
-            id: (talk.comm().context().plane(talk.plane()), talk.tag()),
-            all: talk.engine().extension(LengthMismatch::default),
+            id: (
+                conversation.comm().context().plane(conversation.plane()),
+                conversation.tag(),
+            ),
+            all: conversation.engine().extension(LengthMismatch::default),
         }
     }
 

@@ -154,7 +154,7 @@ pub trait Module {
     }
 
     /// Starts an operation of [`Module::serves`].
-    fn start(&self, cx: Invocation, call: Call) -> Running;
+    fn start(&self, invocation: Invocation, call: Call) -> Running;
 
     /// Describes in a few words how the module carries out a call on this communicator; for `mpirun --explain`.
     fn explain(&self, _call: CallId) -> Option<String> {
@@ -163,8 +163,10 @@ pub trait Module {
 
     /// Carries out a blocking operation.
     /// The default polls [`Module::start`]; modules override it to avoid the box.
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        cx.engine().block_on(self.start(cx.clone(), call.clone()))
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        invocation
+            .engine()
+            .block_on(self.start(invocation.clone(), call.clone()))
     }
 
     /// Returns the maximum [`FastCall::bytes`] for which the module accepts fast calls; the same on all members.

@@ -152,21 +152,28 @@ impl Framework for Coll {
         Box::new(between_groups())
     }
 
-    fn allgather<'a>(&self, talk: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()> {
+    fn allgather<'a>(&self, conversation: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()> {
         Box::pin(async move {
-            let blocks = Blocks::equal(first, talk.comm().size());
-            algo::allgather_bruck::allgather(&Invocation::from(talk), None, &blocks).await
+            let blocks = Blocks::equal(first, conversation.comm().size());
+            algo::allgather_bruck::allgather(&Invocation::from(conversation), None, &blocks).await
         })
     }
 
-    fn bcast<'a>(&self, talk: &'a Conversation, buf: &'a RecvBuf, root: u32) -> Joint<'a, ()> {
-        Box::pin(
-            async move { algo::bcast_binomial::bcast(&Invocation::from(talk), buf, root).await },
-        )
+    fn bcast<'a>(
+        &self,
+        conversation: &'a Conversation,
+        buf: &'a RecvBuf,
+        root: u32,
+    ) -> Joint<'a, ()> {
+        Box::pin(async move {
+            algo::bcast_binomial::bcast(&Invocation::from(conversation), buf, root).await
+        })
     }
 
-    fn barrier<'a>(&self, talk: &'a Conversation) -> Joint<'a, ()> {
-        Box::pin(async move { algo::barrier_dissemination::barrier(&Invocation::from(talk)).await })
+    fn barrier<'a>(&self, conversation: &'a Conversation) -> Joint<'a, ()> {
+        Box::pin(async move {
+            algo::barrier_dissemination::barrier(&Invocation::from(conversation)).await
+        })
     }
 }
 
@@ -200,8 +207,8 @@ impl Proposal for LocalOffers {
 impl Collectives for Table {
     #[inline]
     fn carry_out(&self, comm: &Comm, number: i32, call: &Call) -> Result<(), Error> {
-        let cx = Invocation::new(comm.clone(), Plane::Collective, number, 0);
-        self.run(&cx, call)
+        let invocation = Invocation::new(comm.clone(), Plane::Collective, number, 0);
+        self.run(&invocation, call)
     }
 
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error> {
@@ -490,38 +497,38 @@ impl Table {
 
     /// The table of a communicator whose members have agreed on one.
     pub fn chosen(comm: &Comm) -> Option<&Table> {
-        let chosen: &dyn Any = comm.coll()?;
+        let chosen: &dyn Any = comm.collectives().components()?;
         chosen.downcast_ref()
     }
 
     /// Carries out a call with the component at the invocation's depth.
     #[inline]
-    pub fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        self.module(cx, call.id())?.run(cx, call)
+    pub fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        self.module(invocation, call.id())?.run(invocation, call)
     }
 
     /// Starts a call with the component at the invocation's depth.
-    pub fn start(&self, cx: Invocation, call: Call) -> Result<Running, Error> {
-        Ok(self.module(&cx, call.id())?.start(cx, call))
+    pub fn start(&self, invocation: Invocation, call: Call) -> Result<Running, Error> {
+        Ok(self.module(&invocation, call.id())?.start(invocation, call))
     }
 
     /// Passes a call to the next lower component; for modules.
-    pub async fn next(cx: &Invocation, call: Call) -> Result<(), Error> {
-        let down = cx.next_down();
-        let running = Table::of(cx.comm(), call.id())?.start(down, call)?;
+    pub async fn next(invocation: &Invocation, call: Call) -> Result<(), Error> {
+        let down = invocation.next_down();
+        let running = Table::of(invocation.comm(), call.id())?.start(down, call)?;
         running.await
     }
 
     /// Blocking form of [`Table::next`].
-    pub fn run_next(cx: &Invocation, call: &Call) -> Result<(), Error> {
-        Table::of(cx.comm(), call.id())?.run(&cx.next_down(), call)
+    pub fn run_next(invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        Table::of(invocation.comm(), call.id())?.run(&invocation.next_down(), call)
     }
 
     #[inline]
-    fn module(&self, cx: &Invocation, call: CallId) -> Result<&dyn Module, Error> {
-        match self.chains.of(call).get(cx.depth()) {
+    fn module(&self, invocation: &Invocation, call: CallId) -> Result<&dyn Module, Error> {
+        match self.chains.of(call).get(invocation.depth()) {
             Some(module) => Ok(module.as_ref()),
-            None => Err(Unserved::on(cx.comm(), call)),
+            None => Err(Unserved::on(invocation.comm(), call)),
         }
     }
 
@@ -593,7 +600,7 @@ impl Table {
 }
 
 impl Invocation {
-    /// Carries out a step of this invocation on another communicator; see [`Comm::create_for_steps`].
+    /// Carries out a step of this invocation on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
     /// The step uses the invocation's number, so steps of different calls match in whatever order the members begin them.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {

@@ -111,7 +111,10 @@ impl Job {
                             engine.join_world().expect("joining");
                             let result = rank(&engine);
                             let world = engine.world().expect("a world");
-                            world.collective(Call::Barrier).expect("leaving");
+                            world
+                                .collectives()
+                                .carry_out(Call::Barrier)
+                                .expect("leaving");
                             drop(world);
                             engine.stop();
                             result

@@ -27,7 +27,7 @@ struct State {
 
 /// A call's position in the order; dropping it passes the turn on.
 pub struct Ticket {
-    turns: TicketOrder,
+    tickets: TicketOrder,
     number: u64,
 }
 
@@ -36,7 +36,7 @@ impl TicketOrder {
         let number = self.0.drawn.get();
         self.0.drawn.set(number + 1);
         Ticket {
-            turns: self.clone(),
+            tickets: self.clone(),
             number,
         }
     }
@@ -45,7 +45,7 @@ impl TicketOrder {
 impl Ticket {
     /// Returns true if all earlier calls have passed.
     pub fn has_come(&self) -> bool {
-        self.turns.0.passed.get() >= self.number
+        self.tickets.0.passed.get() >= self.number
     }
 
     /// Waits for this ticket's turn.
@@ -64,7 +64,7 @@ impl Ticket {
 
     /// Lets the next call begin, once all earlier calls have passed too.
     pub fn pass(&self) {
-        let State { passed, early, .. } = &*self.turns.0;
+        let State { passed, early, .. } = &*self.tickets.0;
         if self.number > passed.get() {
             early.borrow_mut().insert(self.number);
         } else if self.number == passed.get() {
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn turns_come_in_the_order_in_which_they_were_drawn() {
-        let turns = TicketOrder::default();
-        let (first, second, third) = (turns.draw(), turns.draw(), turns.draw());
+        let tickets = TicketOrder::default();
+        let (first, second, third) = (tickets.draw(), tickets.draw(), tickets.draw());
         assert!(first.has_come() && !second.has_come());
         first.pass();
         assert!(second.has_come() && !third.has_come());
@@ -103,8 +103,8 @@ mod tests {
 
     #[test]
     fn an_early_pass_lets_no_call_overtake() {
-        let turns = TicketOrder::default();
-        let [first, second, third, fourth] = std::array::from_fn(|_| turns.draw());
+        let tickets = TicketOrder::default();
+        let [first, second, third, fourth] = std::array::from_fn(|_| tickets.draw());
         second.pass();
         drop(third);
         assert!(!fourth.has_come());

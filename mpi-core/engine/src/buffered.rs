@@ -143,7 +143,7 @@ impl Buffer {
         if let Some(target) = copy.all().contiguous() {
             buf.pack_at(0, target);
         }
-        let sent = comm.isend_on(
+        let sent = comm.p2p().isend_on(
             Plane::User,
             copy.all().as_send(),
             dest as u32,

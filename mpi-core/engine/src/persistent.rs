@@ -81,7 +81,7 @@ impl Persistent {
                 dest,
                 tag,
                 mode,
-            } => match comm.isend(buf.clone(), *dest, *tag, *mode)? {
+            } => match comm.p2p().isend(buf.clone(), *dest, *tag, *mode)? {
                 Sent::Done => Active::Done,
                 Sent::Pending(req) => Active::Pending(req),
             },
@@ -90,9 +90,9 @@ impl Persistent {
                 Active::Done
             }
             Operation::Recv { buf, source, tag } => {
-                Active::Pending(comm.irecv(buf.clone(), *source, *tag)?)
+                Active::Pending(comm.p2p().irecv(buf.clone(), *source, *tag)?)
             }
-            Operation::Collective(call) => Active::Pending(comm.icollective(call.clone())?),
+            Operation::Collective(call) => Active::Pending(comm.collectives().begin(call.clone())?),
             Operation::Partitioned(partitioned) => {
                 partitioned.start();
                 Active::Partitioned

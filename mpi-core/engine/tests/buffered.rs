@@ -28,7 +28,7 @@ fn a_message_that_no_memory_holds_a_copy_of_is_refused_and_the_next_one_goes() {
         assert!(text.contains("no memory for a copy"), "{text}");
         assert!(text.contains(&(1_u64 << 60).to_string()), "{text}");
         buffer.send(&world, &small, 0, 7).expect("sent");
-        let status = world.recv(word.all(), 0, 7).expect("received");
+        let status = world.p2p().recv(word.all(), 0, 7).expect("received");
         assert_eq!(status.bytes, 8);
         buffer.detach(engine).expect("empty");
     });

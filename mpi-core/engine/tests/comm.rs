@@ -26,7 +26,7 @@ fn made(comm: Result<Option<Comm>, Error>) -> Result<Option<u32>, Error> {
 /// Splits the world by `color`.
 fn side(engine: &Engine, world: &Comm, color: u64) -> Comm {
     let (color, key) = (Some(color), 0);
-    let part = engine.block_on(world.split(SplitKey { color, key }));
+    let part = engine.block_on(world.constructors().split(SplitKey { color, key }));
     part.expect("a part").expect("each rank is on a side")
 }
 
@@ -38,11 +38,14 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
         if [0, 3].contains(&engine.me()) {
             engine.exhaust_serials();
         }
-        names(0, made(engine.block_on(world.dup()).map(Some)));
+        names(
+            0,
+            made(engine.block_on(world.constructors().dup()).map(Some)),
+        );
         let is_member = group.rank_of(engine.me()).is_some();
         let ended = [
-            made(engine.block_on(world.create(&group))),
-            made(engine.block_on(world.create_group(&group, 7))),
+            made(engine.block_on(world.constructors().create(&group))),
+            made(engine.block_on(world.constructors().create_group(&group, 7))),
             made(engine.block_on(engine.comm_from_group(&group, "some"))),
         ];
         for outcome in ended {
@@ -53,8 +56,11 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
         }
         // The other ranks lead as before, and existing communicators keep working.
         let rest = Group::from_procs(vec![1, 0, 2, 3, 4]);
-        assert_eq!(made(engine.block_on(world.create(&rest))), Ok(Some(5)));
-        engine.block_on(world.fence()).expect("a fence");
+        assert_eq!(
+            made(engine.block_on(world.constructors().create(&rest))),
+            Ok(Some(5))
+        );
+        engine.block_on(world.internal().fence()).expect("a fence");
     });
 }
 
@@ -70,7 +76,7 @@ fn a_part_is_made_if_its_own_first_member_can_number_it() {
             color: Some(u64::from(me % 2)),
             key: 0,
         };
-        let part = made(engine.block_on(world.split(parity)));
+        let part = made(engine.block_on(world.constructors().split(parity)));
         match me % 2 {
             // Rank 4 does not lead its part.
             0 => assert_eq!(part, Ok(Some(3))),
@@ -88,34 +94,40 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         // The even ranks are led by rank 0, the odd ones by rank 1.
         let between = |tag| {
             let bridge = Some(Ok((&world, 1 - me % 2)));
-            engine.block_on(part.inter(0, bridge, tag))
+            engine.block_on(part.inter().create(0, bridge, tag))
         };
         let inter = between(1).expect("an intercommunicator");
         if me == 1 {
             engine.exhaust_serials();
         }
         names(1, made(between(2).map(Some)));
-        names(1, made(engine.block_on(inter.dup()).map(Some)));
+        names(
+            1,
+            made(engine.block_on(inter.constructors().dup()).map(Some)),
+        );
         let own = inter.group().clone();
-        names(1, made(engine.block_on(inter.create(&own))));
+        names(1, made(engine.block_on(inter.constructors().create(&own))));
         let all = SplitKey {
             color: Some(0),
             key: 0,
         };
-        names(1, made(engine.block_on(inter.split(all))));
-        names(1, made(engine.block_on(inter.merge(false)).map(Some)));
-        engine.block_on(world.fence()).expect("a fence");
+        names(1, made(engine.block_on(inter.constructors().split(all))));
+        names(
+            1,
+            made(engine.block_on(inter.inter().merge(false)).map(Some)),
+        );
+        engine.block_on(world.internal().fence()).expect("a fence");
     });
 }
 
 /// Checks that the call failed because the leader of this process's group got invalid arguments.
 #[track_caller]
-fn led_astray<T: Debug>(leader: u32, astray: &LeaderError, outcome: Result<T, Error>) {
-    let error = outcome.expect_err("there is no way");
-    let astray = astray.clone();
-    let expected = CommError::LeaderError { leader, astray };
-    assert_eq!(error.find(), Some(&expected));
-    let text = error.to_string();
+fn fails_by_its_leader<T: Debug>(leader: u32, due: &LeaderError, outcome: Result<T, Error>) {
+    let failure = outcome.expect_err("there is no way");
+    let error = due.clone();
+    let expected = CommError::LeaderError { leader, error };
+    assert_eq!(failure.find(), Some(&expected));
+    let text = failure.to_string();
     let begins = format!("no intercommunicator was made: rank {leader} of the job, the leader");
     assert!(text.starts_with(&begins), "{text}");
 }
@@ -139,25 +151,25 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
                 code: -3,
                 why: why.into(),
             };
-            let (astray, heard) = (with(why), with(heard));
+            let (error, heard) = (with(why), with(heard));
             let wrong = || match me == leader {
-                true => Err(astray.clone()),
+                true => Err(error.clone()),
                 false => Ok(0),
             };
             let bridge = wrong().map(|rank| (&world, rank));
-            let outcome = engine.block_on(part.inter(1, Some(bridge), 3));
-            led_astray(leader, &heard, made(outcome.map(Some)));
+            let outcome = engine.block_on(part.inter().create(1, Some(bridge), 3));
+            fails_by_its_leader(leader, &heard, made(outcome.map(Some)));
             let group = part.group();
             let outcome = engine.block_on(engine.inter_from_groups(
                 (group, 1),
                 (me == leader).then(wrong),
-                "astray",
+                "a failed leader",
             ));
-            led_astray(leader, &heard, made(outcome));
+            fails_by_its_leader(leader, &heard, made(outcome));
         }
         // Existing communicators keep working, and the same leaders connect when they have valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
-        let inter = engine.block_on(part.inter(1, bridge, 3));
+        let inter = engine.block_on(part.inter().create(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));
     });
 }
@@ -170,13 +182,13 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
         let too_many = u64::MAX - 1;
         if engine.me() == 2 {
             let (said, heard) = (U64Buf::of(&[too_many, 0]), U64Buf::new(2));
-            let cx = world.group_conversation(3);
+            let cx = world.internal().group_conversation(3);
             let (said, heard) = (said.send(0..2), heard.recv(0..2));
             let swapped = cx.sendrecv(said, 0, heard, 0);
             engine.block_on(swapped).expect("swapped");
             return;
         }
-        let outcome = engine.block_on(part.inter(0, Some(Ok((&world, 2))), 3));
+        let outcome = engine.block_on(part.inter().create(0, Some(Ok((&world, 2))), 3));
         let error = made(outcome.map(Some)).expect_err("no answer");
         let words = too_many;
         assert_eq!(error.find(), Some(&CommError::Strange { words }));
@@ -242,14 +254,20 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
             // Rank 0 of the job is not in the group, rank 1 is; its other members know nothing.
             let group = Group::from_procs(vec![1, 4, 5]);
             let whole = "the communicator";
-            outside(1, 4, whole, 2, made(engine.block_on(part.create(&group))));
-            let created = engine.block_on(part.create_group(&group, 7));
+            outside(
+                1,
+                4,
+                whole,
+                2,
+                made(engine.block_on(part.constructors().create(&group))),
+            );
+            let created = engine.block_on(part.constructors().create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
             // No step is left pending: the next call is every member's next.
-            let twin = engine.block_on(part.create(&Group::range(0, 2)));
+            let twin = engine.block_on(part.constructors().create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }
-        engine.block_on(world.fence()).expect("a fence");
+        engine.block_on(world.internal().fence()).expect("a fence");
     });
 }
 
@@ -260,17 +278,26 @@ fn a_wrong_group_on_one_side_of_an_intercommunicator_fails_on_both() {
         let me = engine.me();
         let part = side(engine, &world, u64::from(me % 2));
         let bridge = Some(Ok((&world, 1 - me % 2)));
-        let inter = engine.block_on(part.inter(0, bridge, 1));
+        let inter = engine.block_on(part.inter().create(0, bridge, 1));
         let inter = inter.expect("an intercommunicator");
         // The odd ranks pass a group with an even rank in it.
         let (group, whole) = match me % 2 {
             0 => (inter.group().clone(), "the other side"),
             _ => (Group::from_procs(vec![3, 2]), "this side"),
         };
-        outside(1, 2, whole, 2, made(engine.block_on(inter.create(&group))));
+        outside(
+            1,
+            2,
+            whole,
+            2,
+            made(engine.block_on(inter.constructors().create(&group))),
+        );
         let own = inter.group().clone();
         let size = own.size();
-        assert_eq!(made(engine.block_on(inter.create(&own))), Ok(Some(size)));
+        assert_eq!(
+            made(engine.block_on(inter.constructors().create(&own))),
+            Ok(Some(size))
+        );
     });
 }
 
@@ -280,7 +307,7 @@ fn a_communicator_without_a_name_is_told_by_its_size() {
         let world = engine.world().expect("a world");
         let everybody = side(engine, &world, 0);
         let told = |comm: &Comm| {
-            let sent = comm.send(SendBuf::empty(), 9, 0, Mode::Standard);
+            let sent = comm.p2p().send(SendBuf::empty(), 9, 0, Mode::Standard);
             sent.expect_err("no such rank").to_string()
         };
         assert_eq!(

@@ -11,9 +11,11 @@ fn told_by(from: u32, words: &[u8]) {
             true => words.to_vec(),
             false => b"something else".to_vec(),
         };
-        let cx = world.hidden();
-        let circle = ControlGroup::of(&cx, world.group(), world.rank());
-        engine.block_on(circle.tell(mine, from)).expect("words")
+        let conversation = world.internal().conversation();
+        let control_group = ControlGroup::of(&conversation, world.group(), world.rank());
+        engine
+            .block_on(control_group.tell(mine, from))
+            .expect("words")
     });
     assert!(heard.iter().all(|h| h == words));
 }
@@ -31,10 +33,10 @@ fn the_lowest_number_of_each_place_is_found_wherever_it_is() {
     for size in [1, 2, 3, 8, 9, 20] {
         let found = Job::of(size).run(|engine| {
             let world = engine.world().expect("a world");
-            let (me, cx) = (world.rank(), world.hidden());
-            let circle = ControlGroup::of(&cx, world.group(), me);
+            let (me, conversation) = (world.rank(), world.internal().conversation());
+            let control_group = ControlGroup::of(&conversation, world.group(), me);
             let mut numbers = [me + 5, size - me, 1000 - (me ^ 3)];
-            let outcome = engine.block_on(circle.lowest(&mut numbers));
+            let outcome = engine.block_on(control_group.lowest(&mut numbers));
             outcome.expect("numbers");
             numbers
         });
@@ -50,10 +52,10 @@ fn a_group_is_told_in_the_conversation_of_a_larger_one() {
     let heard = Job::of(5).run(|engine| {
         let world = engine.world().expect("a world");
         let group = Group::from_procs(vec![4, 1, 3]);
-        let cx = world.hidden();
+        let conversation = world.internal().conversation();
         let rank = group.rank_of(world.rank())?;
-        let circle = ControlGroup::of(&cx, &group, rank);
-        Some(engine.block_on(circle.tell(vec![rank as u8], 1)))
+        let control_group = ControlGroup::of(&conversation, &group, rank);
+        Some(engine.block_on(control_group.tell(vec![rank as u8], 1)))
     });
     for (rank, heard) in (0..).zip(heard) {
         match [1, 3, 4].contains(&rank) {

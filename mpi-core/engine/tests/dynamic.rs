@@ -12,7 +12,7 @@ const CODE: i32 = 7;
 
 fn accept(engine: &Engine, port: Option<PortName>) -> Result<Comm, Error> {
     let world = engine.world().expect("a world");
-    engine.block_on(world.accept(0, port.map(Ok), CODE))
+    engine.block_on(world.ports().accept(0, port.map(Ok), CODE))
 }
 
 fn connect(
@@ -21,13 +21,15 @@ fn connect(
     patience: Option<Duration>,
 ) -> Result<Comm, Error> {
     let world = engine.world().expect("a world");
-    engine.block_on(world.connect(0, port.map(Ok), patience, CODE))
+    engine.block_on(world.ports().connect(0, port.map(Ok), patience, CODE))
 }
 
 /// Returns the ranks of all members, at every process.
 fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
     let mine = u64::from(comm.rank());
-    engine.block_on(comm.share(&[mine])).expect("shared")
+    engine
+        .block_on(comm.internal().share(&[mine]))
+        .expect("shared")
 }
 
 /// Runs an accepting and a connecting job; only the ranks 0 use the channel.
@@ -74,13 +76,17 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
         let together = |engine: &Engine, inter: Comm, high: bool| {
             assert_eq!(inter.size() + inter.peers().size(), here + there);
             assert!(inter.is_inter() && inter.is_mixed());
-            let merged = engine.block_on(inter.merge(high)).expect("merged");
+            let merged = engine.block_on(inter.inter().merge(high)).expect("merged");
             assert_eq!(ranks(engine, &merged), all);
             // A duplicate of a mixed communicator is mixed, and its id collides with none of a job's own.
-            let twin = engine.block_on(merged.dup()).expect("a twin");
+            let twin = engine
+                .block_on(merged.constructors().dup())
+                .expect("a twin");
             assert!(twin.context().is_random() && twin.context() != merged.context());
             assert_eq!(ranks(engine, &twin), all);
-            engine.block_on(inter.farewell()).expect("farewell");
+            engine
+                .block_on(inter.internal().farewell())
+                .expect("farewell");
             let others = inter.peers().size() as usize;
             drop((twin, merged));
             assert_eq!(engine.universe().foreign(), others);
@@ -120,7 +126,7 @@ fn refused(outcome: Result<Comm, Error>, says: &str) {
         .map(|comm| comm.size())
         .expect_err("no process has this port");
     let Some(CommError::LeaderError {
-        astray: LeaderError { code, .. },
+        error: LeaderError { code, .. },
         ..
     }) = error.find()
     else {

@@ -36,7 +36,7 @@ impl File {
 
     fn close_among_living(&self, open: Result<(), IoError>) -> Result<(), Error> {
         let engine = self.comm.engine();
-        let highest = |number| engine.block_on(self.comm.highest_of_living(number));
+        let highest = |number| engine.block_on(self.comm.agreement().highest_of_living(number));
         let mine = bid(&self.comm, open.is_err());
         let mut best = highest(mine)?;
         if best & IN_USE != 0 {

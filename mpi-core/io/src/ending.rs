@@ -56,12 +56,12 @@ pub(super) fn leave_to_others(
 /// Takes part in the agreements without having the file.
 async fn take_part(comm: &Comm, is_deleted: bool) -> Result<(), Error> {
     loop {
-        match comm.highest_of_living(0).await? {
+        match comm.agreement().highest_of_living(0).await? {
             // No member has the file.
             0 => return Ok(()),
             bid if bid & IN_USE != 0 => {}
             _ if !is_deleted => return Ok(()),
-            _ if comm.highest_of_living(0).await? & TOLD != 0 => return Ok(()),
+            _ if comm.agreement().highest_of_living(0).await? & TOLD != 0 => return Ok(()),
             // The rank that had to delete it has died.
             _ => {}
         }

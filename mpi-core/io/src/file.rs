@@ -45,7 +45,7 @@ pub const ELSEWHERE: &str = "so it ends here too";
 /// Agrees on the outcome of all members: the class of the first that failed, with each member's own error text if it has one.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
-    let all = comm.engine().block_on(comm.share(&[mine]))?;
+    let all = comm.engine().block_on(comm.internal().share(&[mine]))?;
     agreed(comm, path, outcome, &all)
 }
 
@@ -90,8 +90,8 @@ fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
 impl File {
     /// `MPI_File_open`; collective.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
-        let own = comm.engine().block_on(comm.dup())?;
-        let _part = comm.while_making(&own);
+        let own = comm.engine().block_on(comm.constructors().dup())?;
+        let _part = comm.failures().while_making(&own);
         let mut pointer = None;
         let made = File::open_on(&own, path, amode, tuning, &mut pointer);
         let made = made.and_then(|file| file.begin_where_amode_says());
@@ -115,7 +115,7 @@ impl File {
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(seat);
         words.extend(tuning.words());
-        let all = engine.block_on(own.share(&words))?;
+        let all = engine.block_on(own.internal().share(&words))?;
         let each = || all.chunks_exact(words.len());
         let classes: Vec<u64> = each().map(|words| words[0]).collect();
         agreed(own, path, check, &classes)?;
@@ -183,13 +183,13 @@ impl File {
     }
 
     pub(super) fn meet(&self) -> Result<(), Error> {
-        self.comm.engine().block_on(self.comm.fence())
+        self.comm.engine().block_on(self.comm.internal().fence())
     }
 
     /// `MPI_File_set_info`; collective. Rank 0's hints are used.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
-        let all = engine.block_on(self.comm.share(&tuning.words()))?;
+        let all = engine.block_on(self.comm.internal().share(&tuning.words()))?;
         let mut tuning = resolved(Tuning::from_words(&all), &self.node_map);
         // The permissions apply only when a file is created.
         tuning.permissions = self.disk.tuning().permissions;
@@ -234,7 +234,7 @@ impl File {
         let all = self
             .comm
             .engine()
-            .block_on(self.comm.share(&[value as u64]))?;
+            .block_on(self.comm.internal().share(&[value as u64]))?;
         match all.iter().position(|other| *other != all[0]) {
             None => Ok(()),
             Some(rank) => {

@@ -29,13 +29,13 @@ impl SharedPointer {
         let win = Win::new(comm, &spec)?;
         if mine {
             // SAFETY: the window's memory has eight bytes, aligned to 64, and no member accesses it yet.
-            unsafe { win.base().cast::<i64>().write(0) };
+            unsafe { win.memory().base().cast::<i64>().write(0) };
         }
         let nocheck = Assert {
             nocheck: true,
             ..Assert::default()
         };
-        if let Err(error) = win.lock_all(nocheck) {
+        if let Err(error) = win.passive().lock_all(nocheck) {
             win.abandon();
             return Err(error);
         }
@@ -57,9 +57,12 @@ impl SharedPointer {
             count: 1,
             datatype: &int,
         };
-        let done = self.0.fetch_and_op(&from, &mut to, there, &Op::from(op));
+        let done = self
+            .0
+            .accumulates()
+            .fetch_and_op(&from, &mut to, there, &Op::from(op));
         // Also after an error: no reply may arrive after the locals have gone out of scope.
-        self.0.flush(0)?;
+        self.0.passive().flush(0)?;
         done?;
         Ok(before)
     }
@@ -79,7 +82,7 @@ impl SharedPointer {
 
     /// Frees the pointer; collective.
     pub fn free(&self) -> Result<(), Error> {
-        let ended = self.0.unlock_all();
+        let ended = self.0.passive().unlock_all();
         // Accesses to dead members are lost.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)

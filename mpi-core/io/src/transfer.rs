@@ -193,10 +193,10 @@ impl File {
         self.alone(place, Transfer::Read(buf))
     }
 
-    fn alone(&self, place: Place, mut moves: Transfer) -> Result<i64, Error> {
-        self.counted(moves.writes(), false, || {
-            let from = self.part(place, &moves)?;
-            self.told(from.and_then(|from| moves.alone(self, from)))
+    fn alone(&self, place: Place, mut transfer: Transfer) -> Result<i64, Error> {
+        self.counted(transfer.writes(), false, || {
+            let from = self.part(place, &transfer)?;
+            self.told(from.and_then(|from| transfer.alone(self, from)))
         })
     }
 
@@ -253,9 +253,9 @@ impl File {
     }
 
     /// Returns the stream position of a member's access, or the error that makes it impossible.
-    fn part(&self, place: Place, moves: &Transfer) -> Result<Result<i64, IoError>, Error> {
-        let may = moves.allowed_in(self);
-        let etypes = match may.and_then(|()| self.etypes(moves.datatype(), moves.bytes())) {
+    fn part(&self, place: Place, transfer: &Transfer) -> Result<Result<i64, IoError>, Error> {
+        let may = transfer.allowed_in(self);
+        let etypes = match may.and_then(|()| self.etypes(transfer.datatype(), transfer.bytes())) {
             Ok(etypes) => etypes,
             Err(error) => return Ok(Err(error)),
         };
@@ -275,16 +275,16 @@ impl File {
         &self,
         from: &Result<i64, IoError>,
         (view, wanted): (&View, Switch),
-        moves: &mut Transfer,
+        transfer: &mut Transfer,
     ) -> Option<Result<i64, IoError>> {
-        let bytes = moves.bytes();
+        let bytes = transfer.bytes();
         let from = match from {
             Ok(from) => *from,
             Err(error) => return Some(Err(error.clone())),
         };
         let one = || bytes == 0 || view.one_run(from, bytes).is_some();
         let suits = wanted == Switch::Automatic && one();
-        suits.then(|| moves.alone(self, from))
+        suits.then(|| transfer.alone(self, from))
     }
 
     /// Returns the shared memory for a plan; `None` if messages must be used.
@@ -315,30 +315,30 @@ impl File {
         self.all(place, Transfer::Write(buf))
     }
 
-    fn all(&self, place: Place, moves: Transfer) -> Result<i64, Error> {
-        self.counted(moves.writes(), true, || self.all_now(place, moves))
+    fn all(&self, place: Place, transfer: Transfer) -> Result<i64, Error> {
+        self.counted(transfer.writes(), true, || self.all_now(place, transfer))
     }
 
-    fn all_now(&self, place: Place, mut moves: Transfer) -> Result<i64, Error> {
+    fn all_now(&self, place: Place, mut transfer: Transfer) -> Result<i64, Error> {
         let view = self.view();
-        let from = self.part(place, &moves)?;
+        let from = self.part(place, &transfer)?;
         let tuning = self.disk.tuning();
-        let wanted = moves.together_by(&tuning);
-        if !self.wants_plan(moves.converts(&view), wanted) {
-            return self.agree(from.and_then(|from| moves.alone(self, from)));
+        let wanted = transfer.together_by(&tuning);
+        if !self.wants_plan(transfer.converts(&view), wanted) {
+            return self.agree(from.and_then(|from| transfer.alone(self, from)));
         }
-        let done = self.first(&from, (&view, wanted), &mut moves);
-        let by = (wanted, &tuning, &self.node_map, moves.writes());
+        let done = self.first(&from, (&view, wanted), &mut transfer);
+        let by = (wanted, &tuning, &self.node_map, transfer.writes());
         let at = from.unwrap_or(0);
-        let part = (at, moves.bytes());
+        let part = (at, transfer.bytes());
         let outcome = match Plan::agree(&self.comm, by, done.as_ref(), &view, part)? {
             Decision::Over(all) => return self.agreed(done.unwrap_or(Ok(0)), &all),
-            Decision::Each => done.unwrap_or_else(|| moves.alone(self, at)),
+            Decision::Each => done.unwrap_or_else(|| transfer.alone(self, at)),
             Decision::Together(plan) => {
                 self.count_aggregated();
                 let buffers = self.buffers(&plan)?;
                 let by = (&plan, buffers.as_deref());
-                let moved = moves.together(self, by, (&view, at), done.is_some())?;
+                let moved = transfer.together(self, by, (&view, at), done.is_some())?;
                 both(done, moved)
             }
         };
@@ -351,7 +351,7 @@ impl File {
         let all = self
             .comm
             .engine()
-            .block_on(self.comm.share(&[etypes as u64]))?;
+            .block_on(self.comm.internal().share(&[etypes as u64]))?;
         let before: u64 = all[..self.comm.rank() as usize].iter().sum();
         let total: u64 = all.iter().sum();
         let base = match self.comm.rank() {
@@ -361,7 +361,7 @@ impl File {
         let bases = self
             .comm
             .engine()
-            .block_on(self.comm.share(&[base as u64]))?;
+            .block_on(self.comm.internal().share(&[base as u64]))?;
         Ok((bases[0] + before) as i64)
     }
 
@@ -375,12 +375,12 @@ impl File {
         self.ordered(Transfer::Write(buf))
     }
 
-    fn ordered(&self, mut moves: Transfer) -> Result<i64, Error> {
-        self.counted(moves.writes(), true, || {
-            let at = self.in_order(self.etypes(moves.datatype(), moves.bytes()))?;
-            let may = moves.allowed_in(self);
+    fn ordered(&self, mut transfer: Transfer) -> Result<i64, Error> {
+        self.counted(transfer.writes(), true, || {
+            let at = self.in_order(self.etypes(transfer.datatype(), transfer.bytes()))?;
+            let may = transfer.allowed_in(self);
             let from = may.and_then(|()| self.stream_place(at));
-            self.agree(from.and_then(|from| moves.alone(self, from)))
+            self.agree(from.and_then(|from| transfer.alone(self, from)))
         })
     }
 

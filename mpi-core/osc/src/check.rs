@@ -16,36 +16,50 @@ use crate::state::open_accesses::Conflict;
 use crate::state::target::Target;
 
 impl Win {
+    /// Returns its detection of conflicting accesses.
+    #[inline(always)]
+    pub(crate) fn checks(&self) -> AccessChecks<'_> {
+        AccessChecks { win: self }
+    }
+}
+
+/// The detection of conflicting accesses to a window.
+#[derive(Clone, Copy)]
+pub(crate) struct AccessChecks<'a> {
+    win: &'a Win,
+}
+
+impl<'a> AccessChecks<'a> {
     /// Records the begin of an access for traces, recorded runs and the conflict check. Returns an error if it conflicts with an incomplete access.
     /// The access ends when the returned value is dropped.
     #[inline]
     pub(crate) fn note(
-        &self,
+        self,
         call: &'static str,
         kind: AccessKind,
         target: &Target,
         target_args: &TargetArgs<'_>,
-    ) -> Result<OrderedAccess<'_>, Error> {
-        self.traces_access(
+    ) -> Result<OrderedAccess<'a>, Error> {
+        self.win.traced().access(
             target,
             target_args.disp,
             target_args.datatype.bytes(target_args.count),
         );
-        if self.0.open_accesses.are_wanted() {
+        if self.win.state().open_accesses().are_wanted() {
             self.note_access(call, kind, target, target_args)?;
         }
-        self.order_access(call, target)
+        self.win.recorded().order_access(call, target)
     }
 
     #[cold]
     fn note_access(
-        &self,
+        self,
         call: &'static str,
         kind: AccessKind,
         target: &Target,
         target_args: &TargetArgs<'_>,
     ) -> Result<(), OscError> {
-        let start = match self.0.flavor {
+        let start = match self.win.flavor() {
             Flavor::Dynamic => target_args.disp,
             _ => target_args.disp.saturating_mul(target.unit as i64),
         };
@@ -54,13 +68,13 @@ impl Win {
             let from = start.saturating_add(run.offset);
             from..from.saturating_add(run.len)
         });
-        let begun = (self.0.open_accesses).begin((call, kind), target.rank, runs);
+        let begun = (self.win.state().open_accesses()).begin((call, kind), target.rank, runs);
         begun.map_err(|other| self.conflict(call, target.rank, &other))
     }
 
     #[cold]
-    fn conflict(&self, call: &str, target: u32, other: &Conflict) -> OscError {
-        let (rank, window, bytes) = (self.rank(), self.label(), &other.bytes);
+    fn conflict(self, call: &str, target: u32, other: &Conflict) -> OscError {
+        let (rank, window, bytes) = (self.win.rank(), self.win.label(), &other.bytes);
         let sentence = match other.origin {
             None => format!(
                 "{call} and {} of rank {rank} both access bytes {} to {} of rank {target} in {window} within one epoch: a flush or another epoch has to come between them",

@@ -15,6 +15,7 @@
 //! | `state` | the parts of a window's state |
 //! | `direct` | memory of this node |
 //! | `win` | a window at one process, and its queries |
+//! | `memory` | the memory of the members |
 //! | `make` | window creation and `MPI_Win_free` |
 //! | `sync` | epochs: active and passive synchronisation |
 //! | `access` | put, get, accumulates, and attached memory |
@@ -24,7 +25,7 @@
 //! | `traced` | trace records of accesses |
 //! | `recorded` | the order of locks and accesses in a recorded or replayed run |
 //!
-//! The modules of `state` import no operation. Each operation adds its methods to [`Win`] in a file of its own.
+//! The modules of `state` import no operation. Operations are methods of the parts of [`Win`], each part in a file of its own.
 
 #![deny(unsafe_code)]
 
@@ -36,6 +37,7 @@ mod error;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod make;
+mod memory;
 mod recorded;
 mod runs;
 mod spec;

@@ -6,24 +6,20 @@
 //! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
 
 use super::am::Service;
-use super::state::remote_members::RemoteMembers;
 use super::traced::trace_of;
-use super::win::{Given, Inner, Own, Win};
+use super::win::{Given, Own, Win, WinParts};
 use crate::Error;
 use crate::comm::Comm;
 use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::spec::{Flavor, Spec, is_direct_allowed};
-use crate::state::attached_cache::AttachedCache;
 use crate::state::control::{self, Control};
-use crate::state::epoch::Epochs;
 use crate::state::neighbours::{self, Neighbours};
 use crate::state::open_accesses::{CHECK, OpenAccesses};
 use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
-use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::cell::Cell;
 
 /// Words that each member contributes to the exchange.
 const EACH: usize = 9;
@@ -65,190 +61,180 @@ impl Win {
     /// Makes a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let engine = comm.engine();
-        engine.block_on(Win::make(comm, spec))
-    }
-
-    async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
-        let own = comm.dup().await?;
-        let _part = comm.while_making(&own);
-        let mut given = Given::default();
-        let made = Win::make_on(own.clone(), &comm.label(), spec, &mut given).await;
-        if made.is_err() {
-            Service::of(own.engine()).forget_window(own.context().number());
-            leave_end_to_others(own, given);
-        }
-        let (win, by_message) = made?;
-        if by_message && let Err(error) = win.0.comm.fence().await {
-            win.abandon();
-            return Err(error);
-        }
-        Ok(win)
-    }
-
-    /// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
-    /// What this process contributes is in `given` until the window owns it.
-    async fn make_on(
-        own: Comm,
-        called: &str,
-        spec: &Spec,
-        given: &mut Given,
-    ) -> Result<(Win, bool), Error> {
-        let engine = own.engine().clone();
-        Service::of(&engine);
-        let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
-        if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
-            let sentence = format!(
-                "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
-                called,
-                members.len(),
-                own.size(),
-                own.rank()
-            );
-            // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
-            return Err(OscError::new(OscClass::Shared, sentence).into());
-        }
-        let (memory, part) = match spec.flavor {
-            Flavor::Shared if !spec.hints.noncontiguous => {
-                contiguous(&engine, &own, spec, &members).await?
-            }
-            _ => take(&engine, spec),
-        };
-        given.memory = Some(memory);
-        given.control = control::take(engine.node(), members.len(), own.size() as usize);
-        let kind = match &given.control {
-            Some(_) => part.kind,
-            None => Memory::Lacking,
-        };
-        // An invalid value is reported when the process starts.
-        let checks = engine.params().get(&CHECK).unwrap_or(false);
-        let table = (checks && members.len() > 1)
-            .then(|| neighbours::take(engine.node()))
-            .flatten();
-        let mut words = [0; EACH];
-        words[NAME] = match part.kind {
-            _ if members.len() == 1 => 0,
-            Memory::Ordinary => {
-                mapped::offer(&engine, Some(part.address..part.address + spec.size))
-            }
-            _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
-            _ => 0,
-        };
-        words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
-        words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
-        words[KIND] = kind as u64;
-        words[PLACE] = part.place;
-        words[ADDRESS] = part.address;
-        words[SIZE] = spec.size;
-        words[UNIT] = spec.unit;
-        words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
-        let all = own.share(&words).await?;
-        let word_of =
-            |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
-        let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
-        if let Some(rank) = poor {
-            let sentence = format!(
-                "rank {rank} of {called} has no shared memory for {} bytes of a window",
-                word_of(rank as usize, SIZE)
-            );
-            return Err(OscError::new(OscClass::NoMemory, sentence).into());
-        }
-        let offers = |rank: u32| {
-            let word_of = |which| word_of(rank as usize, which);
-            Offer {
-                name: word_of(NAME),
-                address: word_of(ADDRESS),
-                len: word_of(SIZE),
-            }
-        };
-        let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
-        let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
-        let places: Vec<(u32, u32, ShmOffset)> = members
-            .iter()
-            .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
-            .collect();
-        let control = Control::find(&engine, &places, own.size() as usize)?;
-        let watched =
-            |rank: u32| Some(ShmOffset(word_of(rank as usize, WATCHED))).filter(|at| at.0 != 0);
-        let me = own.rank();
-        let others = members.iter().filter(|(rank, _)| *rank != me);
-        let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
-        let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
-        let trace = trace_of(&engine);
-        let mut targets = Vec::with_capacity(own.size() as usize);
-        for rank in 0..own.size() {
-            let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
-            targets.push(target(
-                &engine,
-                &own,
-                &members,
-                rank,
-                &words,
-                (
-                    part.address,
-                    checks || trace.is_some() || engine.script().is_some(),
-                ),
-                &mapped,
-            )?);
-        }
-        // All members read the same words, so all compute the same value.
-        let is_copied = |rank: u32| {
-            let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
-            !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
-        };
-        let any_cannot_copy = (0..own.size()).any(|rank| word_of(rank as usize, CANNOT_COPY) != 0);
-        let by_message = targets.iter().any(|target| target.here.is_none())
-            || any_cannot_copy && (0..own.size()).any(is_copied);
-        let win = Win(Rc::new(Inner {
-            epochs: Epochs::default(),
-            remote: RemoteMembers::new(own.size()),
-            attached_cache: AttachedCache::new(own.size()),
-            mapped,
-            open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
-            trace,
-            combine: Cell::new(None),
-            word: Cell::new(None),
-            engine,
-            flavor: spec.flavor,
-            hints: RefCell::new(spec.hints.clone()),
-            targets: targets.into(),
-            control,
-            name: RefCell::default(),
-            _given: std::mem::take(given),
-            comm: own,
-        }));
-        win.register();
-        Ok((win, by_message))
+        engine.block_on(make(comm, spec))
     }
 
     /// Discards a window whose enclosing object could not be made here; in a fault-tolerant run this process joins in its collective end.
     pub fn abandon(self) {
-        self.unregister();
-        leave_end_to_others(self.0.comm.clone(), self);
+        self.service().unregister(&self);
+        leave_end_to_others(self.comm().clone(), self);
     }
 
     /// Frees the window; collective. All operations of all members are complete when it returns.
     pub fn free(&self) -> Result<(), Error> {
-        let open = self.0.epochs.what_is_open();
+        let open = self.what_is_open();
         // An epoch that is open because a member has died cannot be closed.
         if let Some(what) = open.filter(|_| !self.is_broken()) {
             let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
-        if self.0.engine.is_fault_tolerant() {
+        if self.engine().is_fault_tolerant() {
             // The living members agree, whichever members have died; accesses to the dead are lost.
-            let outcome = self.flush_remote(None);
-            let met = self.0.engine.block_on(self.0.comm.agree(0));
-            self.unregister();
+            let outcome = self.messages().flush(None);
+            let met = self.engine().block_on(self.comm().agreement().agree(0));
+            self.service().unregister(self);
             return match self.is_broken() {
                 true => met.map(drop),
                 false => met.map(drop).and(outcome),
             };
         }
-        let outcome = self.flush_remote(None);
-        self.0.engine.block_on(self.0.comm.fence())?;
-        self.unregister();
+        let outcome = self.messages().flush(None);
+        self.engine().block_on(self.comm().internal().fence())?;
+        self.service().unregister(self);
         outcome
     }
+}
+
+async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
+    let own = comm.constructors().dup().await?;
+    let _part = comm.failures().while_making(&own);
+    let mut given = Given::default();
+    let made = make_on(own.clone(), &comm.label(), spec, &mut given).await;
+    if made.is_err() {
+        Service::of(own.engine()).forget_window(own.context().number());
+        leave_end_to_others(own, given);
+    }
+    let (win, by_message) = made?;
+    if by_message && let Err(error) = win.comm().internal().fence().await {
+        win.abandon();
+        return Err(error);
+    }
+    Ok(win)
+}
+
+/// Makes the window on a duplicated communicator. Returns true with it if messages for it are possible, so that its members must synchronise before they use it.
+/// What this process contributes is in `given` until the window owns it.
+async fn make_on(
+    own: Comm,
+    called: &str,
+    spec: &Spec,
+    given: &mut Given,
+) -> Result<(Win, bool), Error> {
+    let engine = own.engine().clone();
+    Service::of(&engine);
+    let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
+    if spec.flavor == Flavor::Shared && members.len() < own.size() as usize {
+        let sentence = format!(
+            "MPI_Win_allocate_shared needs all members of {} on one node, but only {} of {} share the memory of rank {}; MPI_Comm_split_type with MPI_COMM_TYPE_SHARED makes such communicators",
+            called,
+            members.len(),
+            own.size(),
+            own.rank()
+        );
+        // If all members are on the node of one member, they are on the node of each; so either all members return this error or none.
+        return Err(OscError::new(OscClass::Shared, sentence).into());
+    }
+    let (memory, part) = match spec.flavor {
+        Flavor::Shared if !spec.hints.noncontiguous => {
+            contiguous(&engine, &own, spec, &members).await?
+        }
+        _ => take(&engine, spec),
+    };
+    given.memory = Some(memory);
+    given.control = control::take(engine.node(), members.len(), own.size() as usize);
+    let kind = match &given.control {
+        Some(_) => part.kind,
+        None => Memory::Lacking,
+    };
+    // An invalid value is reported when the process starts.
+    let checks = engine.params().get(&CHECK).unwrap_or(false);
+    let table = (checks && members.len() > 1)
+        .then(|| neighbours::take(engine.node()))
+        .flatten();
+    let mut words = [0; EACH];
+    words[NAME] = match part.kind {
+        _ if members.len() == 1 => 0,
+        Memory::Ordinary => mapped::offer(&engine, Some(part.address..part.address + spec.size)),
+        _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
+        _ => 0,
+    };
+    words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
+    words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
+    words[KIND] = kind as u64;
+    words[PLACE] = part.place;
+    words[ADDRESS] = part.address;
+    words[SIZE] = spec.size;
+    words[UNIT] = spec.unit;
+    words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
+    let all = own.internal().share(&words).await?;
+    let word_of = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
+    let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
+    if let Some(rank) = poor {
+        let sentence = format!(
+            "rank {rank} of {called} has no shared memory for {} bytes of a window",
+            word_of(rank as usize, SIZE)
+        );
+        return Err(OscError::new(OscClass::NoMemory, sentence).into());
+    }
+    let offers = |rank: u32| {
+        let word_of = |which| word_of(rank as usize, which);
+        Offer {
+            name: word_of(NAME),
+            address: word_of(ADDRESS),
+            len: word_of(SIZE),
+        }
+    };
+    let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
+    let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
+    let places: Vec<(u32, u32, ShmOffset)> = members
+        .iter()
+        .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
+        .collect();
+    let control = Control::find(&engine, &places, own.size() as usize)?;
+    let watched =
+        |rank: u32| Some(ShmOffset(word_of(rank as usize, WATCHED))).filter(|at| at.0 != 0);
+    let me = own.rank();
+    let others = members.iter().filter(|(rank, _)| *rank != me);
+    let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
+    let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
+    let trace = trace_of(&engine);
+    let mut targets = Vec::with_capacity(own.size() as usize);
+    for rank in 0..own.size() {
+        let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
+        targets.push(target(
+            &engine,
+            &own,
+            &members,
+            rank,
+            &words,
+            (
+                part.address,
+                checks || trace.is_some() || engine.script().is_some(),
+            ),
+            &mapped,
+        )?);
+    }
+    // All members read the same words, so all compute the same value.
+    let is_copied = |rank: u32| {
+        let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
+        !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
+    };
+    let any_cannot_copy = (0..own.size()).any(|rank| word_of(rank as usize, CANNOT_COPY) != 0);
+    let by_message = targets.iter().any(|target| target.here.is_none())
+        || any_cannot_copy && (0..own.size()).any(is_copied);
+    let win = Win::of(WinParts {
+        flavor: spec.flavor,
+        hints: spec.hints.clone(),
+        targets: targets.into(),
+        control,
+        mapped,
+        open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
+        trace,
+        _given: std::mem::take(given),
+        comm: own,
+    });
+    win.service().register(&win);
+    Ok((win, by_message))
 }
 
 /// Joins in the collective end of a window that this process does not have or use, and keeps its contributed memory until then:
@@ -257,7 +243,7 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {
         engine.run_in_background(Box::pin(async move {
-            let met = comm.agree(0).await;
+            let met = comm.agreement().agree(0).await;
             drop(given);
             met.map(drop)
         }));
@@ -363,7 +349,7 @@ async fn contiguous(
     members: &[(u32, u32)],
 ) -> Result<(Own, Part), Error> {
     debug_assert_eq!(members.len(), comm.size() as usize);
-    let sizes = comm.share(&[spec.size]).await?;
+    let sizes = comm.internal().share(&[spec.size]).await?;
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, size| sum.checked_add(*size));
@@ -375,7 +361,13 @@ async fn contiguous(
         _ => None,
     };
     let place = block.as_ref().map_or(0, |block| block.place().0);
-    let first = comm.share(&[place]).await?.first().copied().unwrap_or(0);
+    let first = comm
+        .internal()
+        .share(&[place])
+        .await?
+        .first()
+        .copied()
+        .unwrap_or(0);
     let before: u64 = sizes[..comm.rank() as usize].iter().sum();
     let mut part = Part {
         kind: Memory::Arena,

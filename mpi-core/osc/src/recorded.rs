@@ -14,21 +14,38 @@ use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, Ticket};
 
 impl Win {
+    /// Returns its order in a recorded or replayed run.
+    #[inline(always)]
+    pub(crate) fn recorded(&self) -> RecordedOrder<'_> {
+        RecordedOrder { win: self }
+    }
+}
+
+/// The order of locks and accesses of a window in a recorded or replayed run.
+#[derive(Clone, Copy)]
+pub(crate) struct RecordedOrder<'a> {
+    win: &'a Win,
+}
+
+impl<'a> RecordedOrder<'a> {
     /// Returns the recording or replay that orders this window.
-    pub(crate) fn script(&self) -> Option<&Script> {
-        self.0.engine.script().filter(|_| self.is_all_here())
+    pub(crate) fn script(self) -> Option<&'a Script> {
+        self.win
+            .engine()
+            .script()
+            .filter(|_| self.win.memory().is_all_here())
     }
 
     /// Takes a turn at a member for an access.
     #[inline]
     pub(crate) fn order_access(
-        &self,
+        self,
         call: &str,
         target: &Target,
-    ) -> Result<OrderedAccess<'_>, Error> {
+    ) -> Result<OrderedAccess<'a>, Error> {
         match (self.script(), target.here) {
             (Some(script), Some(index)) => {
-                let access_order = &self.0.control.of(index).access_order;
+                let access_order = &self.win.state().control().of(index).access_order;
                 self.order_access_by(script, access_order, call, target)
             }
             _ => Ok(OrderedAccess::free()),
@@ -36,8 +53,8 @@ impl Win {
     }
 
     #[cold]
-    fn order_access_by<'a>(
-        &self,
+    fn order_access_by(
+        self,
         script: &Script,
         access_order: &'a AccessOrder,
         call: &str,
@@ -47,9 +64,11 @@ impl Win {
             true => script.number_of(Asker::Access)?,
             false => access_order.draw(),
         };
-        self.wait_for((call, WindowNeed::Answer), target, || {
-            access_order.has_come(number)
-        })?;
+        self.win
+            .waits()
+            .wait_for((call, WindowNeed::Answer), target, || {
+                access_order.has_come(number)
+            })?;
         if !script.is_replay() {
             script.completed(Asker::Access, &[number as usize])?;
         }
@@ -58,21 +77,23 @@ impl Win {
 
     /// Draws a ticket for a lock of a member on this node, in the recorded order if this is a replay.
     pub(crate) fn draw_ticket(
-        &self,
+        self,
         call: &str,
         target: &Target,
         index: usize,
         mode: Mode,
     ) -> Result<Ticket, Error> {
-        let control = &self.0.control;
+        let control = self.win.state().control();
         let Some(script) = self.script() else {
             return Ok(control.draw(index, mode));
         };
         if script.is_replay() {
             let number = script.number_of(Asker::Lock)?;
-            self.wait_for((call, WindowNeed::Lock), target, || {
-                control.of(index).lock.next() == number
-            })?;
+            self.win
+                .waits()
+                .wait_for((call, WindowNeed::Lock), target, || {
+                    control.of(index).lock.next() == number
+                })?;
             return Ok(control.draw(index, mode));
         }
         let ticket = control.draw(index, mode);
@@ -81,18 +102,18 @@ impl Win {
     }
 
     /// `MPI_Win_test` in a recorded or replayed run; a replay returns the recorded answer.
-    pub(crate) fn test_scripted(&self, script: &Script) -> Result<bool, Error> {
+    pub(crate) fn test_scripted(self, script: &Script) -> Result<bool, Error> {
         if script.is_replay() {
             let over = script.places(Asker::WinTest)?.is_some();
             match over {
-                true => self.wait()?,
+                true => self.win.active().wait()?,
                 false => {
-                    self.0.engine.poll_once();
+                    self.win.engine().poll_once();
                 }
             }
             return Ok(over);
         }
-        let over = self.test_now()?;
+        let over = self.win.active().test_now()?;
         match over {
             true => script.completed(Asker::WinTest, &[0])?,
             false => script.found_nothing(Asker::WinTest)?,
@@ -101,7 +122,7 @@ impl Win {
     }
 
     /// Returns true if `MPI_Win_lock_all` may use the flag, whose order cannot be recorded.
-    pub(crate) fn may_use_flag(&self) -> bool {
+    pub(crate) fn may_use_flag(self) -> bool {
         self.script().is_none()
     }
 }

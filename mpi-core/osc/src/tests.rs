@@ -25,7 +25,10 @@ fn allocate(engine: &Engine, size: u64) -> Win {
 
 fn barrier(engine: &Engine) {
     let world = engine.world().expect("a world");
-    world.collective(Call::Barrier).expect("a barrier");
+    world
+        .collectives()
+        .carry_out(Call::Barrier)
+        .expect("a barrier");
 }
 
 fn target_args(datatype: &Datatype, rank: u32, disp: i64) -> TargetArgs<'_> {
@@ -52,14 +55,15 @@ fn add(win: &Win, rank: u32, disp: i64) -> i64 {
     let (one, mut old) = (1, -1);
     let long = Datatype::from(Named::INT64);
     let sum = Op::Predefined(Predefined::Sum);
-    win.fetch_and_op(
-        &send(&one),
-        &mut recv(&mut old),
-        target_args(&long, rank, disp),
-        &sum,
-    )
-    .expect("an access");
-    win.flush(rank as i32).expect("a flush");
+    win.accumulates()
+        .fetch_and_op(
+            &send(&one),
+            &mut recv(&mut old),
+            target_args(&long, rank, disp),
+            &sum,
+        )
+        .expect("an access");
+    win.passive().flush(rank as i32).expect("a flush");
     old
 }
 
@@ -84,7 +88,8 @@ fn what_was_admitted_once_is_admitted() {
             looks.set(looks.get() + 1);
             looks.get() == 2
         };
-        win.wait_for(("a lock", WindowNeed::Lock), target, second_look)
+        win.waits()
+            .wait_for(("a lock", WindowNeed::Lock), target, second_look)
             .expect("what it waited for");
         win.free().expect("an end");
     });
@@ -96,10 +101,14 @@ fn every_value_of_a_counter_is_fetched_once() {
     everywhere(4, |engine| {
         let win = allocate(engine, 64);
         let world = engine.world().expect("a world");
-        win.lock_all(Assert::default()).expect("a lock of all");
+        win.passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         let mine: Vec<u64> = (0..TIMES).map(|_| add(&win, 0, 3) as u64).collect();
-        win.unlock_all().expect("its end");
-        let mut all = engine.block_on(world.share(&mine)).expect("words");
+        win.passive().unlock_all().expect("its end");
+        let mut all = engine
+            .block_on(world.internal().share(&mine))
+            .expect("words");
         all.sort_unstable();
         assert!(all.iter().copied().eq(0..TIMES as u64 * 4), "{all:?}");
         win.free().expect("freeing");
@@ -112,24 +121,31 @@ fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
         let win = allocate(engine, 64);
         let long = Datatype::from(Named::INT64);
         for _ in 0..30 {
-            win.lock(LockMode::Exclusive, 1, Assert::default())
+            win.passive()
+                .lock(LockMode::Exclusive, 1, Assert::default())
                 .expect("a lock");
             let mut value = 0;
-            let req = win.get(&mut recv(&mut value), target_args(&long, 1, 2));
-            win.give_up(req.expect("a get"));
-            win.flush(1).expect("a flush");
+            let req = win
+                .accesses()
+                .get(&mut recv(&mut value), target_args(&long, 1, 2));
+            win.accumulates().give_up(req.expect("a get"));
+            win.passive().flush(1).expect("a flush");
             value += 1;
-            win.put(&send(&value), target_args(&long, 1, 2))
+            win.accesses()
+                .put(&send(&value), target_args(&long, 1, 2))
                 .expect("a put");
-            win.unlock(1).expect("its end");
+            win.passive().unlock(1).expect("its end");
         }
         barrier(engine);
-        win.lock(LockMode::Shared, 1, Assert::default())
+        win.passive()
+            .lock(LockMode::Shared, 1, Assert::default())
             .expect("a lock");
         let mut value = 0;
-        let req = win.get(&mut recv(&mut value), target_args(&long, 1, 2));
-        win.give_up(req.expect("a get"));
-        win.unlock(1).expect("its end");
+        let req = win
+            .accesses()
+            .get(&mut recv(&mut value), target_args(&long, 1, 2));
+        win.accumulates().give_up(req.expect("a get"));
+        win.passive().unlock(1).expect("its end");
         assert_eq!(value, 90);
         win.free().expect("freeing");
     });
@@ -145,25 +161,32 @@ fn locks_of_all_and_exclusive_locks_take_turns() {
         for round in 0..40i64 {
             if (round as u32 + me).is_multiple_of(3) {
                 // Both numbers are written under the lock.
-                win.lock(LockMode::Exclusive, 0, Assert::default())
+                win.passive()
+                    .lock(LockMode::Exclusive, 0, Assert::default())
                     .expect("a lock");
                 let value = round * 10 + i64::from(me);
-                win.put(&send(&value), target_args(&long, 0, 0))
+                win.accesses()
+                    .put(&send(&value), target_args(&long, 0, 0))
                     .expect("a put");
-                win.flush(0).expect("a flush");
-                win.put(&send(&value), target_args(&long, 0, 1))
+                win.passive().flush(0).expect("a flush");
+                win.accesses()
+                    .put(&send(&value), target_args(&long, 0, 1))
                     .expect("a put");
-                win.unlock(0).expect("its end");
+                win.passive().unlock(0).expect("its end");
             } else {
-                win.lock_all(Assert::default()).expect("a lock of all");
+                win.passive()
+                    .lock_all(Assert::default())
+                    .expect("a lock of all");
                 let mut pair = [0; 2];
                 for (disp, value) in (0..).zip(&mut pair) {
-                    let req = win.get(&mut recv(value), target_args(&long, 0, disp));
-                    win.give_up(req.expect("a get"));
+                    let req = win
+                        .accesses()
+                        .get(&mut recv(value), target_args(&long, 0, disp));
+                    win.accumulates().give_up(req.expect("a get"));
                 }
-                win.flush_all().expect("a flush");
+                win.passive().flush_all().expect("a flush");
                 assert_eq!(pair[0], pair[1], "a lock of all sees half of a change");
-                win.unlock_all().expect("its end");
+                win.passive().unlock_all().expect("its end");
             }
         }
         win.free().expect("freeing");
@@ -179,18 +202,26 @@ fn posts_that_run_ahead_are_not_lost() {
         let alone = |rank: u32| win.group().include(&[i64::from(rank)]).expect("a group");
         let (next, before) = ((me + 1) % size, (me + size - 1) % size);
         for round in 0..25 {
-            win.post(&alone(before), Assert::default()).expect("a post");
-            win.start(&alone(next), Assert::default()).expect("a start");
-            win.put(&send(&round), target_args(&long, next, 0))
+            win.active()
+                .post(&alone(before), Assert::default())
+                .expect("a post");
+            win.active()
+                .start(&alone(next), Assert::default())
+                .expect("a start");
+            win.accesses()
+                .put(&send(&round), target_args(&long, next, 0))
                 .expect("a put");
-            win.complete().expect("completing");
-            win.wait().expect("waiting");
-            win.lock(LockMode::Shared, me as i32, Assert::default())
+            win.active().complete().expect("completing");
+            win.active().wait().expect("waiting");
+            win.passive()
+                .lock(LockMode::Shared, me as i32, Assert::default())
                 .expect("a lock");
             let mut value = -1;
-            let req = win.get(&mut recv(&mut value), target_args(&long, me, 0));
-            win.give_up(req.expect("a get"));
-            win.unlock(me as i32).expect("its end");
+            let req = win
+                .accesses()
+                .get(&mut recv(&mut value), target_args(&long, me, 0));
+            win.accumulates().give_up(req.expect("a get"));
+            win.passive().unlock(me as i32).expect("its end");
             assert_eq!(value, round);
         }
         win.free().expect("freeing");
@@ -210,16 +241,21 @@ fn an_access_in_no_epoch_or_out_of_range_is_an_error_and_nothing_else() {
             error.class
         };
         let value = 5;
-        let put = |disp| win.put(&send(&value), target_args(&long, 1, disp));
+        let put = |disp| {
+            win.accesses()
+                .put(&send(&value), target_args(&long, 1, disp))
+        };
         assert_eq!(class(put(0)), OscClass::Sync);
-        assert_eq!(class(win.unlock(1)), OscClass::Sync);
-        win.lock_all(Assert::default()).expect("a lock of all");
+        assert_eq!(class(win.passive().unlock(1)), OscClass::Sync);
+        win.passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         assert_eq!(class(put(8)), OscClass::Range);
         assert_eq!(class(put(-1)), OscClass::Range);
         assert_eq!(class(put(i64::MAX)), OscClass::Range);
         assert_eq!(class(win.free()), OscClass::Sync);
         put(7).expect("a put inside");
-        win.unlock_all().expect("its end");
+        win.passive().unlock_all().expect("its end");
         win.free().expect("freeing");
     });
 }
@@ -231,27 +267,38 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
         let (long, int) = (Datatype::from(Named::INT64), Datatype::from(Named::INT32));
         // Each rank has a target of its own.
         let (value, to) = (5, 1 - engine.me());
-        let put = |disp| win.put(&send(&value), target_args(&long, to, disp));
-        win.lock_all(Assert::default()).expect("a lock of all");
+        let put = |disp| {
+            win.accesses()
+                .put(&send(&value), target_args(&long, to, disp))
+        };
+        win.passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         put(0).expect("a put");
         put(1).expect("a put beside it");
         let second = put(1);
-        win.flush(to as i32).expect("a flush");
+        win.passive().flush(to as i32).expect("a flush");
         put(1).expect("a put after a flush");
         let mut read = 0;
-        let get = win.get(&mut recv(&mut read), target_args(&long, to, 1));
-        let get = get.map(|req| win.give_up(req));
+        let get = win
+            .accesses()
+            .get(&mut recv(&mut read), target_args(&long, to, 1));
+        let get = get.map(|req| win.accumulates().give_up(req));
         add(&win, to, 2);
         let sum = Op::Predefined(Predefined::Sum);
         // Accumulates with another type, without synchronisation between.
         let one = 1;
-        let long_add = win.accumulate(&send(&one), target_args(&long, to, 3), &sum);
+        let long_add = win
+            .accumulates()
+            .accumulate(&send(&one), target_args(&long, to, 3), &sum);
         long_add.expect("an accumulate");
         let small = 1i32;
         // SAFETY: a local that lives until the access has read it.
         let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
-        let mixed = win.accumulate(&small, target_args(&int, to, 3), &sum);
-        win.unlock_all().expect("its end");
+        let mixed = win
+            .accumulates()
+            .accumulate(&small, target_args(&int, to, 3), &sum);
+        win.passive().unlock_all().expect("its end");
         win.free().expect("freeing");
         [second, get, mixed].map(|outcome| match outcome {
             Ok(()) => None,
@@ -270,37 +317,45 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
         let win = allocate(engine, 64);
         let long = Datatype::from(Named::INT64);
         let (me, value) = (engine.me(), 5);
-        let put = |disp| win.put(&send(&value), target_args(&long, 0, disp));
+        let put = |disp| {
+            win.accesses()
+                .put(&send(&value), target_args(&long, 0, disp))
+        };
         let ordered = |rank: u32, access: &dyn Fn() -> Result<(), Error>| {
             let outcome = if me == rank { access() } else { Ok(()) };
             barrier(engine);
             outcome
         };
-        win.lock_all(Assert::default()).expect("a lock of all");
+        win.passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         ordered(1, &|| put(0)).expect("the first put");
         let second = ordered(2, &|| put(0));
         ordered(2, &|| put(1)).expect("a put beside it");
-        ordered(1, &|| win.flush(0)).expect("a flush");
+        ordered(1, &|| win.passive().flush(0)).expect("a flush");
         ordered(2, &|| put(0)).expect("a put after the flush");
-        win.unlock_all().expect("its end");
+        win.passive().unlock_all().expect("its end");
         barrier(engine);
         // Sums of one type do not conflict.
-        win.lock_all(Assert::default()).expect("a lock of all");
+        win.passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         add(&win, 0, 2);
         barrier(engine);
-        win.unlock_all().expect("its end");
+        win.passive().unlock_all().expect("its end");
         for _ in 0..20 {
-            win.lock(LockMode::Exclusive, 0, Assert::default())
+            win.passive()
+                .lock(LockMode::Exclusive, 0, Assert::default())
                 .expect("a lock");
             put(3).expect("a put under an exclusive lock");
-            win.unlock(0).expect("its end");
+            win.passive().unlock(0).expect("its end");
         }
-        win.fence(Assert::default()).expect("a fence");
+        win.active().fence(Assert::default()).expect("a fence");
         for round in 0..60 {
             if round % 3 == me {
                 put(4).expect("a put of a phase of its own");
             }
-            win.fence(Assert::default()).expect("a fence");
+            win.active().fence(Assert::default()).expect("a fence");
         }
         win.free().expect("freeing");
         let error = second.err()?;
@@ -342,9 +397,12 @@ fn messages_that_make_no_sense_are_dropped_or_refused() {
         barrier(engine);
         // The forged posts, completions and locks affect this window of the sender only; another window works.
         let other = allocate(engine, 64);
-        other.lock_all(Assert::default()).expect("a lock of all");
+        other
+            .passive()
+            .lock_all(Assert::default())
+            .expect("a lock of all");
         assert_eq!(add(&other, engine.me(), 1), 0);
-        other.unlock_all().expect("its end");
+        other.passive().unlock_all().expect("its end");
         other.free().expect("freeing");
         win.free().expect("freeing");
     });

@@ -17,17 +17,31 @@ pub(crate) fn trace_of(engine: &Engine) -> Option<Rc<Trace>> {
 }
 
 impl Win {
+    /// Returns its trace records.
+    #[inline(always)]
+    pub(crate) fn traced(&self) -> TraceRecords<'_> {
+        TraceRecords { win: self }
+    }
+}
+
+/// The trace records of a window.
+#[derive(Clone, Copy)]
+pub(crate) struct TraceRecords<'a> {
+    win: &'a Win,
+}
+
+impl<'a> TraceRecords<'a> {
     /// Records the target of the current call.
     #[inline]
-    pub(crate) fn traces(&self, target: &Target) {
-        self.traces_access(target, 0, 0);
+    pub(crate) fn target(self, target: &Target) {
+        self.access(target, 0, 0);
     }
 
     /// Records that the current call accesses `bytes` bytes at a displacement.
     #[inline]
-    pub(crate) fn traces_access(&self, target: &Target, disp: i64, bytes: i64) {
-        if let Some(trace) = &self.0.trace {
-            trace.accesses(self.id(), target.rank, (disp, bytes as u64));
+    pub(crate) fn access(self, target: &Target, disp: i64, bytes: i64) {
+        if let Some(trace) = self.win.state().trace() {
+            trace.accesses(self.win.id(), target.rank, (disp, bytes as u64));
         }
     }
 }

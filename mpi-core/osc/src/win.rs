@@ -1,50 +1,116 @@
 //! A window at one process: its state and its queries.
+//!
+//! [`Win`] is its identity; the operations are in parts, each a type in the file of its subject, which reach the state through [`WinState`]:
+//! `active` and `passive` synchronisation, `accesses`, `accumulates`, the `memory` of the members, `attached` memory, `messages` to members on other nodes and the
+//! requests that are `served` for them, `waits`, conflict `checks`, `traced` and `recorded` accesses.
 
-use super::state::remote_members::RemoteMembers;
 use crate::Error;
-use crate::comm::Comm;
-use crate::direct::apply::Combine;
+use crate::comm::{Comm, Failures};
+use crate::direct::last_combine::LastCombine;
 use crate::direct::mapped::Mapped;
-use crate::direct::word::Word;
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::request::PROC_NULL;
-use crate::spec::{Flavor, Hints, SharedSegment};
+use crate::spec::{Flavor, Hints};
 use crate::state::attached_cache::AttachedCache;
 use crate::state::control::Control;
 use crate::state::epoch::Epochs;
 use crate::state::open_accesses::OpenAccesses;
-use crate::state::target::{Route, Target};
+use crate::state::remote_members::RemoteMembers;
+use crate::state::target::Target;
 use crate::trace::Trace;
 use mpi_base::node::ShmBlock;
-use mpi_base::window::Stripe;
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
-/// A counted reference to a window.
+/// A counted reference to a window: its identity, the records of its members, and its parts.
 #[derive(Clone)]
-pub struct Win(pub(crate) Rc<Inner>);
+pub struct Win(Rc<WinState>);
 
-pub(crate) struct Inner {
-    pub engine: Engine,
+/// A weak reference to a window.
+#[derive(Clone)]
+pub(crate) struct WeakWin(Weak<WinState>);
+
+impl WeakWin {
+    /// Returns the window, if it has not been freed.
+    pub fn upgrade(&self) -> Option<Win> {
+        self.0.upgrade().map(Win)
+    }
+}
+
+/// What a window is made of.
+pub(crate) struct WinParts {
     pub comm: Comm,
     pub flavor: Flavor,
-    pub hints: RefCell<Hints>,
+    pub hints: Hints,
     pub targets: Box<[Target]>,
     pub control: Control,
-    pub epochs: Epochs,
-    pub remote: RemoteMembers,
-    pub attached_cache: AttachedCache,
     pub mapped: Mapped,
     pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
-    /// The operator that was used last.
-    pub combine: Cell<Option<Combine>>,
-    pub word: Cell<Option<Word>>,
-    pub name: RefCell<String>,
     /// Kept until the window is freed.
     pub _given: Given,
+}
+
+/// The state of a window, which its parts reach through these methods.
+pub(crate) struct WinState {
+    engine: Engine,
+    parts: WinParts,
+    epochs: Epochs,
+    remote: RemoteMembers,
+    attached_cache: AttachedCache,
+    last_combine: LastCombine,
+    name: RefCell<String>,
+    no_locks: Cell<bool>,
+}
+
+impl WinState {
+    #[inline(always)]
+    pub fn targets(&self) -> &[Target] {
+        &self.parts.targets
+    }
+
+    /// The control words of the members on this node.
+    #[inline(always)]
+    pub fn control(&self) -> &Control {
+        &self.parts.control
+    }
+
+    #[inline(always)]
+    pub fn epochs(&self) -> &Epochs {
+        &self.epochs
+    }
+
+    /// The members on other nodes.
+    #[inline(always)]
+    pub fn remote(&self) -> &RemoteMembers {
+        &self.remote
+    }
+
+    pub fn attached_cache(&self) -> &AttachedCache {
+        &self.attached_cache
+    }
+
+    /// Memory of other members that is mapped for this window.
+    pub fn mapped(&self) -> &Mapped {
+        &self.parts.mapped
+    }
+
+    #[inline(always)]
+    pub fn open_accesses(&self) -> &OpenAccesses {
+        &self.parts.open_accesses
+    }
+
+    #[inline(always)]
+    pub fn trace(&self) -> Option<&Rc<Trace>> {
+        self.parts.trace.as_ref()
+    }
+
+    #[inline(always)]
+    pub fn last_combine(&self) -> &LastCombine {
+        &self.last_combine
+    }
 }
 
 /// What this process has contributed to a window that is being made.
@@ -64,38 +130,46 @@ pub(crate) enum Own {
 }
 
 impl Win {
-    /// `MPIX_Win_revoke`: synchronisation calls fail from now on, here and soon at all members.
-    pub fn revoke(&self) {
-        self.0.comm.revoke();
+    /// Creates a window of its parts.
+    pub(crate) fn of(parts: WinParts) -> Win {
+        let size = parts.comm.size();
+        Win(Rc::new(WinState {
+            engine: parts.comm.engine().clone(),
+            epochs: Epochs::default(),
+            remote: RemoteMembers::new(size),
+            attached_cache: AttachedCache::new(size),
+            last_combine: LastCombine::default(),
+            name: RefCell::default(),
+            no_locks: Cell::new(parts.hints.no_locks),
+            parts,
+        }))
     }
 
-    /// `MPIX_Win_is_revoked`, as far as this process knows.
-    pub fn is_revoked(&self) -> bool {
-        self.0.comm.is_revoked()
+    /// Returns the state that its parts share.
+    #[inline(always)]
+    pub(crate) fn state(&self) -> &WinState {
+        &self.0
     }
 
-    /// `MPIX_Win_get_failed`: the members that this process knows to have failed.
-    pub fn get_failed(&self) -> Group {
-        self.0.comm.get_failed()
+    /// Returns a weak reference, for messages that wait.
+    pub(crate) fn downgrade(&self) -> WeakWin {
+        WeakWin(Rc::downgrade(&self.0))
+    }
+
+    /// Returns the communicator of its members, which no other object uses.
+    pub(crate) fn comm(&self) -> &Comm {
+        &self.0.parts.comm
+    }
+
+    /// Returns the failures of its members and its revocation: `MPIX_Win_revoke`, `MPIX_Win_is_revoked`, `MPIX_Win_get_failed`.
+    /// After a revocation, synchronisation calls fail, here and soon at all members.
+    pub fn failures(&self) -> Failures<'_> {
+        self.comm().failures()
     }
 
     /// Returns true if a member has failed (it may hold a lock that others wait for), or if the window is revoked.
     pub fn is_broken(&self) -> bool {
-        self.0.comm.usable().is_err()
-    }
-
-    /// Returns the stripe locks of a member's memory.
-    pub(crate) fn stripes(&self, target: &Target) -> &[Stripe] {
-        let words = match target.here {
-            Some(index) => self.0.control.of(index),
-            None => self.0.control.mine(),
-        };
-        &words.stripes
-    }
-
-    /// Returns true if all members share this node's memory.
-    pub(crate) fn is_all_here(&self) -> bool {
-        self.0.control.count() == self.0.targets.len()
+        self.comm().usable().is_err()
     }
 
     /// Returns why the window cannot be freed now: an open epoch.
@@ -119,35 +193,12 @@ impl Win {
     pub(crate) fn target(&self, rank: i32) -> Result<Option<&Target>, OscError> {
         match usize::try_from(rank)
             .ok()
-            .and_then(|rank| self.0.targets.get(rank))
+            .and_then(|rank| self.0.parts.targets.get(rank))
         {
             Some(target) => Ok(Some(target)),
             None if rank == PROC_NULL => Ok(None),
-            None => Err(self.no_such_rank(rank)),
+            None => Err(no_such_rank(self, rank)),
         }
-    }
-
-    #[cold]
-    fn no_such_rank(&self, rank: i32) -> OscError {
-        let sentence = format!(
-            "{rank} is no rank of {}, whose ranks are 0 to {}",
-            self.label(),
-            self.0.targets.len() - 1
-        );
-        OscError::new(OscClass::Rank, sentence)
-    }
-
-    /// Returns the ranks on this node whose memory is outside of the arenas: those whose memory is mapped here, and those whose memory the kernel copies.
-    pub fn mapped_and_copied(&self) -> (Vec<u32>, Vec<u32>) {
-        let ranks = |is: fn(&Route) -> bool| {
-            let targets = self.0.targets.iter();
-            let found = targets.filter(|target| target.size > 0 && is(&target.route));
-            found.map(|target| target.rank).collect()
-        };
-        (
-            ranks(|route| matches!(route, Route::Mapped(_))),
-            ranks(|route| matches!(route, Route::Process(_))),
-        )
     }
 
     /// Returns the engine on which the window was made.
@@ -156,29 +207,21 @@ impl Win {
     }
 
     pub fn flavor(&self) -> Flavor {
-        self.0.flavor
+        self.0.parts.flavor
     }
 
     /// Returns the group of its members.
     pub fn group(&self) -> &Group {
-        self.0.comm.group()
+        self.comm().group()
     }
 
     /// Returns this process's rank in the window.
     pub fn rank(&self) -> u32 {
-        self.0.comm.rank()
+        self.comm().rank()
     }
 
     pub(crate) fn id(&self) -> u64 {
-        self.0.comm.context().number()
-    }
-
-    /// Returns the start of this process's memory; null for a dynamic window.
-    pub fn base(&self) -> *mut u8 {
-        match self.0.targets.get(self.rank() as usize).map(|t| t.route) {
-            Some(Route::Here(base)) => base,
-            _ => std::ptr::null_mut(),
-        }
+        self.comm().context().number()
     }
 
     /// `MPI_Win_get_name`.
@@ -189,7 +232,7 @@ impl Win {
     /// `MPI_Win_set_name`.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
-        if let Some(trace) = &self.0.trace {
+        if let Some(trace) = &self.0.parts.trace {
             trace.names_window(self.id(), name);
         }
     }
@@ -199,54 +242,40 @@ impl Win {
         let name = self.name();
         match name.is_empty() {
             false => printable::name(&name).to_string(),
-            true => format!("a window of {} processes", self.0.targets.len()),
+            true => format!("a window of {} processes", self.0.parts.targets.len()),
         }
     }
 
     /// Returns the hints in use.
     pub fn hints(&self) -> Hints {
-        self.0.hints.borrow().clone()
+        Hints {
+            no_locks: self.has_no_locks(),
+            ..self.0.parts.hints.clone()
+        }
+    }
+
+    /// Returns true if the program uses no passive epochs.
+    pub(crate) fn has_no_locks(&self) -> bool {
+        self.0.no_locks.get()
     }
 
     /// Sets the hint `no_locks`: whether the program uses no passive epochs.
     pub fn set_no_locks(&self, no_locks: bool) {
-        self.0.hints.borrow_mut().no_locks = no_locks;
+        self.0.no_locks.set(no_locks);
     }
 
-    /// Returns the memory of a member that this process can load from and store to; a segment of 0 bytes if it cannot.
-    /// For `MPI_PROC_NULL` it is that of the lowest rank with a size above 0.
-    pub fn shared_segment(&self, rank: i32) -> Result<SharedSegment, Error> {
-        if self.0.flavor == Flavor::Dynamic {
-            let sentence = format!(
-                "MPI_Win_shared_query is not defined for {}, which is dynamic: its memory is attached, not its own",
-                self.label()
-            );
-            return Err(OscError::new(OscClass::Flavor, sentence).into());
-        }
-        let target = match self.target(rank)? {
-            Some(target) => Some(target),
-            None => self.0.targets.iter().find(|target| target.size > 0),
-        };
-        let nothing = SharedSegment {
-            base: std::ptr::null_mut(),
-            size: 0,
-            unit: 1,
-        };
-        Ok(target.map_or(nothing, |target| match target.route {
-            // With the hint `noncontiguous` a segment of 0 bytes has no address.
-            Route::Here(_) if target.size == 0 && self.hints().noncontiguous => SharedSegment {
-                unit: target.unit,
-                ..nothing
-            },
-            Route::Here(base) => SharedSegment {
-                base,
-                size: target.size,
-                unit: target.unit,
-            },
-            _ => SharedSegment {
-                unit: target.unit,
-                ..nothing
-            },
-        }))
+    /// Returns true if a target is this process.
+    pub(crate) fn is_me(&self, target: &Target) -> bool {
+        target.rank == self.rank()
     }
+}
+
+#[cold]
+fn no_such_rank(win: &Win, rank: i32) -> OscError {
+    let sentence = format!(
+        "{rank} is no rank of {}, whose ranks are 0 to {}",
+        win.label(),
+        win.state().targets().len() - 1
+    );
+    OscError::new(OscClass::Rank, sentence)
 }

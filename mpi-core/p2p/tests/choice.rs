@@ -39,9 +39,9 @@ fn dialogue(world: &Comm, room: &Scratch) {
     for turn in 0..2 {
         match world.rank() == turn {
             true => world
-                .send(room.all().as_send(), other, 0, Mode::Standard)
+                .p2p().send(room.all().as_send(), other, 0, Mode::Standard)
                 .expect("sent"),
-            false => drop(world.recv(room.all(), other, 0).expect("received")),
+            false => drop(world.p2p().recv(room.all(), other, 0).expect("received")),
         }
     }
 }
@@ -52,7 +52,7 @@ fn row(world: &Comm, room: &Scratch) {
         buf: room.all(),
         root: 0,
     };
-    world.collective(call).expect("a bcast");
+    world.collectives().carry_out(call).expect("a bcast");
 }
 
 fn slow_down(slow: Way) {
@@ -74,7 +74,7 @@ fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
 fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     Job::of(2).run(|engine| {
         let (world, room) = (world(engine), Scratch::bytes(bytes).expect("memory"));
-        let meet = || world.collective(Call::Barrier).expect("a barrier");
+        let meet = || world.collectives().carry_out(Call::Barrier).expect("a barrier");
         for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
             meet();
             slow_down(slow);

@@ -1,10 +1,11 @@
 //! Builds a [`Plan`] from options: programs, hosts, environment.
 
+use super::choices::{RankBy, TimeLimit};
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
-use super::placement::{placement, rank_by_node, rankfile};
-use super::values::{absolute, io, output, remote, shown, survival, time, timeout};
+use super::placement::{placement, rankfile};
+use super::values::{absolute, io, output, remote, shown, survival, timeout};
 use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
 use crate::hosts::map::Policy;
@@ -13,9 +14,9 @@ use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, StdinTo, clean_env, set_env};
 use crate::params::{GRACE, SIGNAL_GRACE};
 use crate::pmi;
-use mpi_abi::initial_handler::{INITIAL_HANDLER, InitialHandler};
+use mpi_abi::initial_handler::INITIAL_HANDLER;
 use mpi_abi::stdio::STREAM_BUFFERING;
-use mpi_base::param::{MARKER, PREFIX, Params, Value};
+use mpi_base::param::{MARKER, PREFIX, Params};
 use mpi_base::{environment, text};
 use mpi_core::fault;
 use std::ffi::OsString;
@@ -101,8 +102,8 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         set_env(&mut env, explain_variable(), "true");
         from_command_line.push(EXPLAIN.into());
     }
-    if let Some(word) = &options.compat {
-        set_env(&mut env, COMPAT, word);
+    if let Some(word) = options.compat {
+        set_env(&mut env, COMPAT, word.word());
     }
     if let Some(word) = &options.on {
         let library = on::find(word, &env).map_err(CliError::On)?;
@@ -118,14 +119,9 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         set_env(&mut env, format!("{PREFIX}{name}"), wanted.to_string());
         from_command_line.push(name);
     }
-    if let Some(handler) = &options.initial_errhandler {
-        InitialHandler::parse(handler).map_err(|_| CliError::Value {
-            option: "--initial-errhandler",
-            value: handler.clone(),
-            wanted: "mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return",
-        })?;
+    if let Some(handler) = options.initial_errhandler {
         let name = INITIAL_HANDLER.about().full_name();
-        set_env(&mut env, format!("{PREFIX}{name}"), handler);
+        set_env(&mut env, format!("{PREFIX}{name}"), handler.name());
         from_command_line.push(name);
     }
     observation(options, &mut env, &mut from_command_line)?;
@@ -169,12 +165,12 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         apply_rankfile(&mut apps, file, &hosts)?;
     }
     let params = Params::load(env.iter().cloned(), &crate::prefix::parameter_files());
-    let shown = shown(options)?;
+    let shown = shown(options);
     let mut plan = Plan {
         apps,
         hosts,
         policy: placement.policy,
-        rank_by_node: rank_by_node(options)?,
+        rank_by_node: options.rank_by == Some(RankBy::Node),
         oversubscribe: placement.oversubscribe,
         strict: placement.strict,
         binding: placement.binding,
@@ -183,7 +179,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         display_allocation: shown.allocation,
         io: io(options)?,
         timeout: timeout(options)?,
-        hang_after: time("--hang-after", options.hang_after.as_deref())?,
+        hang_after: options.hang_after.and_then(|TimeLimit(limit)| limit),
         trace: output("--trace", options.trace.as_deref())?,
         io_report: match options.io_report.as_deref() {
             Some(file) if file.as_os_str() == "-" => Some(file.to_owned()),

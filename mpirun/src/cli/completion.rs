@@ -6,6 +6,7 @@ use super::topics;
 use crate::info::frameworks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
+use clap_complete::Shell;
 use mpi_base::param::{About, Params};
 
 /// Options that take one of a few words.
@@ -31,9 +32,8 @@ const FOLDERS: &[&str] = &[
     "replay",
 ];
 
-/// Returns a shell's script for the command `name`; `None` if the shell is not supported.
-pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
-    let shell: clap_complete::Shell = shell.parse().ok()?;
+/// Returns a shell's script for the command `name`.
+pub fn script(shell: Shell, name: &str, options: &Command) -> String {
     let shown = options.get_arguments().filter(|option| {
         // The program itself is completed, but not listed.
         option.is_positional() || !option.is_hide_set()
@@ -41,16 +41,14 @@ pub fn script(shell: &str, name: &str, options: &Command) -> Option<Vec<u8>> {
     let mut command = Command::new("mpirun")
         .disable_help_flag(true)
         .disable_version_flag(true)
-        .args(shown.cloned().map(told));
+        .args(shown.cloned().map(with_values));
     let mut bytes = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut bytes);
-    if shell == clap_complete::Shell::Bash {
-        let script = String::from_utf8_lossy(&bytes);
-        bytes = script
-            .replacen(AFTER, &(AFTER.to_string() + &stop_at_program(options)), 1)
-            .into_bytes();
+    let script = String::from_utf8_lossy(&bytes).into_owned();
+    match shell {
+        Shell::Bash => script.replacen(AFTER, &(AFTER.to_string() + &stop_at_program(options)), 1),
+        _ => script,
     }
-    Some(bytes)
 }
 
 /// After this line the script that clap generates for bash begins to examine words.
@@ -109,7 +107,8 @@ fn stop_at_program(options: &Command) -> String {
     )
 }
 
-fn told(option: Arg) -> Arg {
+/// Adds the values that the shell offers for an option.
+fn with_values(option: Arg) -> Arg {
     let id = option.get_id().as_str();
     if let Some((_, words)) = WORDS.iter().find(|(name, _)| *name == id) {
         return option.value_parser(PossibleValuesParser::new(*words));

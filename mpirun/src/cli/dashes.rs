@@ -22,7 +22,7 @@ pub enum OptionPosition {
 }
 
 /// Returns the options of one part with long names in clap's form.
-pub fn normalised(part: &[OsString], place: OptionPosition) -> Result<Vec<OsString>, CliError> {
+pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsString>, CliError> {
     let command = Options::command();
     let mut out = Vec::with_capacity(part.len());
     let mut rest = part.iter();
@@ -49,12 +49,12 @@ pub fn normalised(part: &[OsString], place: OptionPosition) -> Result<Vec<OsStri
             continue;
         }
         if let Some(spelling) = translated::find(name) {
-            out.extend(translate(spelling, text, attached, &mut rest, place)?);
+            out.extend(translate(spelling, text, attached, &mut rest, position)?);
             continue;
         }
         let values = match find(&command, name, text) {
             Some(option) => {
-                check_place(option, text, place)?;
+                check_position(option, text, position)?;
                 // A single letter with one dash is a short option already.
                 let long = text.starts_with("--") || name.len() > 1;
                 if long && option.get_id() == "help" && attached.is_none() {
@@ -77,7 +77,7 @@ pub fn normalised(part: &[OsString], place: OptionPosition) -> Result<Vec<OsStri
                     option: option_of(text).into(),
                     nearest: nearest(&command, name),
                 })?;
-                check_place(option, text, place)?;
+                check_position(option, text, position)?;
                 out.push(arg.clone());
                 0
             }
@@ -133,10 +133,10 @@ fn translate(
     text: &str,
     attached: Option<&str>,
     rest: &mut std::slice::Iter<'_, OsString>,
-    place: OptionPosition,
+    position: OptionPosition,
 ) -> Result<Vec<OsString>, CliError> {
     let is_of_job = |word: &&str| !word.starts_with("--hostfile");
-    if place == OptionPosition::Later && spelling.words.iter().any(is_of_job) {
+    if position == OptionPosition::Later && spelling.words.iter().any(is_of_job) {
         return Err(CliError::WholeJob {
             option: option_of(text).into(),
         });
@@ -158,10 +158,10 @@ fn translate(
 }
 
 /// Checks that options of the whole job precede the first program.
-fn check_place(option: &Arg, text: &str, place: OptionPosition) -> Result<(), CliError> {
+fn check_position(option: &Arg, text: &str, position: OptionPosition) -> Result<(), CliError> {
     let of_program = Section::command();
     let mut of_program = of_program.get_arguments();
-    match place == OptionPosition::First
+    match position == OptionPosition::First
         || of_program.any(|known| known.get_id() == option.get_id())
     {
         true => Ok(()),

@@ -1,5 +1,6 @@
 //! Help in three sizes, all generated from [`Options`]: a screen, a topic, and the manual page.
 
+use super::choices::Generated;
 use super::completion;
 use super::options::Options;
 use super::topics::{TOPICS, topics};
@@ -110,12 +111,12 @@ fn wrapped(text: &str) -> String {
     out.trim_end().to_string()
 }
 
-/// Returns the output of `--generate`: "man", or completions of `name` for "bash", "zsh", "fish", "elvish" or "powershell".
-pub fn generate(what: &str, name: &str, command: Command) -> Option<Vec<u8>> {
-    if what != "man" {
-        return completion::script(what, name, &command);
+/// Returns the output of `--generate` for the program `name`.
+pub fn generate(what: Generated, name: &str, command: Command) -> String {
+    match what {
+        Generated::Manual => manual(command),
+        Generated::Completions(shell) => completion::script(shell, name, &command),
     }
-    Some(manual(command).into_bytes())
 }
 
 /// Returns the manual page of a program.

@@ -6,12 +6,14 @@
 //! The peers' spellings are accepted as well (`translated`).
 //! Known but unsupported options are refused with a message (`not_yet`) and never silently ignored.
 //!
-//! `options` defines the options; `dashes` normalises single dashes, `usage` words clap's errors, `help` generates screens and
-//! the manual page, `completion` the shell completions, and `configfile` reads parts from a file. This module joins the parts, and
-//! `assemble` builds a [`Plan`] from them with the values that `placement`, `values` and `observation` read from single options.
+//! `options` defines the options, and `choices` and `numbers` the types of their values; `dashes` normalises single dashes,
+//! `usage` words clap's errors, `help` generates screens and the manual page, `completion` the shell completions, and `configfile`
+//! reads parts from a file. This module joins the parts, and `assemble` builds a [`Plan`] from them with the values that
+//! `placement`, `values` and `observation` read from single options.
 //! `settings` reports errors in parameters.
 
 mod assemble;
+mod choices;
 mod completion;
 pub(crate) mod configfile;
 mod dashes;
@@ -104,9 +106,9 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 fn parse<T: Parser>(
     me: &OsString,
     part: &[OsString],
-    place: OptionPosition,
+    position: OptionPosition,
 ) -> Result<T, CliError> {
-    let line = std::iter::once(me.clone()).chain(dashes::normalised(part, place)?);
+    let line = std::iter::once(me.clone()).chain(dashes::normalised(part, position)?);
     T::try_parse_from(line).map_err(CliError::Usage)
 }
 
@@ -130,18 +132,12 @@ fn answered(me: &OsString, options: &Options) -> Result<Option<String>, CliError
             env!("CARGO_PKG_VERSION")
         )));
     }
-    let Some(what) = &options.generate else {
+    let Some(what) = options.generate else {
         return Ok(None);
     };
     // mpirun, or mpiexec under its other name.
     let name = Path::new(me).file_name().unwrap_or(me).to_string_lossy();
-    help::generate(what, &name, help::whole())
-        .map(|bytes| Some(String::from_utf8_lossy(&bytes).into_owned()))
-        .ok_or_else(|| CliError::Value {
-            option: "--generate",
-            value: what.clone(),
-            wanted: "man, bash, zsh, fish, elvish or powershell",
-        })
+    Ok(Some(help::generate(what, &name, help::whole())))
 }
 
 #[cfg(test)]

@@ -4,9 +4,14 @@
 //! Other spellings of the peers, which no help shows, are in [`super::translated`]; options that are refused by name are in
 //! [`super::not_yet`].
 
+use super::choices::{
+    Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, error_handler, stdin,
+};
 use super::numbers::{buffering, count, ranks};
+use crate::launch::program::StdinTo;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
+use mpi_abi::initial_handler::InitialHandler;
 use mpi_base::text;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -41,8 +46,8 @@ pub struct Options {
     pub map_by: Option<String>,
 
     /// Number ranks by "slot" or by "node" [default: slot]
-    #[arg(long, value_name = "HOW", help_heading = HOSTS, hide_short_help = true)]
-    pub rank_by: Option<String>,
+    #[arg(long, value_name = "HOW", help_heading = HOSTS, hide_short_help = true, ignore_case = true, hide_possible_values = true)]
+    pub rank_by: Option<RankBy>,
 
     /// N ranks on each host
     #[arg(short = 'N', long = "ppn", aliases = ["npernode", "perhost"], value_name = "N", value_parser = count, allow_hyphen_values = true, help_heading = HOSTS, hide_short_help = true)]
@@ -81,8 +86,8 @@ pub struct Options {
     pub display_allocation: bool,
 
     /// Show "map", "bind", "allocation", or several, separated by commas
-    #[arg(long, value_name = "WHAT,...", help_heading = HOSTS, hide_short_help = true)]
-    pub display: Option<String>,
+    #[arg(long, value_name = "WHAT,...", help_heading = HOSTS, hide_short_help = true, value_parser = Shown::parse)]
+    pub display: Option<Shown>,
 
     /// Bind each rank to a "core", "hwthread", "l3cache", "numa" node or "package"
     #[arg(long, value_name = "UNIT", help_heading = BINDING)]
@@ -125,32 +130,32 @@ pub struct Options {
     pub on: Option<String>,
 
     /// "no": programs of MPICH and Open MPI keep the library that they are linked to
-    #[arg(long, value_name = "WORD", help_heading = RANKS, hide_short_help = true, value_parser = ["yes", "no"])]
-    pub compat: Option<String>,
+    #[arg(long, value_name = "WORD", help_heading = RANKS, hide_short_help = true)]
+    pub compat: Option<Compat>,
 
     /// The rank that reads standard input, or "all" or "none" [default: 0]
-    #[arg(long, value_name = "RANK", help_heading = OUTPUT)]
-    pub stdin: Option<String>,
+    #[arg(long, value_name = "RANK", help_heading = OUTPUT, value_parser = stdin)]
+    pub stdin: Option<StdinTo>,
 
     /// After this time (90s, 5min) print which rank waits for which, and end
-    #[arg(long, value_name = "TIME", help_heading = ENDING)]
-    pub timeout: Option<String>,
+    #[arg(long, value_name = "TIME", help_heading = ENDING, value_parser = TimeLimit::parse)]
+    pub timeout: Option<TimeLimit>,
 
     /// Print which rank waits for which after this time without progress
-    #[arg(long, value_name = "TIME", help_heading = ENDING)]
-    pub hang_after: Option<String>,
+    #[arg(long, value_name = "TIME", help_heading = ENDING, value_parser = TimeLimit::parse)]
+    pub hang_after: Option<TimeLimit>,
 
     /// Write such reports to a file as well, as JSON for tools
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
     pub hang_report: Option<PathBuf>,
 
     /// "ulfm": the job goes on when ranks die, and the other ranks get errors; "no": it ends [default: no]
-    #[arg(long, value_name = "HOW", help_heading = ENDING, hide_short_help = true, value_parser = ["ulfm", "mpi", "no"])]
-    pub with_ft: Option<String>,
+    #[arg(long, value_name = "HOW", help_heading = ENDING, hide_short_help = true)]
+    pub with_ft: Option<FaultTolerance>,
 
     /// The error handler that programs begin with: mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return
-    #[arg(long, value_name = "NAME", help_heading = ENDING, hide_short_help = true)]
-    pub initial_errhandler: Option<String>,
+    #[arg(long, value_name = "NAME", help_heading = ENDING, hide_short_help = true, value_parser = error_handler)]
+    pub initial_errhandler: Option<InitialHandler>,
 
     /// As --with-ft ulfm
     #[arg(long, alias = "disable-auto-cleanup", help_heading = ENDING, hide_short_help = true, conflicts_with = "with_ft")]
@@ -197,8 +202,8 @@ pub struct Options {
     pub allow_run_as_root: bool,
 
     /// The manual page or a shell's completions, for packagers
-    #[arg(long, value_name = "WHAT", hide = true)]
-    pub generate: Option<String>,
+    #[arg(long, value_name = "WHAT", hide = true, value_parser = Generated::parse)]
+    pub generate: Option<Generated>,
 
     /// Serves a launcher elsewhere over standard input and output
     #[arg(long, hide = true)]

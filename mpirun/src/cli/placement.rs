@@ -172,17 +172,6 @@ fn refused(option: &str, what: &'static str, instead: &'static str) -> CliError 
     }
 }
 
-pub fn rank_by_node(options: &Options) -> Result<bool, CliError> {
-    let Some(how) = &options.rank_by else {
-        return Ok(false);
-    };
-    match how.to_lowercase().as_str() {
-        "slot" | "fill" => Ok(false),
-        "node" => Ok(true),
-        _ => Err(value("--rank-by", how, "slot or node")),
-    }
-}
-
 /// Returns the file of `--rankfile FILE` or `--map-by rankfile:file=FILE`.
 pub fn rankfile(options: &Options) -> Option<PathBuf> {
     const FORM: &str = "rankfile:file=";

@@ -22,7 +22,7 @@ pub fn allowed(list: &str, most: usize) -> Option<Vec<usize>> {
         let in_steps = |number: &i64| {
             number
                 .checked_sub(first)
-                .is_some_and(|remote| remote % stride == 0)
+                .is_some_and(|distance| distance % stride == 0)
         };
         let runs = if stride > 0 {
             first <= last

@@ -1,11 +1,12 @@
 //! Options with a value of their own: input and output, reaching other hosts, surviving deaths, times and paths.
 
 use super::CliError;
+use super::choices::{FaultTolerance, Shown, TimeLimit};
 use super::options::Options;
 use crate::launch::limits::Limits;
-use crate::launch::program::{Io, RemoteLaunch, StdinTo};
+use crate::launch::program::{Io, RemoteLaunch};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
-use mpi_base::param::{Params, Value};
+use mpi_base::param::Params;
 use mpi_base::{environment, text};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -21,7 +22,7 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         merge: options.merge_stderr_to_stdout,
         echo: true,
         unbuffered: options.stream_buffering == Some(0),
-        stdin: stdin(options)?,
+        stdin: options.stdin.unwrap_or_default(),
         folder: None,
     };
     if let Some(folder) = &options.output_filename {
@@ -31,19 +32,6 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         output_to(&mut io, how)?;
     }
     Ok(io)
-}
-
-fn stdin(options: &Options) -> Result<StdinTo, CliError> {
-    Ok(match options.stdin.as_deref() {
-        None => StdinTo::Rank(0),
-        Some("all") => StdinTo::All,
-        Some("none") => StdinTo::NoRank,
-        Some(text) => StdinTo::Rank(text.parse().map_err(|_| CliError::Value {
-            option: "--stdin",
-            value: text.into(),
-            wanted: "a rank's number, all or none",
-        })?),
-    })
 }
 
 /// Parses `--output`: Open MPI's words, separated by commas, or a folder.
@@ -134,36 +122,14 @@ fn write_below(io: &mut Io, option: &'static str, text: &OsStr) -> Result<(), Cl
     Ok(())
 }
 
-/// The combination of `--display` and the options that show one thing each.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shown {
-    pub map: bool,
-    pub bindings: bool,
-    pub allocation: bool,
-}
-
-pub fn shown(options: &Options) -> Result<Shown, CliError> {
-    let mut shown = Shown {
-        map: options.display_map,
-        bindings: options.report_bindings,
-        allocation: options.display_allocation,
-    };
-    let words = options.display.as_deref().unwrap_or_default();
-    for word in words.split([',', ':']).filter(|_| !words.is_empty()) {
-        match word.to_lowercase().as_str() {
-            "map" | "map-devel" | "parseable" | "parsable" => shown.map = true,
-            "bind" | "bindings" => shown.bindings = true,
-            "allocation" | "alloc" => shown.allocation = true,
-            _ => {
-                return Err(CliError::Value {
-                    option: "--display",
-                    value: words.to_owned(),
-                    wanted: "map, bind and allocation, with commas between them",
-                });
-            }
-        }
+/// Combines `--display` with the options that show one thing each.
+pub fn shown(options: &Options) -> Shown {
+    let shown = options.display.unwrap_or_default();
+    Shown {
+        map: shown.map || options.display_map,
+        bindings: shown.bindings || options.report_bindings,
+        allocation: shown.allocation || options.display_allocation,
     }
-    Ok(shown)
 }
 
 pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliError> {
@@ -188,29 +154,23 @@ pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliErr
 
 /// Returns whether the job survives deaths; `None` if the command line has no option for it.
 pub fn survival(options: &Options) -> Option<bool> {
-    let word = options.with_ft.as_deref();
-    word.map(|word| word != "no")
-        .or(options.enable_recovery.then_some(true))
+    let survives = options.with_ft.map(|how| how != FaultTolerance::No);
+    survives.or(options.enable_recovery.then_some(true))
 }
 
+/// Returns the time limit of the job, from the command line or the environment.
 pub fn timeout(options: &Options) -> Result<Option<Duration>, CliError> {
-    let from_env = environment::text("MPIEXEC_TIMEOUT");
-    time(
-        "--timeout",
-        options.timeout.as_deref().or(from_env.as_deref()),
-    )
-}
-
-pub fn time(option: &'static str, value: Option<&str>) -> Result<Option<Duration>, CliError> {
-    let Some(value) = value.filter(|value| !value.is_empty()) else {
+    if let Some(TimeLimit(limit)) = options.timeout {
+        return Ok(limit);
+    }
+    let Some(text) = environment::text("MPIEXEC_TIMEOUT") else {
         return Ok(None);
     };
-    match Duration::parse(value) {
-        // As in other launchers, 0 means no limit.
-        Ok(limit) => Ok(Some(limit).filter(|limit| !limit.is_zero())),
+    match TimeLimit::parse(&text) {
+        Ok(TimeLimit(limit)) => Ok(limit),
         Err(_) => Err(CliError::Value {
-            option,
-            value: value.into(),
+            option: "--timeout",
+            value: text,
             wanted: "a time such as 30, 90s or 5min",
         }),
     }

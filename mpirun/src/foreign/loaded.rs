@@ -146,7 +146,7 @@ fn libraries_in(maps: &[u8]) -> Vec<PathBuf> {
 /// Returns the launch variables of a process, in the order of its environment.
 fn launch_of(pid: i32) -> Vec<Vec<u8>> {
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let mut told: Vec<Vec<u8>> = environment
+    let mut variables: Vec<Vec<u8>> = environment
         .split(|byte| *byte == 0)
         .filter(|setting| {
             let name = setting.split(|byte| *byte == b'=').next();
@@ -154,8 +154,8 @@ fn launch_of(pid: i32) -> Vec<Vec<u8>> {
         })
         .map(<[u8]>::to_vec)
         .collect();
-    told.sort_unstable();
-    told
+    variables.sort_unstable();
+    variables
 }
 
 #[cfg(test)]

@@ -300,8 +300,8 @@ mod tests {
     fn ranks_take_cores_next_to_each_other_or_dealt_over_packages() {
         let near = bound(Unit::Core, None, 1, 2).unwrap();
         assert_eq!(near, [[0, 4], [1, 5]]);
-        let remote = bound(Unit::Core, Some(Unit::Package), 1, 3).unwrap();
-        assert_eq!(remote, [[0, 4], [2, 6], [1, 5]]);
+        let dealt = bound(Unit::Core, Some(Unit::Package), 1, 3).unwrap();
+        assert_eq!(dealt, [[0, 4], [2, 6], [1, 5]]);
         let wide = bound(Unit::Core, None, 2, 2).unwrap();
         assert_eq!(wide, [[0, 4, 1, 5], [2, 6, 3, 7]]);
     }

@@ -8,23 +8,19 @@
 //! SIGTERM, the grace period, SIGKILL, and then whatever processes are left.
 
 mod above;
-mod event_rings;
 mod here;
 mod others;
 mod shutdown;
-mod start;
 mod uplink;
 
 use super::descendants;
 use super::frontend;
 use super::limits::Limits;
-use super::link::Link;
-use super::pmi_socket::PmiSocket;
+use super::links::Links;
+use super::local_ranks::LocalRanks;
 use super::stdin_fanout::Feed;
 use super::trim_memory::MemoryTrim;
 use super::wire::{ALL, FromDaemon, Hello};
-use crate::foreign::loaded;
-use crate::node::Node;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -51,35 +47,17 @@ pub fn run() -> i32 {
     })
 }
 
-/// A rank of this host.
-struct LocalRank {
-    proc: usize,
-    local_rank: u32,
-    job: usize,
-    pid: i32,
-    alive: bool,
-    pmi: Option<PmiSocket>,
-    stdout: Option<OwnedFd>,
-    stderr: Option<OwnedFd>,
-}
-
 struct Daemon {
     guard: OwnedFd,
     signals: OwnedFd,
-    nofile: Option<u64>,
     uplink: Uplink,
     hello: Option<Hello>,
-    links: Vec<Link>,
-    ranks: Vec<LocalRank>,
-    nodes: Vec<(usize, Node)>,
+    links: Links,
+    local: LocalRanks,
     feed: Feed,
     /// Bytes of standard input that the readers have not taken. The supervisor is notified when they have.
     unfed: usize,
-    reports: (OwnedFd, OwnedFd),
-    null: OwnedFd,
     epoll: OwnedFd,
-    /// The other MPI libraries that ranks of this host have loaded.
-    loaded: loaded::Watch,
     finishing: bool,
     kill_at: Option<Instant>,
     memory_trim: MemoryTrim,
@@ -87,26 +65,16 @@ struct Daemon {
 
 impl Daemon {
     fn new(guard: OwnedFd, signals: OwnedFd, nofile: Option<u64>) -> io::Result<Daemon> {
-        use rustix::fs::{Mode, OFlags};
-        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        let uplink = Uplink::open(&null)?;
-        let pipes = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         Ok(Daemon {
             guard,
             signals,
-            nofile,
-            uplink,
+            uplink: Uplink::open()?,
             hello: None,
-            links: Vec::new(),
-            ranks: Vec::new(),
-            nodes: Vec::new(),
+            links: Links::default(),
+            local: LocalRanks::new(nofile)?,
             feed: Feed::default(),
             unfed: 0,
-            reports: rustix::pipe::pipe_with(pipes)?,
-            null,
-            epoll,
-            loaded: loaded::Watch::default(),
+            epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             finishing: false,
             kill_at: None,
             memory_trim: MemoryTrim::default(),
@@ -121,14 +89,11 @@ impl Daemon {
             self.read_guard();
             self.read_above();
             self.read_ranks();
-            for number in 0..self.links.len() {
-                self.read_link(number);
-            }
+            self.read_links();
             self.step();
         }
         // First orphans of ranks, and then the commands that reached other hosts.
-        let links: Vec<i32> = self.links.iter().map(|link| link.pid).collect();
-        descendants::end_all_but(&links);
+        descendants::end_all_but(&self.links.pids());
         self.empty_pipes();
         self.await_links();
         descendants::end_all();
@@ -137,7 +102,7 @@ impl Daemon {
     }
 
     fn is_finished(&self) -> bool {
-        (self.finishing || self.uplink.is_lost()) && !self.ranks.iter().any(|rank| rank.alive)
+        (self.finishing || self.uplink.is_lost()) && !self.local.any_alive()
     }
 
     /// Sleeps until there is something to do. A host has few ranks, so there are few descriptors to poll.
@@ -152,17 +117,11 @@ impl Daemon {
         self.uplink.poll_fds(&mut fds);
         // A full queue means that the launcher above does not read, so the ranks are not read either.
         if !self.uplink.is_full() {
-            for rank in &self.ranks {
-                fds.extend(rank.pmi.iter().map(|pmi| PollFd::new(pmi, PollFlags::IN)));
-                let pipes = [&rank.stdout, &rank.stderr].into_iter().flatten();
-                fds.extend(pipes.map(|fd| PollFd::new(fd, PollFlags::IN)));
-            }
-            let read_fds = self.links.iter().filter_map(Link::read_fd);
-            fds.extend(read_fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+            self.local.poll_readable(&mut fds);
+            let links = self.links.read_fds();
+            fds.extend(links.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         }
-        let told = self.ranks.iter().filter_map(|rank| rank.pmi.as_ref());
-        let told = told.filter(|pmi| pmi.has_queued());
-        fds.extend(told.map(|pmi| PollFd::new(pmi, PollFlags::OUT)));
+        self.local.poll_writable(&mut fds);
         match poll(&mut fds, self.memory_trim.pause(self.pause()).as_ref()) {
             Ok(0) => self.memory_trim.trim_once(),
             Ok(_) | Err(Errno::INTR) => {}
@@ -175,7 +134,7 @@ impl Daemon {
         let now = Instant::now();
         let kill = self.kill_at.map(|at| at.saturating_duration_since(now));
         let heartbeat = self.limits().and_then(|limits| limits.heartbeat());
-        let maps = self.loaded.next();
+        let maps = self.local.next_maps();
         let maps = maps.map(|at| at.saturating_duration_since(now));
         let pause = [kill, heartbeat, maps].into_iter().flatten().min()?;
         let pause = pause.max(Duration::from_millis(1));
@@ -190,7 +149,7 @@ impl Daemon {
     }
 
     fn own_host(&self) -> u32 {
-        self.hello.as_ref().map_or(ALL, |hello| hello.you.host)
+        self.hello.as_ref().map_or(ALL, |hello| hello.branch.host)
     }
 
     fn step(&mut self) {
@@ -205,23 +164,17 @@ impl Daemon {
             rustix::buffer::spare_capacity(&mut events),
             Some(&now),
         );
-        self.forget_ranks();
-        self.read_maps();
+        self.local.forget_released();
+        self.report_libraries();
         self.feed.drain();
         if self.unfed > 0 && self.feed.is_empty() {
             let fed = std::mem::take(&mut self.unfed);
             self.report(&FromDaemon::Fed(fed));
         }
-        for link in &mut self.links {
-            link.drain();
-        }
-        for pmi in self.ranks.iter_mut().filter_map(|rank| rank.pmi.as_mut()) {
-            if pmi.has_queued() {
-                pmi.drain();
-            }
-        }
+        self.links.drain();
+        self.local.send_all_queued();
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
-            self.signal(libc::SIGKILL);
+            self.local.signal(libc::SIGKILL);
         }
         if let Some(limits) = self.limits() {
             self.keep(&limits);

@@ -27,8 +27,8 @@ pub fn descendants_of(pid: i32) -> Vec<i32> {
     let mut found = children(pid);
     let mut next = 0;
     while next < found.len() {
-        let descendants_of = children(found[next]);
-        found.extend(descendants_of);
+        let below = children(found[next]);
+        found.extend(below);
         next += 1;
     }
     found
@@ -37,15 +37,15 @@ pub fn descendants_of(pid: i32) -> Vec<i32> {
 /// Returns all descendants of this process, parents before children, without `spared` and the processes below those.
 fn all_but(spared: &[i32]) -> Vec<i32> {
     let unspared = |pid: i32| {
-        let mut descendants_of = children(pid);
-        descendants_of.retain(|pid| !spared.contains(pid));
-        descendants_of
+        let mut below = children(pid);
+        below.retain(|pid| !spared.contains(pid));
+        below
     };
     let mut found = unspared(rustix::process::getpid().as_raw_pid());
     let mut next = 0;
     while next < found.len() {
-        let descendants_of = unspared(found[next]);
-        found.extend(descendants_of);
+        let below = unspared(found[next]);
+        found.extend(below);
         next += 1;
     }
     found

@@ -18,7 +18,7 @@ use std::io;
 
 /// Runs a plan; returns the exit code.
 pub fn run(plan: &Plan) -> i32 {
-    told(launch(plan))
+    report_error(launch(plan))
 }
 
 /// Serves the process at the other end of standard input, which has started this one and waits for it to exit:
@@ -33,7 +33,7 @@ pub fn adopt(plan: &Plan, job: String) -> i32 {
             Forked::Child => serve(plan, (nothing()?, None), Some(Adopted { socket, job })),
         }
     };
-    told(adopted())
+    report_error(adopted())
 }
 
 fn nothing() -> io::Result<OwnedFd> {
@@ -42,7 +42,7 @@ fn nothing() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
-fn told(code: io::Result<i32>) -> i32 {
+fn report_error(code: io::Result<i32>) -> i32 {
     code.unwrap_or_else(|error| {
         printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
         1

@@ -112,7 +112,11 @@ impl Link {
     pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
         let (theirs_in, ours_out) = writing_pipe()?;
         let (ours_in, theirs_out) = reading_pipe()?;
-        let argv = command(&hello.remote.agent, &hello.you.name, &hello.remote.mpirun);
+        let argv = command(
+            &hello.remote.agent,
+            &hello.branch.name,
+            &hello.remote.mpirun,
+        );
         let program = find(&argv[0]);
         let image = Image::new(
             program.as_os_str(),
@@ -134,7 +138,7 @@ impl Link {
             },
         )?;
         let mut link = Link {
-            branch: hello.you.clone(),
+            branch: hello.branch.clone(),
             pid,
             to: Some(ours_out),
             from: Some(ours_in),
@@ -144,7 +148,7 @@ impl Link {
             last_received: Instant::now(),
             last_sent: Instant::now(),
         };
-        let host = hello.you.host;
+        let host = hello.branch.host;
         link.send(&frame(host, &ToDaemon::Hello(Box::new(hello))));
         Ok(link)
     }

@@ -7,6 +7,8 @@
 //!
 //! A [`daemon`] on each other host starts the ranks there. It is the same program, reached by ssh (`link`, `wire`),
 //! and a parent of its own guards it as the front end guards the supervisor.
+//! Supervisor and daemon have the same parts for the ranks of their host (`local_ranks`, `starter`) and for the links to other hosts
+//! (`links`); they differ in what they do with the news: the supervisor decides, the daemon reports.
 //!
 //! Promise: whichever process dies, by whatever signal, everything that the launcher started ends within a moment.
 //! * A rank dies: the supervisor reaps it and ends the others; if the job survives deaths (`--with-ft`), it notifies the others instead.
@@ -31,12 +33,14 @@ pub mod foreign_launcher;
 pub mod frontend;
 pub(crate) mod limits;
 pub(crate) mod link;
+pub(crate) mod links;
+pub(crate) mod local_ranks;
 pub(crate) mod output;
 pub(crate) mod pmi_socket;
 pub mod program;
-pub(crate) mod ranks;
 mod rseq;
 pub mod srun;
+pub(crate) mod starter;
 pub(crate) mod stdin_fanout;
 pub(crate) mod supervisor;
 pub(crate) mod sys;

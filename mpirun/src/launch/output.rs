@@ -35,9 +35,6 @@ const LINE_MAX: usize = 1 << 20;
 /// When this many bytes are queued, the ranks are not read.
 const QUEUE_MAX: usize = 1 << 20;
 
-/// The capacity of a pipe.
-const BUFFER: usize = 64 << 10;
-
 /// Writes of this size to a pipe that reports space do not block (POSIX, PIPE_BUF).
 const PIECE: usize = 4096;
 
@@ -61,8 +58,6 @@ pub struct Stream {
     id: StreamId,
     /// The rank and which of its outputs this is, for error messages.
     name: String,
-    /// The descriptor that is read; `None` if the bytes come from another host.
-    pub fd: Option<OwnedFd>,
     pub to: Target,
     style: Style,
     partial: Vec<u8>,
@@ -91,56 +86,17 @@ pub enum Target {
     Stderr,
 }
 
-/// The result of reading from a stream.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Read {
-    Some,
-    Nothing,
-    End,
-}
-
 impl Stream {
-    /// The output of a rank: of this host through `fd`, or of another host, whose bytes arrive by a link.
-    ///
-    /// Error messages call it `name`: "rank 3's standard output".
-    pub fn new(
-        id: StreamId,
-        name: String,
-        fd: Option<OwnedFd>,
-        to: Target,
-        style: Style,
-    ) -> Stream {
+    /// Creates the stream of an output that error messages call `name`: "rank 3's standard output".
+    pub fn new(id: StreamId, name: String, to: Target, style: Style) -> Stream {
         Stream {
             id,
             name,
-            fd,
             to,
             style,
             partial: Vec::new(),
             prompt_at: None,
         }
-    }
-
-    /// Reads once and passes complete lines to the sink.
-    pub fn read(&mut self, sink: &mut Sink) -> Read {
-        let Some(fd) = &self.fd else {
-            return Read::Nothing;
-        };
-        // The sink lends the buffer: on the stack it would take most of a short one, and would be cleared for each line.
-        let mut buffer = std::mem::take(&mut sink.buffer);
-        buffer.resize(BUFFER, 0);
-        let found = match rustix::io::read(fd, &mut buffer[..]) {
-            Ok(0) => Read::End,
-            Ok(got) => {
-                self.take(&buffer[..got], sink);
-                Read::Some
-            }
-            Err(Errno::INTR) => Read::Some,
-            Err(Errno::AGAIN) => Read::Nothing,
-            Err(_) => Read::End,
-        };
-        sink.buffer = buffer;
-        found
     }
 
     /// Returns when the pending incomplete line is due to be printed.
@@ -261,8 +217,6 @@ pub struct Sink {
     write_error: Option<Errno>,
     /// Sentences about streams whose files failed.
     complaints: Vec<String>,
-    /// The read buffer that streams borrow.
-    buffer: Vec<u8>,
 }
 
 impl Sink {
@@ -276,7 +230,6 @@ impl Sink {
             closed: false,
             write_error: None,
             complaints: Vec::new(),
-            buffer: Vec::new(),
         }
     }
 
@@ -381,11 +334,11 @@ mod tests {
         String::from_utf8(buffer[..got].to_vec()).unwrap()
     }
 
-    /// Rank `rank`'s standard output, whose bytes arrive by a link.
+    /// Rank `rank`'s standard output.
     fn stream(rank: u32, style: Style) -> Stream {
         let id = StreamId::new(0, rank, Target::Stdout);
         let name = format!("rank {rank}'s standard output");
-        Stream::new(id, name, None, Target::Stdout, style)
+        Stream::new(id, name, Target::Stdout, style)
     }
 
     fn tagged() -> Style {
@@ -398,16 +351,11 @@ mod tests {
     #[test]
     fn only_whole_lines_pass_and_the_rest_when_it_ends() {
         let (out, to_out) = pipe();
-        let (from_rank, rank) = pipe();
         let mut sink = Sink::new(to_out);
         let mut stream = stream(0, tagged());
-        stream.fd = Some(from_rank);
-        rustix::io::write(&rank, b"one\ntwo\nthr").unwrap();
-        assert_eq!(stream.read(&mut sink), Read::Some);
+        stream.take(b"one\ntwo\nthr", &mut sink);
         sink.drain();
         assert_eq!(read_all(&out), "[1,0]<stdout>: one\n[1,0]<stdout>: two\n");
-        drop(rank);
-        assert_eq!(stream.read(&mut sink), Read::End);
         stream.flush(&mut sink);
         sink.drain();
         assert_eq!(read_all(&out), "[1,0]<stdout>: thr");

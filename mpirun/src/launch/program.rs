@@ -22,7 +22,7 @@ pub struct App {
     pub procs: Option<usize>,
     /// The hosts that it may run on, as indexes of the plan's hosts; empty means all of them.
     pub hosts: Vec<usize>,
-    /// The seat of each of its ranks, if a rankfile assigns them.
+    /// The host and the cores of each of its ranks, if a rankfile assigns them.
     pub placements: Option<Vec<RankPlacement>>,
     /// The name as the user wrote it; [`App::resolve`] finds the file.
     pub program: OsString,
@@ -183,6 +183,10 @@ impl Plan {
     /// The same where the hosts have other numbers of slots.
     pub fn place_on(&self, apps: &[App], hosts: &[Host]) -> Result<Vec<Vec<usize>>, MapError> {
         let everywhere: Vec<usize> = (0..hosts.len()).collect();
+        let hosts_of = |placements: &Vec<RankPlacement>| {
+            let placements = placements.iter();
+            placements.map(|placement| placement.host).collect()
+        };
         let wishes: Vec<Wish> = apps
             .iter()
             .map(|app| Wish {
@@ -191,10 +195,7 @@ impl Plan {
                     true => everywhere.clone(),
                     false => app.hosts.clone(),
                 },
-                fixed: app
-                    .placements
-                    .as_ref()
-                    .map(|placements| placements.iter().map(|seat| seat.host).collect()),
+                fixed: app.placements.as_ref().map(hosts_of),
             })
             .collect();
         let limits = map::Limits {

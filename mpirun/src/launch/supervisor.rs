@@ -7,23 +7,41 @@
 //! Lifecycle: everything starts, the loop runs until no rank lives, then orphans are killed, pipes are emptied, and the exit code
 //! is returned. The first failure decides the exit code and begins the *ending*: SIGTERM to every rank's group, a grace period,
 //! SIGKILL ([`term_signals`](super::term_signals)).
-//! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on; see [`dismissals`].
+//! Jobs that are not connected with the failure (MPI 5.0, section 11.10.4) go on.
 //! What the ranks do after that is a consequence and is not reported.
+//! If a job survives deaths (`--with-ft`), a dead rank is a loss and not a failure.
 //!
-//! If a job survives deaths (`--with-ft`), a dead rank is a loss and not a failure; see [`losses`].
+//! [`Supervisor`] is the loop: it takes events and passes each to the part that it concerns.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`control`] | what requests, ends and losses of ranks mean: the rules by which jobs go on or end |
+//! | [`deferred_cause`] | a failure that is held back, since another may explain it |
+//! | [`ending`], [`lifecycle`] | asking jobs to end and killing them; when each step is due |
+//! | [`all_ranks`] | all ranks with the ways to reach them: signals, answers and losses on whichever host |
+//! | [`jobs`] | the table of all ranks of all jobs |
+//! | [`outputs`], [`input`] | the ranks' streams and mpirun's own outputs; standard input |
+//! | [`front_end`], [`poller`] | the user's signals; the epoll |
+//! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
+//! | [`tracing`] | clocks and event rings of all hosts |
+//! | [`unserved`] | ranks that have loaded another MPI library |
+//! | [`start`], [`hosts`], [`finish`] | the loop's scripts: starting jobs, reports of other hosts, the end of a launch |
+//!
+//! The parts for one host, of which a daemon has the same, are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
-mod clients;
-mod deaths;
+mod all_ranks;
+mod control;
 mod deferred_cause;
-mod dismissals;
-mod events;
+mod ending;
+mod finish;
+mod front_end;
 mod hang_detector;
+mod hosts;
 mod input;
+mod jobs;
 mod lifecycle;
-mod links;
-mod losses;
 mod outputs;
-mod relay;
+mod poller;
 mod start;
 mod tracing;
 mod unserved;
@@ -31,34 +49,29 @@ mod watching;
 
 use super::descendants;
 use super::ending::list;
-use super::link::Link;
+use super::local_ranks::Read;
 use super::output::Target;
 use super::program::Plan;
-use super::ranks::{Ranks, StartError};
-use super::stdin_fanout::Feed;
+use super::starter::StartError;
 use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
-use super::wire::ToDaemon;
-use crate::ledger::Ledger;
-use crate::node::{self, Node};
-use crate::pmi::{Job, Server};
-use events::{Watch, watch, watch_writable};
+use crate::pmi::Proc;
+use control::JobControl;
+use front_end::{FromUser, FrontEnd};
+use input::Input;
+use poller::{Poller, Waited, Watch};
 use rustix::event::Timespec;
-use rustix::event::epoll;
-use rustix::fd::{BorrowedFd, OwnedFd};
-use rustix::io::Errno;
-use std::collections::BTreeSet;
-use std::io;
-use std::time::{Duration, Instant};
+use rustix::fd::OwnedFd;
+use std::time::Instant;
+use tracing::Tracing;
+use unserved::Unserved;
+use watching::HangReports;
 
 /// The exit code of a job that ran out of time, as of timeout(1).
 pub const TIMED_OUT: i32 = 124;
 
 /// The exit code of a job that ended well but whose output could not be written completely, as sysexits.h's EX_IOERR.
 pub const OUTPUT_LOST: i32 = 74;
-
-/// An ended job waits no longer than this for a reader of its output.
-const FINAL_OUTPUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
@@ -82,8 +95,9 @@ pub struct Adopted {
 }
 
 /// Runs a plan to its end; returns mpirun's exit code.
-pub fn run(plan: &Plan, wires: Wires) -> i32 {
-    match Supervisor::new(plan, wires).and_then(|mut supervisor| supervisor.run()) {
+pub fn run(plan: &Plan, mut wires: Wires) -> i32 {
+    let adopted = wires.adopted.take();
+    match Supervisor::new(plan, wires).and_then(|mut supervisor| supervisor.run(adopted)) {
         Ok(code) => code,
         Err(error) => {
             descendants::end_all();
@@ -95,216 +109,155 @@ pub fn run(plan: &Plan, wires: Wires) -> i32 {
 
 struct Supervisor<'a> {
     plan: &'a Plan,
-    wires: Wires,
-    server: Server,
-    ranks: Ranks,
-    /// The node segment of each job that has ranks on this host; `None` for a job without, or one that was forgotten.
-    nodes: Ledger<Option<Node>>,
-    /// Spawned jobs whose ranks have all ended and may still have unread data.
-    ended_jobs: BTreeSet<Job>,
-    links: Vec<Link>,
-    feed: Feed,
-    pump: input::Pump,
-    epoll: OwnedFd,
-    null: OwnedFd,
-    reports: (OwnedFd, OwnedFd),
-    outputs: outputs::Outputs,
-    lifecycle: lifecycle::Lifecycle,
-    /// An abort that may be the consequence of a death that another host has yet to report.
-    deferred_cause: deferred_cause::DeferredCause,
-    losses: losses::Losses,
-    dismissals: dismissals::Dismissals,
-    hang_detector: hang_detector::HangDetector,
-    tracing: tracing::Tracing,
-    unserved: unserved::Unserved,
+    control: JobControl<'a>,
+    input: Input,
+    front: FrontEnd,
+    signals: OwnedFd,
+    poller: Poller,
+    hang_reports: HangReports<'a>,
+    tracing: Tracing<'a>,
+    unserved: Unserved,
     memory_trim: MemoryTrim,
-    front_end_alive: bool,
-}
-
-fn system<E: Into<io::Error>>(doing: &'static str) -> impl FnOnce(E) -> StartError {
-    move |error| StartError::System {
-        doing,
-        error: error.into(),
-    }
 }
 
 impl<'a> Supervisor<'a> {
     fn new(plan: &'a Plan, wires: Wires) -> Result<Self, StartError> {
-        use rustix::fs::{Mode, OFlags};
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("epoll_create"))?;
-        let null = rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(system("opening /dev/null"))?;
-        let reports = rustix::pipe::pipe_with(
-            rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK,
-        )
-        .map_err(system("making a pipe"))?;
-        let own = |fd: BorrowedFd<'_>| {
-            rustix::io::fcntl_dupfd_cloexec(fd, 3).map_err(system("copying an output"))
-        };
-        let host = crate::hosts::own_name();
-        let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
         let supervisor = Supervisor {
-            lifecycle: lifecycle::Lifecycle::new(plan.timeout),
             plan,
-            wires,
-            server: Server::new(stem, plan.slots()),
-            ranks: Ranks::default(),
-            nodes: Ledger::default(),
-            ended_jobs: BTreeSet::new(),
-            links: Vec::new(),
-            feed: Feed::default(),
-            pump: input::Pump::default(),
-            epoll,
-            null,
-            reports,
-            outputs: outputs::Outputs::new(
-                own(rustix::stdio::stdout())?,
-                own(rustix::stdio::stderr())?,
-            ),
-            deferred_cause: deferred_cause::DeferredCause::default(),
-            losses: losses::Losses::default(),
-            dismissals: dismissals::Dismissals::default(),
-            hang_detector: hang_detector::HangDetector::default(),
-            tracing: tracing::Tracing::default(),
-            unserved: unserved::Unserved::default(),
+            control: JobControl::new(plan, wires.nofile)?,
+            input: Input::new(wires.stdin, plan.io.stdin),
+            front: FrontEnd::new(wires.front),
+            signals: wires.signals,
+            poller: Poller::new()?,
+            hang_reports: HangReports::new(plan.hang_after, plan.hang_report.as_deref()),
+            tracing: Tracing::new(plan),
+            unserved: Unserved::default(),
             memory_trim: MemoryTrim::default(),
-            front_end_alive: true,
         };
-        watch(&supervisor.epoll, &supervisor.wires.front, Watch::Front);
-        watch(&supervisor.epoll, &supervisor.wires.signals, Watch::Signals);
+        let poller = &supervisor.poller;
+        poller.watch(&supervisor.front, Watch::Front);
+        poller.watch(&supervisor.signals, Watch::Signals);
         Ok(supervisor)
     }
 
-    fn run(&mut self) -> Result<i32, StartError> {
-        match self.wires.adopted.take() {
+    fn run(&mut self, adopted: Option<Adopted>) -> Result<i32, StartError> {
+        match adopted {
             Some(adopted) => self.adopt(adopted)?,
             None => {
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
             }
         }
-        let mut events = Vec::with_capacity(64);
-        while (self.ranks.any_alive() || self.deferred_cause.is_there())
-            && !self.lifecycle.has_given_up()
-        {
-            events.clear();
+        while self.control.is_busy() {
             let timeout = self.memory_trim.pause(self.until_next_step());
-            match epoll::wait(
-                &self.epoll,
-                rustix::buffer::spare_capacity(&mut events),
-                timeout.as_ref(),
-            ) {
-                Ok(0) => {
-                    self.memory_trim.trim_once();
-                }
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(system("epoll_wait")(error)),
-            }
-            for event in &events {
-                self.serve(Watch::of(event.data.u64()));
+            match self.poller.wait(timeout.as_ref())? {
+                Waited::Nothing => self.memory_trim.trim_once(),
+                Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
         }
-        self.count_losses();
-        self.report_unserved();
-        self.finish_output();
-        Ok(self.lifecycle.status())
+        self.finish();
+        if self.control.ranks.outputs.is_incomplete() {
+            self.control.ending.fail(OUTPUT_LOST);
+        }
+        Ok(self.control.ending.status())
     }
 
     // ---- events ---------------------------------------------------------------------------------------------------
 
     fn serve(&mut self, event: Watch) {
         match event {
-            Watch::Front => self.read_frontend(),
+            Watch::Front => self.read_front_end(),
             Watch::Signals => self.read_signals(),
-            Watch::Pmi(proc) => self.serve_client(proc),
-            Watch::Stdout(proc) => self.relay(proc, Target::Stdout),
-            Watch::Stderr(proc) => self.relay(proc, Target::Stderr),
-            Watch::SinkWritable => {
-                for link in &mut self.links {
-                    link.drain();
-                }
-                self.pump_stdin();
+            Watch::Pmi(proc) => {
+                self.control.send_queued(proc);
+                self.read_requests(proc);
             }
-            Watch::Stdin => self.pump_stdin(),
+            Watch::Stdout(proc) => {
+                self.read_output(proc, Target::Stdout);
+            }
+            Watch::Stderr(proc) => {
+                self.read_output(proc, Target::Stderr);
+            }
+            Watch::SinkWritable => {
+                self.control.ranks.links.drain();
+                self.pump_input();
+            }
+            Watch::Stdin => self.pump_input(),
             Watch::Link(number) => self.read_link(number),
         }
     }
 
-    fn read_frontend(&mut self) {
-        let mut bytes = [0u8; 64];
-        match rustix::net::recv(
-            &self.wires.front,
-            &mut bytes,
-            rustix::net::RecvFlags::DONTWAIT,
-        ) {
-            Ok((0, _)) => {
-                // The front end was killed; no process is left to report to.
-                let _ = epoll::delete(&self.epoll, &self.wires.front);
-                self.front_end_alive = false;
-                self.end(128 + libc::SIGKILL, libc::SIGTERM);
+    fn read_front_end(&mut self) {
+        match self.front.read() {
+            FromUser::Signals(signals) => {
+                signals.into_iter().for_each(|signal| self.pass_on(signal))
             }
-            Ok((got, _)) => {
-                for &byte in &bytes[..got] {
-                    self.pass_on(Signal::from(byte));
-                }
+            FromUser::Died => {
+                self.poller.unwatch(&self.front);
+                self.control.end(128 + libc::SIGKILL, libc::SIGTERM);
             }
-            Err(_) => {}
         }
     }
 
     fn read_signals(&mut self) {
-        while let Some(signal) = sys::next_signal(&self.wires.signals) {
-            if signal != libc::SIGCHLD {
-                self.pass_on(signal);
-            }
+        while let Some(signal) = sys::next_request(&self.signals) {
+            self.pass_on(signal);
         }
-        while let Some((pid, ended)) = sys::reap() {
-            // Other pids are orphans, which this process inherited when their parents died, and commands that reached other hosts,
-            // whose end is detected on their link.
-            if let Some(proc) = self.ranks.by_pid(pid) {
-                self.on_exit(proc, ended);
-            }
+        while let Some((proc, ended)) = self.control.ranks.local.reap() {
+            // Requests that the rank sent before it died are handled before its death: an abort, a finalize, a spawn.
+            self.read_requests(proc);
+            self.control.on_exit(proc, ended);
         }
     }
 
     fn pass_on(&mut self, signal: Signal) {
         if super::ends_the_job(signal) {
-            // The second signal shortens the grace period to zero.
-            if self.lifecycle.is_asked() {
-                self.kill();
-            }
-            self.end_by_signal(signal);
+            let ranks = &mut self.control.ranks;
+            self.control.ending.begin_by_signal(signal, ranks);
         } else if signal == libc::SIGUSR1 {
-            self.look(false);
+            self.hang_reports
+                .request(&mut self.control.ranks.links, false);
         } else {
-            self.signal_all(signal);
+            self.control.ranks.signal(signal);
         }
     }
 
-    /// Sends a signal to every rank on every host.
-    fn signal_all(&mut self, signal: Signal) {
-        self.ranks.signal(signal);
-        self.send_all_hosts(&ToDaemon::Signal(signal));
+    fn read_requests(&mut self, proc: Proc) {
+        while self.control.read_requests(proc) {
+            self.start_spawned();
+        }
+        self.start_spawned();
+    }
+
+    /// Reads what a rank of this host has written, once.
+    fn read_output(&mut self, proc: Proc, of: Target) -> Read {
+        let control = &mut self.control;
+        let outputs = &mut control.ranks.outputs;
+        let read =
+            (control.ranks.local).read_output(proc, of, |bytes| outputs.take(proc, of, bytes));
+        if read == Read::End {
+            outputs.end(proc, of);
+        }
+        read
+    }
+
+    fn pump_input(&mut self) {
+        self.input.pump(&self.poller, &mut self.control.ranks.links);
     }
 
     // ---- time -----------------------------------------------------------------------------------------------------
 
     fn until_next_step(&self) -> Option<Timespec> {
-        let end = self.lifecycle.next();
-        let prompt = self.next_prompt();
-        let heartbeat = self.next_heartbeat();
-        let verdict = self.deferred_cause.next();
-        let report = self.hang_detector.next_report();
-        let still = self.plan.hang_after.filter(|_| self.is_running());
-        let still = still.map(|_| self.hang_detector.next_check());
-        let (maps, dismissal) = (self.unserved.next(), self.dismissals.next());
+        let control = &self.control;
         let next = [
-            end, dismissal, prompt, heartbeat, verdict, report, still, maps,
-        ]
-        .into_iter()
-        .flatten()
-        .min()?;
+            control.next_step(),
+            control.ranks.outputs.next_prompt(),
+            control.ranks.local.next_maps(),
+            self.next_heartbeat(),
+            self.hang_reports.next(control.is_running()),
+        ];
+        let next = next.into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
         Some(Timespec {
             tv_sec: left.as_secs() as i64,
@@ -315,41 +268,56 @@ impl<'a> Supervisor<'a> {
 
     fn step(&mut self) {
         let now = Instant::now();
-        if self.lifecycle.take_deadline(now) {
+        if self.control.step(now) {
             self.time_out();
-        } else if let Some(due) = self.lifecycle.take_due(now) {
-            self.go_on_ending(due);
         }
-        self.kill_dismissed(now);
-        self.forget_jobs();
-        self.settle_deferred_cause();
-        self.unserved.read_maps(now);
-        self.watch_job();
-        self.keep_links();
-        self.show_prompts(now);
-        self.outputs.drain();
+        for (proc, library) in self.control.ranks.local.take_libraries(now) {
+            self.unserved.note(proc, library);
+        }
+        let timed_out = self.hang_reports.step(now, &mut self.control);
         self.check_outputs();
-        if self.outputs.is_closed() && self.is_running() {
-            // As a program without a launcher would die by SIGPIPE, silently.
-            self.end(128 + libc::SIGPIPE, libc::SIGTERM);
+        if timed_out {
+            self.control.end(TIMED_OUT, libc::SIGTERM);
         }
-        self.throttle_reading();
+        self.keep_links();
+        self.control.ranks.outputs.show_prompts(now);
+        self.control.ranks.outputs.drain();
+        self.check_outputs();
+        if self.control.ranks.outputs.is_closed() {
+            // As a program without a launcher would die by SIGPIPE, silently.
+            self.control.end(128 + libc::SIGPIPE, libc::SIGTERM);
+        }
+        let (outputs, local) = (&mut self.control.ranks.outputs, &self.control.ranks.local);
+        outputs.throttle(&self.poller, local);
+        for proc in self.control.ranks.take_requeued() {
+            if let Some(socket) = self.control.ranks.local.socket(proc) {
+                self.poller.watch_client(socket, proc);
+            }
+        }
+    }
+
+    /// Reports output that could not be written; the job ends if lines of the ranks are lost for good.
+    fn check_outputs(&mut self) {
+        let must_end = self.control.ranks.outputs.check();
+        if self.control.ranks.outputs.is_incomplete() {
+            self.control.ending.fail(OUTPUT_LOST);
+        }
+        if must_end {
+            self.control.end(OUTPUT_LOST, libc::SIGTERM);
+        }
     }
 
     fn time_out(&mut self) {
-        let late: Vec<u32> = self
-            .ranks
-            .iter()
-            .filter(|(_, rank)| rank.alive)
-            .map(|(_, rank)| rank.rank)
-            .collect();
+        let alive = self.control.ranks.jobs.alive();
+        let late: Vec<u32> = alive.map(|(_, rank)| rank.rank).collect();
         let limit = self.plan.timeout.unwrap_or_default();
-        self.say(&format!(
+        self.control.ranks.outputs.say(&format!(
             "the time limit of {} s is over; rank{} {} had not finished. All ranks are ended.",
             limit.as_secs_f64(),
             if late.len() == 1 { "" } else { "s" },
             list(&late)
         ));
-        self.look(true);
+        self.hang_reports
+            .request(&mut self.control.ranks.links, true);
     }
 }

@@ -53,6 +53,11 @@ pub fn next_signal(file: impl AsFd) -> Option<Signal> {
     (got == info.len()).then(|| i32::from_ne_bytes([info[0], info[1], info[2], info[3]]))
 }
 
+/// Returns the next pending signal of a signal file that is not SIGCHLD: ended children are found by [`reap`].
+pub fn next_request(file: impl AsFd) -> Option<Signal> {
+    std::iter::from_fn(|| next_signal(&file)).find(|&signal| signal != libc::SIGCHLD)
+}
+
 /// Which side of a fork this is.
 pub enum Forked {
     Parent(libc::pid_t),

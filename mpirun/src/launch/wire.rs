@@ -118,7 +118,8 @@ impl Order {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     pub version: String,
-    pub you: Branch,
+    /// The addressee, and the hosts that are reached through it.
+    pub branch: Branch,
     pub remote: RemoteLaunch,
     pub grace: Duration,
     /// Whether the death of a rank does not end the job.
@@ -220,6 +221,28 @@ pub enum FromDaemon {
         why: String,
     },
     Heartbeat,
+}
+
+impl FromDaemon {
+    /// Returns the process that the message is about, if it is about one.
+    pub fn proc(&self) -> Option<usize> {
+        match self {
+            FromDaemon::Started { proc, .. }
+            | FromDaemon::Pmi { proc, .. }
+            | FromDaemon::Output { proc, .. }
+            | FromDaemon::Ended { proc, .. }
+            | FromDaemon::Loaded { proc, .. }
+            | FromDaemon::EventRing { proc, .. } => Some(*proc),
+            FromDaemon::NotStarted { .. }
+            | FromDaemon::Dying(_)
+            | FromDaemon::Snapshots(_)
+            | FromDaemon::Time { .. }
+            | FromDaemon::EventRingsSent
+            | FromDaemon::Fed(_)
+            | FromDaemon::Lost { .. }
+            | FromDaemon::Heartbeat => None,
+        }
+    }
 }
 
 /// How a process ended.

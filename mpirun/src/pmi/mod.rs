@@ -290,8 +290,8 @@ impl Server {
     /// in either case.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
         let listeners = self.clients.iter().filter(|(_, client)| client.listens());
-        let told = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));
-        told.collect()
+        let notices = listeners.filter_map(|(at, _)| send(Proc(at), death_notice.clone()));
+        notices.collect()
     }
 
     /// Builds the notice of a death.

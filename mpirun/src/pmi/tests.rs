@@ -13,7 +13,7 @@ fn server(size: usize) -> Server {
 }
 
 /// The answers to one line, which must be well-formed.
-fn told(server: &mut Server, proc: usize, line: &str) -> Vec<(usize, String)> {
+fn answers(server: &mut Server, proc: usize, line: &str) -> Vec<(usize, String)> {
     said(server.line(Proc(proc), line.as_bytes()).unwrap())
 }
 
@@ -30,17 +30,17 @@ fn said(effects: Vec<Effect>) -> Vec<(usize, String)> {
 #[test]
 fn a_value_that_was_put_is_what_is_got() {
     let mut server = server(2);
-    told(
+    answers(
         &mut server,
         0,
         "cmd=put kvsname=kvs_test_0 key=card value=a=b;c",
     );
-    let got = told(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=card");
+    let got = answers(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=card");
     assert_eq!(
         got,
         [(1, "cmd=get_result rc=0 msg=success value=a=b;c".into())]
     );
-    let absent = told(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=nothing");
+    let absent = answers(&mut server, 1, "cmd=get kvsname=kvs_test_0 key=nothing");
     assert!(absent[0].1.contains("rc=-1 msg=key_not_found"));
 }
 
@@ -49,11 +49,11 @@ fn the_version_is_the_clients_up_to_1_2() {
     let mut server = server(1);
     for (asked, answered) in [("1 pmi_subversion=1", "1"), ("1 pmi_subversion=7", "2")] {
         let line = format!("cmd=init pmi_version={asked}");
-        let reply = told(&mut server, 0, &line)[0].1.clone();
+        let reply = answers(&mut server, 0, &line)[0].1.clone();
         assert!(reply.contains(&format!("rc=0 pmi_version=1 pmi_subversion={answered}")));
     }
     assert!(
-        told(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0")[0]
+        answers(&mut server, 0, "cmd=init pmi_version=2 pmi_subversion=0")[0]
             .1
             .contains("rc=-1")
     );
@@ -62,10 +62,10 @@ fn the_version_is_the_clients_up_to_1_2() {
 #[test]
 fn a_barrier_holds_all_until_the_last_has_entered() {
     let mut server = server(3);
-    assert!(told(&mut server, 2, "cmd=barrier_in").is_empty());
-    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 2, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
     assert_eq!(server.waiting_for(Proc(1)), [0, 2]);
-    let out = told(&mut server, 1, "cmd=barrier_in");
+    let out = answers(&mut server, 1, "cmd=barrier_in");
     assert_eq!(
         out.iter().map(|(proc, _)| *proc).collect::<Vec<_>>(),
         [0, 1, 2]
@@ -81,17 +81,17 @@ fn told_of_death(server: &mut Server, proc: usize) -> Vec<(usize, String)> {
 #[test]
 fn a_dead_process_counts_as_arrived_in_open_and_later_barriers() {
     let mut server = server(3);
-    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
-    assert!(told(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
+    assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
     // One barrier waits for rank 2 as well.
     let out = (0, "cmd=barrier_out rc=0 tag=7".to_string());
     assert_eq!(told_of_death(&mut server, 1), [out]);
     assert!(server.waiting_for(Proc(1)).is_empty());
     let out = |rank| (rank, "cmd=barrier_out rc=0".to_string());
-    assert_eq!(told(&mut server, 2, "cmd=barrier_in"), [out(0), out(2)]);
-    assert!(told(&mut server, 2, "cmd=barrier_in").is_empty());
+    assert_eq!(answers(&mut server, 2, "cmd=barrier_in"), [out(0), out(2)]);
+    assert!(answers(&mut server, 2, "cmd=barrier_in").is_empty());
     assert_eq!(
-        told(&mut server, 0, "cmd=barrier_in"),
+        answers(&mut server, 0, "cmd=barrier_in"),
         [out(0), out(2)],
         "a later one does not wait either"
     );
@@ -100,7 +100,7 @@ fn a_dead_process_counts_as_arrived_in_open_and_later_barriers() {
 #[test]
 fn a_parent_gets_the_name_by_which_deaths_of_its_children_are_announced() {
     let mut server = server(1);
-    told(
+    answers(
         &mut server,
         0,
         "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1",
@@ -115,9 +115,9 @@ fn a_parent_gets_the_name_by_which_deaths_of_its_children_are_announced() {
 #[test]
 fn one_that_dies_in_a_barrier_is_not_released() {
     let mut server = server(3);
-    assert!(told(&mut server, 1, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 1, "cmd=barrier_in").is_empty());
     assert!(told_of_death(&mut server, 1).is_empty());
-    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
     let out = (0, "cmd=barrier_out rc=0".to_string());
     assert_eq!(told_of_death(&mut server, 2), [out]);
 }
@@ -126,14 +126,14 @@ fn one_that_dies_in_a_barrier_is_not_released() {
 fn the_end_of_a_process_after_finalize_is_announced_like_a_death() {
     let mut server = server(2);
     let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
-    told(&mut server, 0, asks);
-    told(&mut server, 1, asks);
+    answers(&mut server, 0, asks);
+    answers(&mut server, 1, asks);
     let ack = (1, "cmd=finalize_ack rc=0".to_string());
     let left = (
         0,
         "cmd=process_died job=kvs_test_0 rank=1 left=1".to_string(),
     );
-    assert_eq!(told(&mut server, 1, "cmd=finalize"), [ack, left]);
+    assert_eq!(answers(&mut server, 1, "cmd=finalize"), [ack, left]);
 }
 
 #[test]
@@ -142,12 +142,12 @@ fn a_death_is_announced_once_to_all_clients_that_asked_for_it() {
     server.add_job(&[0; 2], &[0; 2], &[]);
     let asks = "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1";
     // Rank 2 is a foreign client, rank 3 has finalized, and rank 1 of the second job has not connected yet.
-    told(&mut server, 0, asks);
-    told(&mut server, 1, asks);
-    told(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1");
-    told(&mut server, 3, asks);
-    told(&mut server, 3, "cmd=finalize");
-    told(&mut server, 4, asks);
+    answers(&mut server, 0, asks);
+    answers(&mut server, 1, asks);
+    answers(&mut server, 2, "cmd=init pmi_version=1 pmi_subversion=1");
+    answers(&mut server, 3, asks);
+    answers(&mut server, 3, "cmd=finalize");
+    answers(&mut server, 4, asks);
     let death_notice = |to, job, rank| {
         let line = format!("cmd=process_died job=kvs_test_{job} rank={rank}");
         (to, line)
@@ -158,7 +158,7 @@ fn a_death_is_announced_once_to_all_clients_that_asked_for_it() {
     );
     assert!(told_of_death(&mut server, 1).is_empty());
     assert_eq!(told_of_death(&mut server, 4), [death_notice(0, 1, 0)]);
-    let late = told(&mut server, 5, asks);
+    let late = answers(&mut server, 5, asks);
     assert!(late[0].1.starts_with("cmd=response_to_init rc=0"));
     assert_eq!(late[1..], [death_notice(5, 0, 1), death_notice(5, 1, 0)]);
 }
@@ -166,12 +166,12 @@ fn a_death_is_announced_once_to_all_clients_that_asked_for_it() {
 #[test]
 fn a_notice_comes_before_the_end_of_the_barrier_that_it_ends() {
     let mut server = server(2);
-    told(
+    answers(
         &mut server,
         0,
         "cmd=init pmi_version=1 pmi_subversion=1 portcullis_deaths=1",
     );
-    assert!(told(&mut server, 0, "cmd=barrier_in").is_empty());
+    assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
     let said: Vec<String> = told_of_death(&mut server, 1)
         .into_iter()
         .map(|(_, line)| line)
@@ -188,9 +188,9 @@ fn a_notice_comes_before_the_end_of_the_barrier_that_it_ends() {
 #[test]
 fn values_of_a_dead_process_stay_and_missing_ones_are_refused() {
     let mut server = server(2);
-    told(&mut server, 1, "cmd=put key=card.1 value=here");
+    answers(&mut server, 1, "cmd=put key=card.1 value=here");
     told_of_death(&mut server, 1);
-    let got = |server: &mut Server, key| told(server, 0, &format!("cmd=get key={key}"));
+    let got = |server: &mut Server, key| answers(server, 0, &format!("cmd=get key={key}"));
     assert!(got(&mut server, "card.1")[0].1.ends_with("value=here"));
     assert!(
         got(&mut server, "more.1")[0]
@@ -202,9 +202,9 @@ fn values_of_a_dead_process_stay_and_missing_ones_are_refused() {
 #[test]
 fn barriers_of_groups_do_not_meet() {
     let mut server = server(4);
-    assert!(told(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
-    assert!(told(&mut server, 2, "cmd=barrier_in group=2,3:7").is_empty());
-    let out = told(&mut server, 1, "cmd=barrier_in group=0,1:7");
+    assert!(answers(&mut server, 0, "cmd=barrier_in group=0,1:7").is_empty());
+    assert!(answers(&mut server, 2, "cmd=barrier_in group=2,3:7").is_empty());
+    let out = answers(&mut server, 1, "cmd=barrier_in group=0,1:7");
     assert_eq!(out[0], (0, "cmd=barrier_out rc=0 tag=7".into()));
     assert_eq!(out.len(), 2);
     let outsider = server.line(Proc(0), b"cmd=barrier_in group=2,3:7");
@@ -221,17 +221,17 @@ fn a_client_reaches_no_other_jobs_keys_and_no_reserved_ones() {
     let mut server = server(1);
     server.add_job(&[0], &[0], &[("PARENT".into(), "port".into())]);
     assert!(
-        told(&mut server, 0, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
+        answers(&mut server, 0, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
             .1
             .contains("rc=-1")
     );
     assert!(
-        told(&mut server, 0, "cmd=put key=PMI_x value=1")[0]
+        answers(&mut server, 0, "cmd=put key=PMI_x value=1")[0]
             .1
             .contains("rc=-1")
     );
     assert!(
-        told(&mut server, 1, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
+        answers(&mut server, 1, "cmd=get kvsname=kvs_test_1 key=PARENT")[0]
             .1
             .ends_with("value=port")
     );
@@ -246,7 +246,7 @@ fn family() -> Server {
         server.spawned(Proc(0), Ok(job));
     }
     for proc in 0..5 {
-        told(&mut server, proc, "cmd=init pmi_version=1 pmi_subversion=1");
+        answers(&mut server, proc, "cmd=init pmi_version=1 pmi_subversion=1");
     }
     server
 }
@@ -261,7 +261,7 @@ fn connects(server: &mut Server, proc: usize, jobs: &[usize]) {
         _ => numbers.join(","),
     };
     assert_eq!(
-        told(server, proc, &format!("cmd=connections jobs={jobs}")),
+        answers(server, proc, &format!("cmd=connections jobs={jobs}")),
         []
     );
 }
@@ -287,7 +287,7 @@ fn a_spawned_job_is_connected_with_its_parent_until_its_processes_report_otherwi
     connects(&mut server, 4, &[]);
     connects(&mut server, 0, &[]);
     assert_eq!(connected(&server, 2), [0, 2]);
-    told(&mut server, 3, "cmd=finalize");
+    answers(&mut server, 3, "cmd=finalize");
     assert_eq!(connected(&server, 2), [2]);
     // Jobs of one parent may connect at a port.
     connects(&mut server, 4, &[1]);
@@ -322,7 +322,7 @@ fn a_job_that_was_taken_back_leaves_its_numbers_to_the_next() {
     // Only the last job can be removed in this way.
     server.take_back(Job(0));
     assert_eq!((server.jobs(), server.add_job(&[0], &[0], &[])), (3, job));
-    let greeted = told(&mut server, 5, "cmd=get_my_kvsname");
+    let greeted = answers(&mut server, 5, "cmd=get_my_kvsname");
     assert_eq!(
         greeted[0],
         (5, "cmd=my_kvsname rc=0 kvsname=kvs_test_3".into())
@@ -334,7 +334,9 @@ fn there_is_room_for_more_processes_than_have_begun() {
     let size = |slots, size: usize| {
         let mut server = Server::new("test", slots);
         server.add_job(&vec![0; size], &vec![0; size], &[]);
-        told(&mut server, 0, "cmd=get_universe_size")[0].1.clone()
+        answers(&mut server, 0, "cmd=get_universe_size")[0]
+            .1
+            .clone()
     };
     for (slots, procs, room) in [(4, 1, 4), (4, 3, 4), (4, 4, 8), (2, 5, 7), (1, 1, 2)] {
         assert_eq!(
@@ -348,15 +350,15 @@ fn there_is_room_for_more_processes_than_have_begun() {
 fn names_are_shared_by_all_jobs() {
     let mut server = server(1);
     server.add_job(&[0], &[0], &[]);
-    told(&mut server, 0, "cmd=publish_name service=ocean port=p1");
+    answers(&mut server, 0, "cmd=publish_name service=ocean port=p1");
     assert!(
-        told(&mut server, 1, "cmd=lookup_name service=ocean")[0]
+        answers(&mut server, 1, "cmd=lookup_name service=ocean")[0]
             .1
             .ends_with("port=p1")
     );
-    told(&mut server, 1, "cmd=unpublish_name service=ocean");
+    answers(&mut server, 1, "cmd=unpublish_name service=ocean");
     assert!(
-        told(&mut server, 0, "cmd=lookup_name service=ocean")[0]
+        answers(&mut server, 0, "cmd=lookup_name service=ocean")[0]
             .1
             .contains("rc=-1")
     );
@@ -393,7 +395,7 @@ fn a_spawn_is_gathered_from_its_blocks() {
     assert_eq!(request.apps[1].info, [("wdir".to_string(), "/tmp".into())]);
     assert_eq!(request.preput, [(b"K".to_vec(), b"V".to_vec())]);
     assert!(
-        told(&mut server, 0, "cmd=get_maxes")[0]
+        answers(&mut server, 0, "cmd=get_maxes")[0]
             .1
             .contains("keylen_max=64")
     );
@@ -419,7 +421,7 @@ fn bytes_that_are_not_utf_8_come_and_go_unchanged() {
 #[test]
 fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
     let mut server = server(1);
-    let reply = told(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1");
+    let reply = answers(&mut server, 0, "cmd=init pmi_version=1 pmi_subversion=1");
     assert!(reply[0].1.ends_with("portcullis_hex=1"), "{reply:?}");
     let lines: [&[u8]; 11] = [
         b"mcmd=spawn",
@@ -474,19 +476,19 @@ fn a_job_that_was_forgotten_leaves_nothing_and_its_numbers_do_not_come_again() {
         let job = server.add_job(&[0, 0], &[0, 0], &[("port".into(), "name".into())]);
         assert_eq!(job, Job(number));
         let first = 2 * number - 1;
-        told(
+        answers(
             &mut server,
             first,
             "cmd=init pmi_version=1 pmi_subversion=1",
         );
-        told(&mut server, first, "cmd=finalize");
+        answers(&mut server, first, "cmd=finalize");
         server.forget(job);
     }
     assert_eq!(
         (server.jobs.iter().count(), server.clients.iter().count()),
         (1, 1)
     );
-    let got = told(&mut server, 0, "cmd=get_my_kvsname");
+    let got = answers(&mut server, 0, "cmd=get_my_kvsname");
     assert_eq!(got[0].1, "cmd=my_kvsname rc=0 kvsname=kvs_test_0");
 }
 

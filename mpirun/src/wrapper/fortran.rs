@@ -52,9 +52,6 @@ const KINDS: &[&str] = &[
     "-m32",
     "-m64",
     "-mx32",
-    "-std=f95",
-    "-std=f2003",
-    "-std=f2008",
 ];
 
 /// The endings of Fortran source files.
@@ -117,6 +114,19 @@ pub(super) fn kind_flags(args: &[OsString]) -> Vec<OsString> {
     args.iter().filter(counts).cloned().collect()
 }
 
+/// Returns the flag with which a compiler of this version accepts buffers of several types in calls of one procedure without an interface, as programs with
+/// `mpif.h` call. gfortran rejects them since version 10 (`Type mismatch between actual argument`), and warns of them with the flag.
+pub(super) fn mismatch_flag(version: &str) -> Option<&'static str> {
+    let first = version.lines().find(|line| !line.trim().is_empty())?;
+    let number = first.starts_with("GNU Fortran").then(|| {
+        let last = first.split_whitespace().rev();
+        // As in `GNU Fortran (Debian 12.2.0-14) 12.2.0`, sometimes with a date and a word after it.
+        let mut numbers = last.filter_map(|word| word.split_once('.')?.0.parse::<u32>().ok());
+        numbers.next()
+    })??;
+    (number >= 10).then_some("-fallow-argument-mismatch")
+}
+
 /// Returns true if one of the arguments is a Fortran source file, which may use a module.
 pub(super) fn has_source(args: &[OsString]) -> bool {
     args.iter().any(|arg| {
@@ -167,8 +177,29 @@ mod tests {
         ] {
             assert_eq!(long_integers(&args(line)).as_deref(), flag, "{line}");
         }
-        let kept = kind_flags(&args("-O2 -fdefault-real-8 -r8 a.f90 -o r8"));
+        // The modules are of Fortran 2018, so they are not compiled with a flag that demands an older standard.
+        let kept = kind_flags(&args("-O2 -fdefault-real-8 -std=f2008 -r8 a.f90 -o r8"));
         assert_eq!(kept, args("-fdefault-real-8 -r8"));
+    }
+
+    #[test]
+    fn gfortran_since_version_10_gets_the_flag_of_old_programs() {
+        for (version, gets) in [
+            (
+                "GNU Fortran (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright",
+                true,
+            ),
+            ("GNU Fortran (GCC) 10.1.0", true),
+            ("GNU Fortran (GCC) 15.0.1 20250418 (Red Hat 15.0.1-0)", true),
+            ("GNU Fortran (GCC) 9.4.0", false),
+            ("GNU Fortran (GCC) 4.8.5 20150623 (Red Hat 4.8.5-44)", false),
+            ("flang-new version 19.1.7", false),
+            ("ifx (IFX) 2025.0.4 20241205", false),
+            ("GNU Fortran", false),
+            ("", false),
+        ] {
+            assert_eq!(mismatch_flag(version).is_some(), gets, "{version}");
+        }
     }
 
     #[test]

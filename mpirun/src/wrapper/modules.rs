@@ -25,13 +25,12 @@ const OBJECTS: &str = "libmpifort_modules.a";
 /// Returns the folder with the compiled modules; compiles them first if it does not exist.
 pub(super) fn folder(
     prefix: &Path,
-    compiler: &OsStr,
+    (compiler, version): (&OsStr, &str),
     kind_flags: &[OsString],
     say: impl Fn(&str),
 ) -> Result<PathBuf, String> {
     let sources = prefix.join("share/portcullis/fortran");
-    let version = version(compiler)?;
-    let name = name(&sources, compiler, &version, kind_flags)?;
+    let name = name(&sources, compiler, version, kind_flags)?;
     let in_prefix = prefix.join("lib/portcullis/fortran");
     let in_cache = cache();
     let places: Vec<&Path> = [Some(in_prefix.as_path()), in_cache.as_deref()]
@@ -53,7 +52,7 @@ pub(super) fn folder(
                     &name,
                     compiler,
                     kind_flags,
-                    (&version, lock),
+                    (version, lock),
                     say,
                 );
             }
@@ -63,7 +62,7 @@ pub(super) fn folder(
     Err(format!(
         "the MPI modules are not compiled for {} yet, and the folders for them cannot be written: {}; \
          set XDG_CACHE_HOME to a folder that you may write, or have them compiled once by a user that may write the first one",
-        title(&version),
+        title(version),
         refused.join(", ")
     ))
 }
@@ -79,7 +78,7 @@ fn cache() -> Option<PathBuf> {
 }
 
 /// Returns what the compiler prints about its version.
-fn version(compiler: &OsStr) -> Result<String, String> {
+pub(super) fn version(compiler: &OsStr) -> Result<String, String> {
     let mut failures = String::new();
     // NAG's compiler and Cray's know only the second.
     for ask in ["--version", "-V"] {
@@ -297,7 +296,9 @@ for arg; do case "$arg" in *.f90) b=$(basename "$arg" .f90); echo m >"$b.mod"; e
 
         fn ask(&self, flags: &[&str]) -> Result<PathBuf, String> {
             let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
-            folder(self.folder.path(), &self.compiler(), &flags, |_| ())
+            let compiler = self.compiler();
+            let version = version(&compiler)?;
+            folder(self.folder.path(), (&compiler, &version), &flags, |_| ())
         }
 
         fn calls(&self) -> usize {

@@ -2,11 +2,11 @@
 #![allow(unsafe_code)]
 
 use super::Watch;
+use super::call_args::{CallArgs, Direction, HandleKind, HandlePtr, Message};
 use super::comms::Communicator;
+use super::event_log::Arrived;
 use super::pending::{Pending, Transfer};
 use super::record::Before;
-use super::said::{CallArgs, Direction, Kind, Message, Place};
-use super::tape::Arrived;
 use mpi_base::clock::now_ns;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -66,8 +66,8 @@ impl Watch {
                 }
             }
             CallArgs::Completes(requests, _) => {
-                for (place, status) in requests.completed() {
-                    let request = (before.handles.get(place), before.numbers.get(place));
+                for (number, status) in requests.completed() {
+                    let request = (before.handles.get(number), before.numbers.get(number));
                     if let (Some(request), Some(number)) = request {
                         self.completed(*request, *number, self.status(statuses, status));
                     }
@@ -81,17 +81,17 @@ impl Watch {
             }
             CallArgs::Round(_, None) => {}
             CallArgs::Round(_, Some(request)) => self.begins_request(*request, Pending::Round),
-            CallArgs::Makes(place) => self.makes(place.read(self, Kind::Comm, 0)),
-            CallArgs::MakesLater(parent, place, request) => {
+            CallArgs::Makes(handle) => self.makes(handle.read(self, HandleKind::Comm, 0)),
+            CallArgs::MakesLater(parent, handle, request) => {
                 if let Some(parent) = self.communicator(*parent) {
-                    self.begins_request(*request, Pending::Duplicate(parent, *place));
+                    self.begins_request(*request, Pending::Duplicate(parent, *handle));
                 }
             }
         }
     }
 
-    fn begins_request(&self, request: Place, pending: Pending) {
-        let request = request.read(self, Kind::Request, 0);
+    fn begins_request(&self, request: HandlePtr, pending: Pending) {
+        let request = request.read(self, HandleKind::Request, 0);
         self.pendings().add(request, pending);
     }
 
@@ -144,7 +144,7 @@ impl Watch {
         })
     }
 
-    fn started(&self, direction: Direction, message: &Message, request: Place, began: u64) {
+    fn started(&self, direction: Direction, message: &Message, request: HandlePtr, began: u64) {
         let Some(mut transfer) = self.transfer(direction, message, false) else {
             return;
         };
@@ -157,7 +157,7 @@ impl Watch {
         self.begins_request(request, Pending::Transfer(transfer));
     }
 
-    fn prepared(&self, direction: Direction, message: &Message, request: Place) {
+    fn prepared(&self, direction: Direction, message: &Message, request: HandlePtr) {
         if let Some(transfer) = self.transfer(direction, message, true) {
             self.begins_request(request, Pending::Transfer(transfer));
         }
@@ -180,7 +180,13 @@ impl Watch {
         }
     }
 
-    fn matched(&self, posted: (c_int, c_int), comm: usize, message: Place, status: *mut c_void) {
+    fn matched(
+        &self,
+        posted: (c_int, c_int),
+        comm: usize,
+        message: HandlePtr,
+        status: *mut c_void,
+    ) {
         if posted.0 == self.constants.proc_null || self.event_log.is_none() {
             return;
         }
@@ -191,15 +197,15 @@ impl Watch {
         if let Some(mut event_log) = self.event_log() {
             arrived.number = Some(event_log.posts(&comm, arrived.source, arrived.tag));
         }
-        let message = message.read(self, Kind::Message, 0);
+        let message = message.read(self, HandleKind::Message, 0);
         self.pendings().matches(message, comm, arrived);
     }
 
     fn completed(&self, request: usize, number: u64, status: Option<*const u8>) {
         let completed = self.pendings().completes(request, number);
         match completed {
-            Some(Pending::Duplicate(parent, place)) => {
-                self.makes_later(&parent, place.read(self, Kind::Comm, 0));
+            Some(Pending::Duplicate(parent, handle)) => {
+                self.makes_later(&parent, handle.read(self, HandleKind::Comm, 0));
             }
             Some(Pending::Transfer(transfer)) if transfer.direction == Direction::Recv => {
                 let posted = (transfer.peer, transfer.tag);

@@ -5,7 +5,7 @@
 //! * Every rank of a job calls [`start`] after `MPI_Init`. If a report or trace is configured, it collectively creates a duplicate of the
 //!   world, the list of the ranks' hosts, and the node's state pages.
 //! * [`record::around`] wraps each call: it stores the call and what it waits for in the state page, and appends the call to the event
-//!   log ([`tape`]). Handles remain the library's and serve as keys of communicators and requests.
+//!   log ([`event_log`]). Handles remain the library's and serve as keys of communicators and requests.
 //! * Every rank calls [`finish`] before `MPI_Finalize`: rank 0 receives the event logs and writes the file.
 //!
 //! If nothing is configured, each call costs one load.
@@ -15,37 +15,39 @@
 //! |---|---|
 //! | [`settings`] | the configuration |
 //! | [`depth`] | detection of nested calls |
-//! | [`said`] | the arguments of a call |
+//! | [`call_args`] | the arguments of a call |
 //! | [`record`] | recording of a call |
 //! | [`arrivals`] | results of a call |
 //! | [`waiting`] | the state page: what a call waits for |
 //! | [`comms`] | communicators, with numbers that all members know |
 //! | [`pending`] | incomplete requests |
-//! | [`tape`] | the event log of this rank |
+//! | [`event_log`] | the event log of this rank |
 //! | [`gather`] | the trace of all ranks |
 //! | [`page`] | the state pages of a node |
 //! | [`watcher`] | the thread that prints the report |
-//! | [`functions`], [`words`], [`fortran`] | the library's functions, constants and Fortran handles |
+//! | [`functions`], [`constants`], [`fortran`] | the library's functions, constants and Fortran handles |
 
 mod arrivals;
+pub mod call_args;
 mod comms;
+mod constants;
 pub mod depth;
+mod event_log;
 pub mod fortran;
 mod functions;
 mod gather;
 mod page;
 mod pending;
 pub mod record;
-pub mod said;
 mod settings;
-mod tape;
 mod waiting;
 mod watcher;
-mod words;
 
 use crate::names::NAMES;
 use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
 use comms::Comms;
+use constants::LibraryConstants;
+use event_log::EventLog;
 use fortran::Fortran;
 use functions::Functions;
 use gather::Wire;
@@ -60,9 +62,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU16};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tape::EventLog;
 use watcher::Watcher;
-use words::LibraryConstants;
 
 /// The recorder of a process that is watched.
 pub struct Watch {

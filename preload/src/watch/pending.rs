@@ -1,8 +1,8 @@
 //! The program's incomplete requests, and messages that a matched probe has found.
 
+use super::call_args::{Direction, HandlePtr};
 use super::comms::Communicator;
-use super::said::{Direction, Place};
-use super::tape::Arrived;
+use super::event_log::Arrived;
 use coll_hwbarr_foreign::library::Handle;
 use std::collections::HashMap;
 use std::ffi::c_int;
@@ -31,7 +31,7 @@ pub enum Pending {
     /// A collective operation.
     Round,
     /// A duplicate of a communicator; its handle will be stored at this place.
-    Duplicate(Arc<Communicator>, Place),
+    Duplicate(Arc<Communicator>, HandlePtr),
 }
 
 /// The incomplete requests.

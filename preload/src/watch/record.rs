@@ -1,9 +1,9 @@
 //! Recording of a call: its arguments before it, its results after it.
 #![allow(unsafe_code)]
 
+use super::call_args::{CallArgs, HandleKind, Round};
 use super::comms::Communicator;
-use super::said::{CallArgs, Kind, Round};
-use super::tape::Arrived;
+use super::event_log::Arrived;
 use super::{Watch, depth, get, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
 use mpi_base::clock::now_ns;
@@ -68,16 +68,16 @@ impl Before {
     fn of(watch: &Watch, args: &CallArgs) -> Before {
         let handles = match args {
             CallArgs::Completes(requests, _) => (0..requests.count)
-                .map(|number| requests.place.read(watch, Kind::Request, number))
+                .map(|number| requests.handles.read(watch, HandleKind::Request, number))
                 .collect(),
-            CallArgs::Starts(count, place) => (0..usize::try_from(*count).unwrap_or(0))
-                .map(|number| place.read(watch, Kind::Request, number))
+            CallArgs::Starts(count, handle) => (0..usize::try_from(*count).unwrap_or(0))
+                .map(|number| handle.read(watch, HandleKind::Request, number))
                 .collect(),
-            CallArgs::Forgets(place) => vec![place.read(watch, Kind::Request, 0)],
-            CallArgs::Mrecv(place) | CallArgs::Imrecv(place, _) => {
-                vec![place.read(watch, Kind::Message, 0)]
+            CallArgs::Forgets(handle) => vec![handle.read(watch, HandleKind::Request, 0)],
+            CallArgs::Mrecv(handle) | CallArgs::Imrecv(handle, _) => {
+                vec![handle.read(watch, HandleKind::Message, 0)]
             }
-            CallArgs::Drops(place) => vec![place.read(watch, Kind::Comm, 0)],
+            CallArgs::Drops(handle) => vec![handle.read(watch, HandleKind::Comm, 0)],
             _ => Vec::new(),
         };
         let (mut numbers, mut matched) = (Vec::new(), None);
@@ -136,7 +136,7 @@ impl Watch {
         let one_more = |number: u64| number + 1;
         let root = round.root.and_then(|root| u64::try_from(root).ok());
         let bytes = round
-            .of
+            .elements
             .map(|(count, datatype)| self.bytes(count, datatype));
         CallSignature::from_words(&[
             round.call as u64,

@@ -11,9 +11,9 @@
 #![allow(unsafe_code)]
 
 use super::Watch;
+use super::call_args::{CallArgs, Direction, Message, RequestSet, Requests};
 use super::comms::Communicator;
 use super::pending::{Pending, Transfer};
-use super::said::{CallArgs, Direction, Message, RequestSet, Requests};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_base::clock::now_ns;
 use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
@@ -163,7 +163,7 @@ impl Watch {
             | CallArgs::Mprobe(source, tag, comm, ..)
             | CallArgs::Iprobe(source, tag, comm, _)
             | CallArgs::Improbe(source, tag, comm, ..) => probe(*source, *tag, *comm),
-            CallArgs::Completes(requests, _) => self.waits_for_requests(requests.which, handles),
+            CallArgs::Completes(requests, _) => self.waits_for_requests(requests.set, handles),
             _ => None,
         }
     }
@@ -212,7 +212,7 @@ impl Watch {
         let Some(page) = self.page() else {
             return;
         };
-        let mut open = match requests.which {
+        let mut open = match requests.set {
             RequestSet::All => self.under_way(handles),
             _ => return,
         };

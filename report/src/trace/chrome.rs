@@ -161,7 +161,7 @@ fn threads(events: &[Event]) -> Vec<u32> {
 
 fn round_args(round: &Event) -> Value {
     json!({
-        "operation": Tracer::said(round).to_string(),
+        "operation": Tracer::signature(round).to_string(),
         "communicator": Comm(round.comm).to_string(),
         "number": round.number,
     })

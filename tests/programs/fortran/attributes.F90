@@ -27,7 +27,8 @@ program attributes
       integer(c_int) :: status(*)
     end subroutine message_by_c
   end interface
-  integer :: ierr, me, keyval, c_key, raw(MPI_STATUS_SIZE)
+  integer :: ierr, me, keyval, c_key, count, raw(MPI_STATUS_SIZE)
+  STATUS :: one
   integer(MPI_ADDRESS_KIND) :: value
   integer(MPI_ADDRESS_KIND), parameter :: zero = 0, wide = 98765
   integer, pointer :: from_c
@@ -63,6 +64,13 @@ program attributes
   call MPI_Type_commit(pair, ierr)
   call message_by_c(VAL(comm), VAL(pair), raw)
   call claim(raw(MPI_SOURCE) == me .and. raw(MPI_TAG) == 17, 'a status of C is one of Fortran')
+#if WAY == 3
+  call MPI_Status_f2f08(raw, one, ierr)
+#else
+  one = raw
+#endif
+  call MPI_Get_count(one, pair, count, ierr)
+  call claim(count == 1, 'with its count')
   call MPI_Type_free(pair, ierr)
   call MPI_Comm_free(comm, ierr)
   call finish('attributes')

@@ -8,7 +8,7 @@ C     of most old programs, with names that MPI-3 removed.
       INTEGER TYPES(2), HANDLR
       LOGICAL FLAG
       DOUBLE PRECISION X(10), Y(10)
-      INTEGER K
+      INTEGER K, PACKED(40)
       COMMON /BLOCK/ X, K
       EXTERNAL GRUMBL
       CALL MPI_INIT(IERR)
@@ -32,6 +32,15 @@ C     Structures by the old names.
       CALL MPI_TYPE_COMMIT(TYPE, IERR)
       CALL MPI_TYPE_EXTENT(TYPE, SIZE, IERR)
       CALL CLAIM(SIZE .EQ. 84 .OR. SIZE .EQ. 88, 2)
+C     The parts are where the program has put them.
+      I = 0
+      CALL MPI_PACK(X, 1, TYPE, PACKED, 160, I, MPI_COMM_SELF, IERR)
+      I = 0
+      CALL MPI_UNPACK(PACKED, 160, I, Y, 10, MPI_DOUBLE_PRECISION,
+     &                MPI_COMM_SELF, IERR)
+      CALL MPI_UNPACK(PACKED, 160, I, VALUE, 1, MPI_INTEGER,
+     &                MPI_COMM_SELF, IERR)
+      CALL CLAIM(Y(10) .EQ. X(10) .AND. VALUE .EQ. 100 + ME, 9)
       CALL MPI_BCAST(X, 1, TYPE, 0, MPI_COMM_WORLD, IERR)
       CALL CLAIM(X(10) .EQ. 10D0 .AND. K .EQ. 100, 3)
       CALL MPI_TYPE_FREE(TYPE, IERR)

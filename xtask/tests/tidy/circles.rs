@@ -27,6 +27,8 @@ struct Module {
     globs: Vec<Names>,
     /// All paths in the code, as written.
     paths: Vec<Names>,
+    /// The methods of types, with the path that names the type; without those of traits.
+    methods: Vec<(Names, String)>,
 }
 
 /// A name that a `use` brings in.
@@ -42,12 +44,32 @@ struct Crate {
     modules: BTreeMap<Names, Module>,
 }
 
+/// An import: the file, the file that defines the name, the name.
+pub type Import = (PathBuf, PathBuf, String);
+
+/// Returns the imports between files of the crate with this root file.
+pub fn imports(root: &Path) -> Vec<Import> {
+    Crate::of(root).ties()
+}
+
+/// Returns the methods of each type of the crate with this root file, by the file that defines the type and its name.
+pub fn methods(root: &Path) -> BTreeMap<(PathBuf, String), Vec<String>> {
+    let tree = Crate::of(root);
+    let mut found: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for (at, module) in &tree.modules {
+        for (path, method) in &module.methods {
+            let file = tree.resolve(at, path, 0);
+            let name = path.last().cloned().unwrap_or_default();
+            let file = file.unwrap_or_else(|| module.file.clone());
+            found.entry((file, name)).or_default().push(method.clone());
+        }
+    }
+    found
+}
+
 /// Returns the import cycles of the crate with this root file.
 pub fn circles(root: &Path) -> Vec<Circle> {
-    let mut tree = Crate::default();
-    let beside = root.parent().expect("a file lies in a folder");
-    tree.read(root, beside, Names::new());
-    let ties = tree.ties();
+    let ties = imports(root);
     let mut next: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
     for (from, to, _) in &ties {
         next.entry(from).or_default().insert(to);
@@ -91,6 +113,13 @@ fn reached<'a>(
 }
 
 impl Crate {
+    fn of(root: &Path) -> Crate {
+        let mut tree = Crate::default();
+        let beside = root.parent().expect("a file lies in a folder");
+        tree.read(root, beside, Names::new());
+        tree
+    }
+
     /// Reads the file of a module, whose submodules are in `folder`.
     fn read(&mut self, file: &Path, folder: &Path, name: Names) {
         let text = super::read(file);
@@ -135,6 +164,9 @@ impl Crate {
                     brought(&used.tree, Names::new(), handed_on, &mut module);
                 }
                 other => {
+                    if let syn::Item::Impl(item) = other {
+                        methods_of(item, &mut module.methods);
+                    }
                     module.defines.extend(defined(other));
                     let mut tokens = TokenStream::new();
                     other.to_tokens(&mut tokens);
@@ -244,6 +276,26 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
         let text = attribute.meta.to_token_stream().to_string();
         text.starts_with("cfg (") && text.contains("test") && !text.contains("not (test")
     })
+}
+
+/// Adds the methods of an `impl` of a type.
+fn methods_of(item: &syn::ItemImpl, found: &mut Vec<(Names, String)>) {
+    let (None, syn::Type::Path(of)) = (&item.trait_, &*item.self_ty) else {
+        return;
+    };
+    let path: Names = of
+        .path
+        .segments
+        .iter()
+        .map(|segment| segment.ident.to_string())
+        .collect();
+    for item in &item.items {
+        if let syn::ImplItem::Fn(method) = item
+            && !is_for_tests(&method.attrs)
+        {
+            found.push((path.clone(), method.sig.ident.to_string()));
+        }
+    }
 }
 
 fn path_attribute(attributes: &[syn::Attribute]) -> Option<String> {

@@ -1,6 +1,6 @@
-//! Each decoder that a package lists for fuzzing is a program of cargo-fuzz, and each such program is of a listed decoder.
+//! Each decoder that a package lists for fuzzing is a program of cargo-fuzz, each such program is of a listed decoder, and all can be built.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{files, name, read};
@@ -42,5 +42,50 @@ fn every_decoder_of_foreign_bytes_is_a_program_of_cargo_fuzz() {
             manifest.contains(&format!("name = \"{name}\"")),
             "fuzz/Cargo.toml has no program {name}"
         );
+    }
+}
+
+/// Returns the local packages of a lock file, each with its dependencies.
+fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
+    let packages = lock.split("[[package]]").skip(1);
+    let local = packages.filter(|package| !package.contains("\nsource = "));
+    let named = local.filter_map(|package| {
+        let (name, rest) = package.split_once("name = \"")?.1.split_once('"')?;
+        let list = rest.split("dependencies = [").nth(1).unwrap_or_default();
+        // A name is followed by a version if the lock file has several.
+        let names = list.split('"').skip(1).step_by(2);
+        let names = names.filter_map(|name| name.split(' ').next());
+        Some((name, names.collect()))
+    });
+    named.collect()
+}
+
+/// Returns the name of a manifest's package, and what is always compiled for it.
+fn needed(manifest: &str) -> Option<(&str, BTreeSet<&str>)> {
+    let name = manifest.split("name = \"").nth(1)?.split('"').next()?;
+    let sections = manifest.split("\n[").filter(|section| {
+        section.starts_with("dependencies]") || section.starts_with("build-dependencies]")
+    });
+    let lines = sections.flat_map(|section| section.lines().skip(1));
+    let always = lines.filter(|line| !line.contains("optional = true"));
+    let names = always.filter_map(|line| line.split([' ', '.', '=']).next());
+    Some((name, names.filter(|name| !name.is_empty()).collect()))
+}
+
+#[test]
+fn the_lock_file_of_the_fuzz_programs_has_what_their_packages_need() {
+    let manifests: Vec<String> = files("toml").iter().map(|path| read(path)).collect();
+    let packages: BTreeMap<_, _> = manifests.iter().filter_map(|text| needed(text)).collect();
+    let lock = read(&super::root().join("fuzz/Cargo.lock"));
+    let locked = locked(&lock);
+    assert!(locked.len() > 10, "{locked:?}");
+    for (package, dependencies) in &locked {
+        let needed = packages.get(package).into_iter().flatten();
+        for name in needed.filter(|name| packages.contains_key(*name)) {
+            assert!(
+                dependencies.contains(name) && locked.contains_key(name),
+                "fuzz/Cargo.lock lacks {name}, which {package} needs; `cargo metadata` in fuzz/ adds it"
+            );
+        }
     }
 }

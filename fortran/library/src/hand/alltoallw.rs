@@ -67,64 +67,42 @@ fn kept(handles: Vec<Ptr>) -> Ptr {
     new.as_ptr() as Ptr
 }
 
-/// The datatypes for C.
-unsafe fn types(numbers: *const i32, count: usize) -> Vec<Ptr> {
-    unsafe { Many::<handle::Datatype>::input(numbers, count).into_vec() }
+/// The datatypes of one buffer, as C has them.
+struct Types {
+    at: Ptr,
+    /// The array of a call after which nothing refers to it.
+    _own: Vec<Ptr>,
 }
 
-macro_rules! blocking {
-    ($($name:ident $c:ident $int:ty, $displacement:ty, $lengths:ident;)*) => {
-        $(
-            pub unsafe fn $name<C: Calls>(
-                sendbuf: Ptr,
-                sendcounts: *mut $int,
-                sdispls: *mut $displacement,
-                sendtypes: *mut i32,
-                recvbuf: Ptr,
-                recvcounts: *mut $int,
-                rdispls: *mut $displacement,
-                recvtypes: *mut i32,
-                comm: *mut i32,
-            ) -> i32 {
-                unsafe {
-                    let comm = input::<handle::Comm>(comm);
-                    let (receive, send) = $lengths::<C>(comm);
-                    let sendbuf = cells::buffer(sendbuf);
-                    let sends = sendbuf as usize != IN_PLACE;
-                    let sendtypes = if sends { types(sendtypes, send) } else { Vec::new() };
-                    let recvtypes = types(recvtypes, receive);
-                    C::$c(
-                        sendbuf,
-                        if sends { sendcounts.cast() } else { null_mut() },
-                        if sends { sdispls.cast() } else { null_mut() },
-                        if sends { sendtypes.as_ptr() as Ptr } else { null_mut() },
-                        cells::buffer(recvbuf),
-                        recvcounts.cast(),
-                        rdispls.cast(),
-                        recvtypes.as_ptr() as Ptr,
-                        comm,
-                    )
-                }
-            }
-        )*
-    };
+impl Types {
+    /// The datatypes of `count` blocks. `stays`: the operation refers to them after the call.
+    unsafe fn new(numbers: *const i32, count: usize, stays: bool) -> Types {
+        // SAFETY: the program passes an array of this length.
+        let own = unsafe { Many::<handle::Datatype>::input(numbers, count).into_vec() };
+        if stays {
+            return Types {
+                at: kept(own),
+                _own: Vec::new(),
+            };
+        }
+        Types {
+            at: own.as_ptr() as Ptr,
+            _own: own,
+        }
+    }
+
+    /// What C ignores.
+    fn none() -> Types {
+        Types {
+            at: null_mut(),
+            _own: Vec::new(),
+        }
+    }
 }
 
-/// Ranks that receive and that send, for the collectives of a whole communicator.
-unsafe fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
-    let ranks = unsafe { ranks::<C>(comm) };
-    (ranks, ranks)
-}
-
-blocking! {
-    alltoallw MPI_Alltoallw i32, i32, both;
-    alltoallw_c MPI_Alltoallw_c i64, i64, both;
-    neighbor_alltoallw MPI_Neighbor_alltoallw i32, i64, neighbors;
-    neighbor_alltoallw_c MPI_Neighbor_alltoallw_c i64, i64, neighbors;
-}
-
-macro_rules! nonblocking {
-    ($($name:ident $c:ident $int:ty, $displacement:ty, $lengths:ident $(, $info:ident)?;)*) => {
+/// Bodies: the name, the C function, the types of counts and of displacements, the numbers of blocks, and which of `info` and `request` it has.
+macro_rules! bodies {
+    ($($name:ident $c:ident $int:ty, $displacement:ty, $lengths:ident $(, $info:ident)? $(=> $request:ident)?;)*) => {
         $(
             pub unsafe fn $name<C: Calls>(
                 sendbuf: Ptr,
@@ -137,42 +115,84 @@ macro_rules! nonblocking {
                 recvtypes: *mut i32,
                 comm: *mut i32,
                 $($info: *mut i32,)?
-                request: *mut i32,
+                $($request: *mut i32,)?
             ) -> i32 {
                 unsafe {
+                    // A call that makes a request.
+                    let stays = false $(| !$request.is_null())?;
                     let comm = input::<handle::Comm>(comm);
                     let (receive, send) = $lengths::<C>(comm);
                     let sendbuf = cells::buffer(sendbuf);
                     let sends = sendbuf as usize != IN_PLACE;
-                    let mut made: Ptr = null_mut();
-                    let outcome = C::$c(
+                    let sendtypes = match sends {
+                        true => Types::new(sendtypes, send, stays),
+                        false => Types::none(),
+                    };
+                    let recvtypes = Types::new(recvtypes, receive, stays);
+                    $(let mut made = Made::new($request);)?
+                    C::$c(
                         sendbuf,
                         if sends { sendcounts.cast() } else { null_mut() },
                         if sends { sdispls.cast() } else { null_mut() },
-                        if sends { kept(types(sendtypes, send)) } else { null_mut() },
+                        sendtypes.at,
                         cells::buffer(recvbuf),
                         recvcounts.cast(),
                         rdispls.cast(),
-                        kept(types(recvtypes, receive)),
+                        recvtypes.at,
                         comm,
                         $(input::<handle::Info>($info),)?
-                        (&raw mut made).cast(),
-                    );
-                    output::<handle::Request>(request, made);
-                    outcome
+                        $({ _ = $request; made.place() },)?
+                    )
                 }
             }
         )*
     };
 }
 
-nonblocking! {
-    ialltoallw MPI_Ialltoallw i32, i32, both;
-    ialltoallw_c MPI_Ialltoallw_c i64, i64, both;
-    ineighbor_alltoallw MPI_Ineighbor_alltoallw i32, i64, neighbors;
-    ineighbor_alltoallw_c MPI_Ineighbor_alltoallw_c i64, i64, neighbors;
-    alltoallw_init MPI_Alltoallw_init i32, i32, both, info;
-    alltoallw_init_c MPI_Alltoallw_init_c i64, i64, both, info;
-    neighbor_alltoallw_init MPI_Neighbor_alltoallw_init i32, i64, neighbors, info;
-    neighbor_alltoallw_init_c MPI_Neighbor_alltoallw_init_c i64, i64, neighbors, info;
+/// The request that a call makes, which is returned to Fortran at the end of its scope.
+struct Made {
+    handle: Ptr,
+    number: *mut i32,
+}
+
+impl Made {
+    fn new(number: *mut i32) -> Made {
+        Made {
+            handle: null_mut(),
+            number,
+        }
+    }
+
+    /// The address where C puts the handle.
+    fn place(&mut self) -> Ptr {
+        (&raw mut self.handle).cast()
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // SAFETY: the program's argument is a request, and the handle is one of the C library, or null if the call failed.
+        unsafe { output::<handle::Request>(self.number, self.handle) }
+    }
+}
+
+/// Ranks that receive and that send, for the collectives of a whole communicator.
+unsafe fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
+    let ranks = unsafe { ranks::<C>(comm) };
+    (ranks, ranks)
+}
+
+bodies! {
+    alltoallw MPI_Alltoallw i32, i32, both;
+    alltoallw_c MPI_Alltoallw_c i64, i64, both;
+    neighbor_alltoallw MPI_Neighbor_alltoallw i32, i64, neighbors;
+    neighbor_alltoallw_c MPI_Neighbor_alltoallw_c i64, i64, neighbors;
+    ialltoallw MPI_Ialltoallw i32, i32, both => request;
+    ialltoallw_c MPI_Ialltoallw_c i64, i64, both => request;
+    ineighbor_alltoallw MPI_Ineighbor_alltoallw i32, i64, neighbors => request;
+    ineighbor_alltoallw_c MPI_Ineighbor_alltoallw_c i64, i64, neighbors => request;
+    alltoallw_init MPI_Alltoallw_init i32, i32, both, info => request;
+    alltoallw_init_c MPI_Alltoallw_init_c i64, i64, both, info => request;
+    neighbor_alltoallw_init MPI_Neighbor_alltoallw_init i32, i64, neighbors, info => request;
+    neighbor_alltoallw_init_c MPI_Neighbor_alltoallw_init_c i64, i64, neighbors, info => request;
 }

@@ -12,6 +12,9 @@ unsafe extern "C" {
     fn PMPI_Pcontrol(level: i32, ...) -> i32;
 }
 
+/// The bytes of a LOGICAL of the interfaces.
+const LOGICAL_SIZE: i32 = 4;
+
 /// The sizes of the default kinds, which all interfaces of this library have.
 const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
     (c"mpi_logical_size", c"4"),
@@ -34,21 +37,40 @@ unsafe fn greet(initialized: i32) -> i32 {
     initialized
 }
 
+/// Agrees with the C library on the values of LOGICALs: the first layer that states them decides.
 unsafe fn set_booleans() {
-    let (yes, no) = convert::logical_values();
     let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
     unsafe {
         let results = (&raw mut there, &raw mut not);
         Pmpi::MPI_Abi_get_fortran_booleans(
-            4,
+            LOGICAL_SIZE,
             results.0.cast(),
             results.1.cast(),
             (&raw mut is_set).cast(),
         );
-        if is_set == 0 {
+        if is_set != 0 {
+            convert::set_logical_values((there, not));
+        } else {
+            let (yes, no) = convert::logical_values();
             let (yes, no) = (&raw const yes, &raw const no);
-            Pmpi::MPI_Abi_set_fortran_booleans(4, yes.cast_mut().cast(), no.cast_mut().cast());
+            let values = (yes.cast_mut().cast(), no.cast_mut().cast());
+            Pmpi::MPI_Abi_set_fortran_booleans(LOGICAL_SIZE, values.0, values.1);
         }
+    }
+}
+
+pub unsafe fn abi_set_fortran_booleans<C: Calls>(
+    logical_size: *mut i32,
+    logical_true: Ptr,
+    logical_false: Ptr,
+) -> i32 {
+    unsafe {
+        let outcome = C::MPI_Abi_set_fortran_booleans(*logical_size, logical_true, logical_false);
+        if outcome == 0 && *logical_size == LOGICAL_SIZE {
+            let values = (*logical_true.cast(), *logical_false.cast());
+            convert::set_logical_values(values);
+        }
+        outcome
     }
 }
 

@@ -8,9 +8,9 @@ pub use compare::{compare, text};
 pub use coverage::Coverage;
 pub use directed::{directed, saturating};
 
-use crate::common::stimulus::Random;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};
+use hdl::random::Random;
 use std::collections::VecDeque;
 
 /// Short enough for the stimulus to let it expire.
@@ -63,12 +63,12 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
         _ => random.below(16) as u8,
     };
     let value = match random.below(8) {
-        0 => random.next(),
+        0 => random.next_u64(),
         1 => mask,
         2.. if code == Operation::Drop as u8 => late,
         _ if code == Operation::SetLimit as u8 => random.below(60),
         2..6 if mask != 0 => 0,
-        _ => random.next() & machine.wires() | u64::from(!random.one_in(8)) << node,
+        _ => random.next_u64() & machine.wires() | u64::from(!random.one_in(8)) << node,
     };
     let body = Body {
         code,
@@ -125,7 +125,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     for number in 0..edges {
         if number % 512 == 0 {
             // Channels in which every node rests for a while can be programmed.
-            calm = random.next() | random.next() | random.next();
+            calm = random.next_u64() | random.next_u64() | random.next_u64();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
             let node = random.below(nodes as u64) as usize;
@@ -159,8 +159,8 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
                 // All nodes rest, all arrive, some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
-                2..5 => *lines ^= random.next() & !(*lines ^ level) & machine.wires(),
-                5 if random.one_in(16) => *lines ^= random.next() & machine.wires(),
+                2..5 => *lines ^= random.next_u64() & !(*lines ^ level) & machine.wires(),
+                5 if random.one_in(16) => *lines ^= random.next_u64() & machine.wires(),
                 _ => {}
             }
         }

@@ -158,34 +158,54 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
             (pairs.any(|(s, r)| overlap(s, r)), Shared::Whole)
         }
         // A block beyond the open end of a grid is neither read nor written.
-        Call::NeighborAlltoall { near, send, recv } => {
-            let mut used = (near.sources().iter().zip(near.destinations()))
+        Call::NeighborAlltoall {
+            neighbours,
+            send,
+            recv,
+        } => {
+            let mut used = (neighbours.sources().iter().zip(neighbours.destinations()))
                 .map(|(from, to)| from.is_some() && to.is_some());
             (
                 overlap(send, recv) && used.any(|used| used),
                 Shared::Neighbours,
             )
         }
-        Call::NeighborAlltoallv { near, send, recv }
-        | Call::NeighborAlltoallw { near, send, recv } => {
-            let ends = near.sources().iter().zip(near.destinations());
+        Call::NeighborAlltoallv {
+            neighbours,
+            send,
+            recv,
+        }
+        | Call::NeighborAlltoallw {
+            neighbours,
+            send,
+            recv,
+        } => {
+            let ends = neighbours.sources().iter().zip(neighbours.destinations());
             let mut pairs = ends.zip(send.iter().zip(recv.iter()));
             let found =
                 pairs.any(|((from, to), (s, r))| from.is_some() && to.is_some() && overlap(s, r));
             (found, Shared::Neighbours)
         }
-        Call::NeighborAllgather { near, send, recv } => {
-            let first = near.sources().first().is_some_and(Option::is_some);
+        Call::NeighborAllgather {
+            neighbours,
+            send,
+            recv,
+        } => {
+            let first = neighbours.sources().first().is_some_and(Option::is_some);
             (
-                first && near.departures().next().is_some() && overlap(send, recv),
+                first && neighbours.departures().next().is_some() && overlap(send, recv),
                 Shared::Neighbours,
             )
         }
-        Call::NeighborAllgatherv { near, send, recv } => {
-            let mut blocks = near.sources().iter().zip(recv.iter());
+        Call::NeighborAllgatherv {
+            neighbours,
+            send,
+            recv,
+        } => {
+            let mut blocks = neighbours.sources().iter().zip(recv.iter());
             let found = blocks.any(|(from, r)| from.is_some() && overlap(send, r));
             (
-                found && near.departures().next().is_some(),
+                found && neighbours.departures().next().is_some(),
                 Shared::Neighbours,
             )
         }

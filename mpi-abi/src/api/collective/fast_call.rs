@@ -26,8 +26,8 @@ fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
 }
 
 #[inline(always)]
-fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
-    match comm.comm.try_fast_call(brief)? {
+fn carry_out(comm: &CommObject, fast_call: &FastCall<'_>) -> Option<Outcome> {
+    match comm.comm.collectives().try_fast_call(fast_call)? {
         Ok(()) => Some(Ok(())),
         Err(e) => Some(Err(e.into())),
     }
@@ -43,7 +43,7 @@ fn root_of(comm: &CommObject, root: c_int) -> Option<(u32, bool)> {
 /// Resolves an operator and a type, both predefined: programs mostly combine one type in one way, so the last pair is cached.
 #[inline(always)]
 fn dense(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
-    match state().last_op.get() {
+    match state().program().last_op().get() {
         Some((last, of, found)) if (last, of) == (op, datatype) => Some(found),
         _ => look_up(op, datatype),
     }
@@ -56,7 +56,7 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
         return None;
     }
     let found = DenseOp::new(&state::op(op).ok()?, &state::datatype(datatype).ok()?)?;
-    state().last_op.set(Some((op, datatype, found)));
+    state().program().last_op().set(Some((op, datatype, found)));
     Some(found)
 }
 
@@ -204,13 +204,13 @@ pub unsafe fn fast_Reduce(
         };
         (send, recv)
     };
-    let brief = FastCall::Reduce {
+    let fast_call = FastCall::Reduce {
         send,
         recv,
         op,
         root,
     };
-    carry_out(&comm, &brief)
+    carry_out(&comm, &fast_call)
 }
 
 /// A call in which each rank passes an operand and a result buffer of the same length.
@@ -223,7 +223,7 @@ unsafe fn combine<'a>(
     (count, datatype): (i64, MPI_Datatype),
     op: MPI_Op,
     comm: MPI_Comm,
-    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+    fast_call: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
 ) -> Option<Outcome> {
     apart(sendbuf, recvbuf)?;
     let (comm, op) = (among(comm)?, dense(op, datatype)?);
@@ -234,7 +234,7 @@ unsafe fn combine<'a>(
             plain_room(recvbuf, count, datatype)?,
         )
     };
-    carry_out(&comm, &brief(send, recv, op))
+    carry_out(&comm, &fast_call(send, recv, op))
 }
 
 pub unsafe fn fast_Allreduce(

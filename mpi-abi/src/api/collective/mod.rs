@@ -52,7 +52,7 @@ impl Plan {
 
 /// Executes an operation.
 pub(crate) fn perform(plan: Plan) -> Outcome {
-    Ok(plan.comm.comm.collective(plan.call)?)
+    Ok(plan.comm.comm.collectives().carry_out(plan.call)?)
 }
 
 /// Executes an operation unless the fast path has completed it.
@@ -69,7 +69,7 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
 /// # Safety
 /// `request` is an output argument of the caller.
 pub(crate) unsafe fn begin(plan: Plan, request: *mut MPI_Request) -> Outcome {
-    let req = plan.comm.comm.icollective(plan.call)?;
+    let req = plan.comm.comm.collectives().begin(plan.call)?;
     // SAFETY: `request` is null or writable: `# Safety` of this function.
     unsafe { out(request, running(req, &plan.comm)?, "request") }
 }
@@ -91,7 +91,7 @@ pub(crate) unsafe fn prepare(plan: Plan, info: MPI_Info, request: *mut MPI_Reque
     let own = match promised || alone {
         true => parent.comm.clone(),
         false => {
-            let own = state::engine()?.block_on(parent.comm.dup())?;
+            let own = state::engine()?.block_on(parent.comm.constructors().dup())?;
             own.set_name(&parent.label());
             own
         }

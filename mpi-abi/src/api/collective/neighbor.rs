@@ -27,8 +27,8 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
             ),
         )
     })?;
-    let near = topology.neighbours(comm.comm.rank())?;
-    Ok((comm, near.into()))
+    let neighbours = topology.neighbours(comm.comm.rank())?;
+    Ok((comm, neighbours.into()))
 }
 
 /// The count of each block of a buffer with one block for each neighbour: without neighbours no buffer is needed.
@@ -41,8 +41,8 @@ fn of_blocks(count: impl IntoI64, neighbours: usize) -> i64 {
 }
 
 /// The numbers of blocks in a send buffer and in a receive buffer.
-fn degrees(near: &Neighbours) -> (usize, usize) {
-    (near.destinations().len(), near.sources().len())
+fn degrees(neighbours: &Neighbours) -> (usize, usize) {
+    (neighbours.destinations().len(), neighbours.sources().len())
 }
 
 /// Fails for `MPI_IN_PLACE`, which no neighbourhood operation supports.
@@ -65,9 +65,9 @@ pub unsafe fn plan_Neighbor_allgather(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
-    let (comm, near) = neighbourhood(comm)?;
+    let (comm, neighbours) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&neighbours);
     // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_allgather requires of its caller.
     let (send, recv) = unsafe {
         (
@@ -75,7 +75,11 @@ pub unsafe fn plan_Neighbor_allgather(
             recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
         )
     };
-    let call = Call::NeighborAllgather { near, send, recv };
+    let call = Call::NeighborAllgather {
+        neighbours,
+        send,
+        recv,
+    };
     Plan::of(comm, call)
 }
 
@@ -89,9 +93,9 @@ pub unsafe fn plan_Neighbor_allgatherv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
-    let (comm, near) = neighbourhood(comm)?;
+    let (comm, neighbours) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&neighbours);
     // SAFETY: `sendbuf`, `recvbuf`, `recvcounts` and `displs` are valid as the C binding of MPI_Neighbor_allgatherv requires of its caller.
     let (send, recv) = unsafe {
         (
@@ -99,7 +103,11 @@ pub unsafe fn plan_Neighbor_allgatherv(
             received_blocks(recvbuf, blocks(indegree, recvcounts, displs, recvtype)?)?,
         )
     };
-    let call = Call::NeighborAllgatherv { near, send, recv };
+    let call = Call::NeighborAllgatherv {
+        neighbours,
+        send,
+        recv,
+    };
     Plan::of(comm, call)
 }
 
@@ -112,9 +120,9 @@ pub unsafe fn plan_Neighbor_alltoall(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
-    let (comm, near) = neighbourhood(comm)?;
+    let (comm, neighbours) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&neighbours);
     // SAFETY: `sendbuf` and `recvbuf` are valid as the C binding of MPI_Neighbor_alltoall requires of its caller.
     let (send, recv) = unsafe {
         (
@@ -122,7 +130,11 @@ pub unsafe fn plan_Neighbor_alltoall(
             recv_buf(recvbuf, of_blocks(recvcount, indegree), recvtype)?,
         )
     };
-    let call = Call::NeighborAlltoall { near, send, recv };
+    let call = Call::NeighborAlltoall {
+        neighbours,
+        send,
+        recv,
+    };
     Plan::of(comm, call)
 }
 
@@ -137,9 +149,9 @@ pub unsafe fn plan_Neighbor_alltoallv(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
-    let (comm, near) = neighbourhood(comm)?;
+    let (comm, neighbours) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&neighbours);
     // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `recvbuf`, `recvcounts` and `rdispls` are valid as the C binding of MPI_Neighbor_alltoallv requires of its caller.
     let (send, recv) = unsafe {
         (
@@ -147,7 +159,11 @@ pub unsafe fn plan_Neighbor_alltoallv(
             received_blocks(recvbuf, blocks(indegree, recvcounts, rdispls, recvtype)?)?,
         )
     };
-    let call = Call::NeighborAlltoallv { near, send, recv };
+    let call = Call::NeighborAlltoallv {
+        neighbours,
+        send,
+        recv,
+    };
     Plan::of(comm, call)
 }
 
@@ -162,9 +178,9 @@ pub unsafe fn plan_Neighbor_alltoallw(
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Planned {
-    let (comm, near) = neighbourhood(comm)?;
+    let (comm, neighbours) = neighbourhood(comm)?;
     not_in_place(sendbuf)?;
-    let (outdegree, indegree) = degrees(&near);
+    let (outdegree, indegree) = degrees(&neighbours);
     // SAFETY: `sendbuf`, `sendcounts`, `sdispls`, `sendtypes`, `recvbuf`, `recvcounts`, `rdispls` and `recvtypes` are valid as the C binding of MPI_Neighbor_alltoallw requires of its caller.
     let (send, recv) = unsafe {
         (
@@ -178,6 +194,10 @@ pub unsafe fn plan_Neighbor_alltoallw(
             )?,
         )
     };
-    let call = Call::NeighborAlltoallw { near, send, recv };
+    let call = Call::NeighborAlltoallw {
+        neighbours,
+        send,
+        recv,
+    };
     Plan::of(comm, call)
 }

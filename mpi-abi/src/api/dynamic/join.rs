@@ -86,11 +86,13 @@ pub unsafe fn MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> Outcome {
         let comm = &object.comm;
         let joined = match ours.to_string() < theirs.to_string() {
             true => {
-                comm.accept(0, Some(or_leader_error(Ok(ours.clone()))), MPI_ERR_PORT)
+                comm.ports()
+                    .accept(0, Some(or_leader_error(Ok(ours.clone()))), MPI_ERR_PORT)
                     .await
             }
             false => {
-                comm.connect(0, Some(or_leader_error(Ok(theirs))), None, MPI_ERR_PORT)
+                comm.ports()
+                    .connect(0, Some(or_leader_error(Ok(theirs))), None, MPI_ERR_PORT)
                     .await
             }
         };

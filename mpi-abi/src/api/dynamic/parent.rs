@@ -19,7 +19,7 @@ pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
 pub unsafe fn MPI_Comm_get_parent(parent: *mut MPI_Comm) -> Outcome {
     state::engine()?;
-    let known = state::state().parent.get();
+    let known = state::state().jobs().parent().get();
     // A parent communicator that was disconnected or freed counts as none.
     let alive = known != MPI_COMM_NULL && state::comm(known).is_ok();
     // SAFETY: `parent` is null or writable: the C binding of MPI_Comm_get_parent requires it of the caller.
@@ -42,10 +42,10 @@ pub(crate) fn meet_parent(engine: &Engine) -> Result<(), Failure> {
             why: format!("the parent's port: {error}"),
         })
     });
-    let new = engine.block_on(world.comm.connect(0, port, None, MPI_ERR_PORT))?;
+    let new = engine.block_on(world.comm.ports().connect(0, port, None, MPI_ERR_PORT))?;
     new.set_name("MPI_COMM_PARENT");
     let attached = Attached::inheriting(&world.attached);
     let parent = register_with(new, attached, None)?;
-    state::state().parent.set(parent.handle());
+    state::state().jobs().parent().set(parent.handle());
     Ok(())
 }

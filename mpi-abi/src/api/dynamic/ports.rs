@@ -54,6 +54,7 @@ pub unsafe fn MPI_Comm_accept(
     });
     let accepted = object
         .comm
+        .ports()
         .accept(root, port.map(or_leader_error), MPI_ERR_PORT);
     let new = state::engine()?.block_on(accepted)?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_accept requires it of the caller.
@@ -79,9 +80,11 @@ pub unsafe fn MPI_Comm_connect(
         Some(Err(failure)) => (Some(Err(failure)), None),
         Some(Ok((port, patience))) => (Some(Ok(port)), patience),
     };
-    let connected = object
-        .comm
-        .connect(root, port.map(or_leader_error), patience, MPI_ERR_PORT);
+    let connected =
+        object
+            .comm
+            .ports()
+            .connect(root, port.map(or_leader_error), patience, MPI_ERR_PORT);
     let new = state::engine()?.block_on(connected)?;
     // SAFETY: `newcomm` is null or writable: the C binding of MPI_Comm_connect requires it of the caller.
     unsafe { out(newcomm, register(new, &object)?, "newcomm") }

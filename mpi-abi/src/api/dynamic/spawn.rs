@@ -207,7 +207,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
         match launcher.spawn_job(&request) {
             Ok(job) => {
                 let job = job.map(|job| (job, port.clone()));
-                state::state().spawning.borrow_mut().extend(job);
+                state::state().jobs().spawning().borrow_mut().extend(job);
                 Ok(port)
             }
             Err(error) => {
@@ -227,7 +227,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
 /// Fails the ports of spawned jobs that will never connect, as reported by the launcher.
 pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
-        let spawning = state::state().spawning.borrow();
+        let spawning = state::state().jobs().spawning().borrow();
         if let Some((_, port)) = spawning.iter().find(|(known, _)| *known == job) {
             engine.fail_port(port, why);
         }
@@ -253,22 +253,23 @@ unsafe fn spawn(
     let comm = &object.comm;
     let (codes, met) = engine.block_on(async {
         let bytes = codes.iter().flat_map(|code| code.to_le_bytes()).collect();
-        let talk = comm.hidden();
-        let group = ControlGroup::of(&talk, comm.group(), comm.rank());
+        let conversation = comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, comm.group(), comm.rank());
         match group.tell(bytes, root).await {
             Ok(codes) => {
                 let met = comm
+                    .ports()
                     .accept(root, port.map(or_leader_error), MPI_ERR_SPAWN)
                     .await;
                 (codes, met)
             }
             // Members that have received the root's result are in accept, and fail uniformly with those that have not.
-            Err(error) => (Vec::new(), comm.not_accepted(root, error).await),
+            Err(error) => (Vec::new(), comm.ports().not_accepted(root, error).await),
         }
     });
     if let Some(port) = ours {
         engine.close_port(&port);
-        let mut spawning = state::state().spawning.borrow_mut();
+        let mut spawning = state::state().jobs().spawning().borrow_mut();
         spawning.retain(|(_, known)| *known != port);
     }
     let codes = codes.as_chunks().0.iter().map(|code| match met {

@@ -137,7 +137,7 @@ pub fn named(name: &str) -> Result<Representation, IoError> {
     if let Some(known) = Representation::named(name) {
         return Ok(known);
     }
-    let own = state().datareps.borrow();
+    let own = state().program().datareps().borrow();
     let found = own.iter().find(|(known, _)| known == name);
     found
         .map(|(name, conversion)| Representation::User(name.clone(), conversion.clone()))
@@ -165,7 +165,8 @@ unsafe fn register(datarep: *const c_char, functions: Registered) -> Outcome {
         ));
     }
     state()
-        .datareps
+        .program()
+        .datareps()
         .borrow_mut()
         .push((name, Rc::new(functions)));
     Ok(())

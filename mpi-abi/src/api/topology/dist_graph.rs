@@ -162,14 +162,14 @@ pub unsafe fn MPI_Dist_graph_create(
 /// An allgather of the numbers of edges, then an allgather of blocks padded to the maximum number.
 fn share(parent: &CommObject, mine: &[Edge]) -> Result<Vec<Edge>, Failure> {
     let engine = state::engine()?;
-    let counts = engine.block_on(parent.comm.share(&[mine.len() as u64]))?;
+    let counts = engine.block_on(parent.comm.internal().share(&[mine.len() as u64]))?;
     let most = counts.iter().copied().max().unwrap_or(0) as usize;
     let mut words = vec![0; 2 * most];
     for (at, (from, to, weight)) in mine.iter().enumerate() {
         words[2 * at] = u64::from(*from) << 32 | u64::from(*to);
         words[2 * at + 1] = u64::from(*weight as u32);
     }
-    let all = engine.block_on(parent.comm.share(&words))?;
+    let all = engine.block_on(parent.comm.internal().share(&words))?;
     let members = counts.iter().zip(all.chunks(words.len().max(1)));
     let edges = members.flat_map(|(count, words)| words.chunks(2).take(*count as usize));
     Ok(edges

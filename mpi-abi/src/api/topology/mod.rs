@@ -61,13 +61,13 @@ fn same_rank(comm: &CommObject, members: u64) -> Option<u32> {
 
 /// The same with reordering; collective over the communicator.
 fn new_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Option<u32>, Failure> {
-    let places = state::engine()?.block_on(comm.comm.places())?;
+    let places = state::engine()?.block_on(comm.comm.hardware().places())?;
     Ok(reordered_rank(comm, wires, grid, &places))
 }
 
 /// The same with reordering for a local call: if that required communication with other nodes, the order is kept.
 fn local_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
-    match comm.comm.places_here() {
+    match comm.comm.hardware().places_here() {
         Some(places) => reordered_rank(comm, wires, grid, &places),
         None => same_rank(comm, wires.vertices() as u64),
     }
@@ -118,7 +118,7 @@ fn split(
     mine: SplitKey,
     topology: impl FnOnce() -> Topology,
 ) -> Result<MPI_Comm, Failure> {
-    let Some(new) = state::engine()?.block_on(parent.comm.split(mine))? else {
+    let Some(new) = state::engine()?.block_on(parent.comm.constructors().split(mine))? else {
         return Ok(MPI_COMM_NULL);
     };
     let object = register(new, parent)?;

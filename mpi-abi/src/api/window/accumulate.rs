@@ -43,7 +43,10 @@ pub unsafe fn MPI_Accumulate_c(
             let nowhere = std::ptr::null_mut();
             let win = &object.win;
             // SAFETY: `origin_addr` holds an element as the C binding of MPI_Accumulate_c requires of its caller; the old value is not requested.
-            unsafe { win.fetch_and_op_plain(from, nowhere, named, op, target_rank, disp) }
+            unsafe {
+                win.accumulates()
+                    .fetch_and_op_plain(from, nowhere, named, op, target_rank, disp)
+            }
         };
         if state::with_win(win, add) {
             return Ok(());
@@ -54,7 +57,10 @@ pub unsafe fn MPI_Accumulate_c(
     // SAFETY: `origin_addr` is valid as the C binding of MPI_Accumulate_c requires of its caller.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
     let op = state::op(op)?;
-    Ok(object.win.accumulate(&origin, part.there(), &op)?)
+    Ok(object
+        .win
+        .accumulates()
+        .accumulate(&origin, part.there(), &op)?)
 }
 
 pub unsafe fn MPI_Raccumulate_c(
@@ -71,7 +77,8 @@ pub unsafe fn MPI_Raccumulate_c(
 ) -> Outcome {
     state::win(win)?
         .win
-        .check_passive("MPI_Raccumulate", target_rank)?;
+        .passive()
+        .check("MPI_Raccumulate", target_rank)?;
     // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Raccumulate_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Accumulate_c(
@@ -114,6 +121,7 @@ unsafe fn get_accumulate(
     let there = part.there();
     Ok(object
         .win
+        .accumulates()
         .get_accumulate(&origin, &mut result, there, &op)?)
 }
 
@@ -159,7 +167,7 @@ pub unsafe fn MPI_Get_accumulate_c(
     let result = (result_addr, result_count, result_datatype);
     // SAFETY: the buffers in `origin` and `result` are valid as the C binding of MPI_Get_accumulate_c requires of its caller.
     let req = unsafe { get_accumulate(origin, result, &part, op, win)? };
-    state::win(win)?.win.give_up(req);
+    state::win(win)?.win.accumulates().give_up(req);
     Ok(())
 }
 
@@ -180,7 +188,8 @@ pub unsafe fn MPI_Rget_accumulate_c(
 ) -> Outcome {
     state::win(win)?
         .win
-        .check_passive("MPI_Rget_accumulate", target_rank)?;
+        .passive()
+        .check("MPI_Rget_accumulate", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let origin = (origin_addr, origin_count, origin_datatype);
     let result = (result_addr, result_count, result_datatype);
@@ -206,7 +215,10 @@ pub unsafe fn MPI_Fetch_and_op(
         let fetch = |object: &WinObject| {
             let win = &object.win;
             // SAFETY: `origin_addr` and `result_addr` hold an element: the C binding of MPI_Fetch_and_op requires it of the caller.
-            unsafe { win.fetch_and_op_plain(from, to, named, op, target_rank, disp) }
+            unsafe {
+                win.accumulates()
+                    .fetch_and_op_plain(from, to, named, op, target_rank, disp)
+            }
         };
         if state::with_win(win, fetch) {
             return Ok(());
@@ -225,6 +237,7 @@ pub unsafe fn MPI_Fetch_and_op(
     let op = state::op(op)?;
     Ok(object
         .win
+        .accumulates()
         .fetch_and_op(&origin, &mut result, part.there(), &op)?)
 }
 
@@ -259,7 +272,8 @@ pub unsafe fn MPI_Compare_and_swap(
         let both = [origin, compare];
         let swap = |object: &WinObject| {
             let win = &object.win;
-            win.compare_and_swap_plain(named, both, result, target_rank, disp)
+            win.accumulates()
+                .compare_and_swap_plain(named, both, result, target_rank, disp)
         };
         if state::with_win(win, swap) {
             return Ok(());
@@ -278,5 +292,6 @@ pub unsafe fn MPI_Compare_and_swap(
     let both = [&origin, &compare];
     Ok(object
         .win
+        .accumulates()
         .compare_and_swap(both, &mut result, part.there())?)
 }

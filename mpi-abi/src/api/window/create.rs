@@ -90,7 +90,7 @@ unsafe fn allocate(
     let object = make(flavor, std::ptr::null_mut(), size, disp_unit, info, comm)?;
     // SAFETY: `baseptr` and `win` are null or writable: `# Safety` of this function.
     unsafe {
-        out(baseptr.cast(), object.win.base(), "baseptr")?;
+        out(baseptr.cast(), object.win.memory().base(), "baseptr")?;
         out(win, object.handle(), "win")
     }
 }
@@ -131,11 +131,11 @@ pub unsafe fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) ->
     let object = state::win(win)?;
     let bytes = u64::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_SIZE, format!("size is {size}, which is negative")))?;
-    Ok(object.win.attach(base.cast(), bytes)?)
+    Ok(object.win.attached().attach(base.cast(), bytes)?)
 }
 
 pub unsafe fn MPI_Win_detach(win: MPI_Win, base: *const c_void) -> Outcome {
-    Ok(state::win(win)?.win.detach(base.cast())?)
+    Ok(state::win(win)?.win.attached().detach(base.cast())?)
 }
 
 pub unsafe fn MPI_Win_free(win: *mut MPI_Win) -> Outcome {

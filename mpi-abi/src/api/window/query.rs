@@ -43,7 +43,7 @@ pub unsafe fn MPI_Win_shared_query_c(
     disp_unit: *mut MPI_Aint,
     baseptr: *mut c_void,
 ) -> Outcome {
-    let segment = state::win(win)?.win.shared_segment(rank)?;
+    let segment = state::win(win)?.win.memory().shared_segment(rank)?;
     // SAFETY: `size` and `disp_unit` are null or writable and `baseptr` is the address of a pointer: the C binding of MPI_Win_shared_query_c requires it of the caller.
     unsafe {
         out(size, segment.size as MPI_Aint, "size")?;

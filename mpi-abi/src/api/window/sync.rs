@@ -32,30 +32,33 @@ fn assertions(assert: c_int, known: c_int) -> Result<Assert, Failure> {
 
 pub unsafe fn MPI_Win_fence(assert: c_int, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
-    Ok(object.win.fence(assertions(assert, FENCE)?)?)
+    Ok(object.win.active().fence(assertions(assert, FENCE)?)?)
 }
 
 pub unsafe fn MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let (object, group) = (state::win(win)?, state::group(group)?);
-    Ok(object.win.post(&group, assertions(assert, POST)?)?)
+    Ok(object
+        .win
+        .active()
+        .post(&group, assertions(assert, POST)?)?)
 }
 
 pub unsafe fn MPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
     let (object, group) = (state::win(win)?, state::group(group)?);
     let assert = assertions(assert, MPI_MODE_NOCHECK)?;
-    Ok(object.win.start(&group, assert)?)
+    Ok(object.win.active().start(&group, assert)?)
 }
 
 pub unsafe fn MPI_Win_complete(win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.complete()?)
+    Ok(state::win(win)?.win.active().complete()?)
 }
 
 pub unsafe fn MPI_Win_wait(win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.wait()?)
+    Ok(state::win(win)?.win.active().wait()?)
 }
 
 pub unsafe fn MPI_Win_test(win: MPI_Win, flag: *mut c_int) -> Outcome {
-    let over = state::win(win)?.win.test()?;
+    let over = state::win(win)?.win.active().test()?;
     // SAFETY: `flag` is null or writable: the C binding of MPI_Win_test requires it of the caller.
     unsafe { out(flag, over.into(), "flag") }
 }
@@ -75,52 +78,52 @@ pub unsafe fn MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MP
         }
     };
     let assert = assertions(assert, MPI_MODE_NOCHECK)?;
-    Ok(object.win.lock(mode, rank, assert)?)
+    Ok(object.win.passive().lock(mode, rank, assert)?)
 }
 
 pub unsafe fn MPI_Win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
     let assert = assertions(assert, MPI_MODE_NOCHECK)?;
-    Ok(object.win.lock_all(assert)?)
+    Ok(object.win.passive().lock_all(assert)?)
 }
 
 pub unsafe fn MPI_Win_unlock(rank: c_int, win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.unlock(rank)?)
+    Ok(state::win(win)?.win.passive().unlock(rank)?)
 }
 
 pub unsafe fn MPI_Win_unlock_all(win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.unlock_all()?)
+    Ok(state::win(win)?.win.passive().unlock_all()?)
 }
 
 pub unsafe fn MPI_Win_flush(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.flush_plain(rank)) {
+    if state::with_win(win, |object| object.win.passive().flush_plain(rank)) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.flush(rank)?)
+    Ok(state::win(win)?.win.passive().flush(rank)?)
 }
 
 pub unsafe fn MPI_Win_flush_all(win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.flush_all_plain()) {
+    if state::with_win(win, |object| object.win.passive().flush_all_plain()) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.flush_all()?)
+    Ok(state::win(win)?.win.passive().flush_all()?)
 }
 
 pub unsafe fn MPI_Win_flush_local(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.flush_plain(rank)) {
+    if state::with_win(win, |object| object.win.passive().flush_plain(rank)) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.flush_local(rank)?)
+    Ok(state::win(win)?.win.passive().flush_local(rank)?)
 }
 
 pub unsafe fn MPI_Win_flush_local_all(win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.flush_all_plain()) {
+    if state::with_win(win, |object| object.win.passive().flush_all_plain()) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.flush_local_all()?)
+    Ok(state::win(win)?.win.passive().flush_local_all()?)
 }
 
 pub unsafe fn MPI_Win_sync(win: MPI_Win) -> Outcome {
-    state::win(win)?.win.sync();
+    state::win(win)?.win.passive().sync();
     Ok(())
 }

@@ -23,7 +23,8 @@ pub unsafe fn MPI_Put_c(
         // SAFETY: `origin_addr` is valid as the C binding of MPI_Put_c requires of its caller.
         let data = unsafe { plain_data(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
-        let put = |data| state::with_win(win, |w| w.win.put_plain(data, target_rank, disp));
+        let put =
+            |data| state::with_win(win, |w| w.win.accesses().put_plain(data, target_rank, disp));
         if data.is_some_and(put) {
             return Ok(());
         }
@@ -32,7 +33,7 @@ pub unsafe fn MPI_Put_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: `origin_addr` is valid as the C binding of MPI_Put_c requires of its caller.
     let origin = unsafe { send_buf(origin_addr, origin_count, origin_datatype)? };
-    Ok(object.win.put(&origin, part.there())?)
+    Ok(object.win.accesses().put(&origin, part.there())?)
 }
 
 pub unsafe fn MPI_Get_c(
@@ -49,8 +50,9 @@ pub unsafe fn MPI_Get_c(
         // SAFETY: `origin_addr` is valid as the C binding of MPI_Get_c requires of its caller.
         let room = unsafe { plain_room(origin_addr, origin_count, origin_datatype) };
         let disp = target_disp as i64;
-        let get =
-            |room: &mut [u8]| state::with_win(win, |w| w.win.get_plain(room, target_rank, disp));
+        let get = |room: &mut [u8]| {
+            state::with_win(win, |w| w.win.accesses().get_plain(room, target_rank, disp))
+        };
         if room.is_some_and(|room| room.with(get)) {
             return Ok(());
         }
@@ -59,8 +61,8 @@ pub unsafe fn MPI_Get_c(
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: `origin_addr` is valid as the C binding of MPI_Get_c requires of its caller.
     let mut origin = unsafe { recv_buf(origin_addr, origin_count, origin_datatype)? };
-    let req = object.win.get(&mut origin, part.there())?;
-    object.win.give_up(req);
+    let req = object.win.accesses().get(&mut origin, part.there())?;
+    object.win.accumulates().give_up(req);
     Ok(())
 }
 
@@ -76,7 +78,7 @@ pub unsafe fn MPI_Rput_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::win(win)?;
-    object.win.check_passive("MPI_Rput", target_rank)?;
+    object.win.passive().check("MPI_Rput", target_rank)?;
     // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Rput_c requires of its caller; the origin may be reused when the call returns.
     unsafe {
         MPI_Put_c(
@@ -105,12 +107,12 @@ pub unsafe fn MPI_Rget_c(
     request: *mut MPI_Request,
 ) -> Outcome {
     let object = state::win(win)?;
-    object.win.check_passive("MPI_Rget", target_rank)?;
+    object.win.passive().check("MPI_Rget", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     // SAFETY: `origin_addr` and `request` are valid as the C binding of MPI_Rget_c requires of its caller.
     unsafe {
         let mut origin = recv_buf(origin_addr, origin_count, origin_datatype)?;
-        let req = object.win.get(&mut origin, part.there())?;
+        let req = object.win.accesses().get(&mut origin, part.there())?;
         requested(req, request)
     }
 }

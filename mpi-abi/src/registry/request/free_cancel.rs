@@ -6,10 +6,11 @@
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
-use crate::error::{Failure, Target, raise};
+use crate::error::{Failure, Target};
 use crate::functions::id_of;
 use crate::object::comm::CommObject;
 use crate::object::request::{General, Orphan, RequestObject};
+use crate::raise;
 use crate::state::{self, state};
 use mpi_core::Engine;
 use mpi_core::request::{Body, Req};
@@ -32,7 +33,11 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
                 return Err(failure);
             }
         }
-        RequestObject::General(g) => state().freed_general.borrow_mut().push((handle, g)),
+        RequestObject::General(g) => state()
+            .unfinished()
+            .freed_general()
+            .borrow_mut()
+            .push((handle, g)),
     }
     reap_orphans();
     Ok(())
@@ -45,7 +50,7 @@ fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
         req,
         comm: comm.clone(),
     });
-    state().orphans.borrow_mut().extend(orphans);
+    state().unfinished().orphans().borrow_mut().extend(orphans);
 }
 
 /// Releases freed operations that have completed.
@@ -54,19 +59,23 @@ pub fn reap_orphans() {
         return;
     };
     let requests = engine.pml().requests();
-    state().orphans.borrow_mut().retain(|orphan| {
-        let ended = orphan.req.is_complete();
-        if ended {
-            // File errors are returned only to callers that ask, and end no job.
-            let of_file = file_of(&orphan.req).is_some();
-            if let Err(error) = requests.finish(&orphan.req)
-                && !of_file
-            {
-                orphan.end_job(error.into());
+    state()
+        .unfinished()
+        .orphans()
+        .borrow_mut()
+        .retain(|orphan| {
+            let ended = orphan.req.is_complete();
+            if ended {
+                // File errors are returned only to callers that ask, and end no job.
+                let of_file = file_of(&orphan.req).is_some();
+                if let Err(error) = requests.finish(&orphan.req)
+                    && !of_file
+                {
+                    orphan.end_job(error.into());
+                }
             }
-        }
-        !ended
-    });
+            !ended
+        });
 }
 
 impl Orphan {
@@ -84,7 +93,7 @@ impl Orphan {
 /// Waits until all freed operations of a communicator are complete.
 pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
     let left = || {
-        let orphans = state().orphans.borrow();
+        let orphans = state().unfinished().orphans().borrow();
         let of = |orphan: &Orphan| orphan.comm.as_ref().is_some_and(|c| Rc::ptr_eq(c, comm));
         orphans.iter().any(|o| of(o) && !o.req.is_complete())
     };
@@ -95,7 +104,7 @@ pub fn wait_for_orphans(comm: &Rc<CommObject>) -> Result<(), Failure> {
 
 /// Removes and returns the generalized request of a freed handle, if it is not complete yet.
 fn take_freed_general(handle: MPI_Request) -> Option<Rc<General>> {
-    let mut freed = state().freed_general.borrow_mut();
+    let mut freed = state().unfinished().freed_general().borrow_mut();
     let at = freed.iter().position(|(freed, _)| *freed == handle)?;
     Some(freed.swap_remove(at).1)
 }

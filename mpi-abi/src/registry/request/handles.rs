@@ -26,7 +26,7 @@ const DIRECT: usize = 1 << 19;
 /// Gives an operation a handle.
 #[inline(always)]
 pub fn register(object: RequestObject) -> Result<MPI_Request, Failure> {
-    let handle = state().requests.borrow_mut().insert(object);
+    let handle = state().tables().requests().borrow_mut().insert(object);
     handle
         .map(MPI_Request)
         .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests"))
@@ -95,7 +95,7 @@ pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
 /// Calls `use_it` with the engine's table of requests; `None` while there is no engine.
 #[inline(always)]
 pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<R> {
-    let engine = state().engine.borrow();
+    let engine = state().engines().engine().borrow();
     use_it(engine.as_ref()?.pml().requests())
 }
 
@@ -129,7 +129,7 @@ pub(super) fn object(handle: MPI_Request) -> Result<RequestObject, Failure> {
                 comm,
             })
         }),
-        None => state().requests.borrow().get(handle.0).cloned(),
+        None => state().tables().requests().borrow().get(handle.0).cloned(),
     };
     found.ok_or_else(|| wrong(Kind::Request, handle.0))
 }
@@ -145,7 +145,7 @@ pub(super) fn remove(handle: MPI_Request) -> Result<RequestObject, Failure> {
             Ok(object)
         }
         None => {
-            let removed = state().requests.borrow_mut().remove(handle.0);
+            let removed = state().tables().requests().borrow_mut().remove(handle.0);
             removed.ok_or_else(|| wrong(Kind::Request, handle.0))
         }
     }

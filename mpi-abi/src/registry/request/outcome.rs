@@ -125,7 +125,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
         RequestObject::General(g) => g.query(),
     };
     if gone && direct(handle).is_none() {
-        state().requests.borrow_mut().remove(handle.0);
+        state().tables().requests().borrow_mut().remove(handle.0);
     }
     let freed = match &object {
         RequestObject::General(g) => g.free(),
@@ -156,7 +156,7 @@ pub fn finish_simple_ones(
     handles: &mut [MPI_Request],
     mut store: impl FnMut(usize, Status),
 ) -> usize {
-    let engine = state().engine.borrow();
+    let engine = state().engines().engine().borrow();
     let table = engine.as_ref().map(|engine| engine.pml().requests());
     for (at, handle) in handles.iter_mut().enumerate() {
         let well = match *handle {

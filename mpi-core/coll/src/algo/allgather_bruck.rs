@@ -12,11 +12,11 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn allgather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     // Block `number` is that of rank (me + number) mod size; `at` has the offsets.
     let block = |number: u32| recv.of(ahead(me, number, size));
     let ends = (0..size).scan(0, |end, number| {
@@ -35,7 +35,8 @@ pub async fn allgather(
         let more = have.min(size - have);
         let out = blocks.send(range(0, more));
         let fresh = blocks.recv(range(have, have + more));
-        cx.sendrecv(&out, behind(me, have, size), &fresh, ahead(me, have, size))
+        invocation
+            .sendrecv(&out, behind(me, have, size), &fresh, ahead(me, have, size))
             .await?;
         have += more;
     }

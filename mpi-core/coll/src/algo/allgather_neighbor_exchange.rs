@@ -10,13 +10,13 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn allgather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     if size % 2 != 0 {
-        return allgather_ring::allgather(cx, send, recv).await;
+        return allgather_ring::allgather(invocation, send, recv).await;
     }
     contribute(send, &recv.of(me));
     let even = me % 2 == 0;
@@ -25,7 +25,8 @@ pub async fn allgather(
     } else {
         behind(me, 1, size)
     };
-    cx.sendrecv(&recv.of(me).as_send(), partner, &recv.of(partner), partner)
+    invocation
+        .sendrecv(&recv.of(me).as_send(), partner, &recv.of(partner), partner)
         .await?;
 
     // From now on the pair of blocks received last is sent to the other neighbour.
@@ -45,14 +46,17 @@ pub async fn allgather(
             behind(me & !1, distance, size)
         };
         let (a, b) = (recv.of(theirs), recv.of(theirs + 1));
-        let incoming = vec![cx.irecv(&a, neighbour), cx.irecv(&b, neighbour)];
+        let incoming = vec![
+            invocation.irecv(&a, neighbour),
+            invocation.irecv(&b, neighbour),
+        ];
         let mine = [recv.of(pair).as_send(), recv.of(pair + 1).as_send()];
         let outgoing = mine
             .iter()
-            .map(|block| cx.isend(block, neighbour))
+            .map(|block| invocation.isend(block, neighbour))
             .collect();
-        cx.all(incoming).await?;
-        cx.all(outgoing).await?;
+        invocation.all(incoming).await?;
+        invocation.all(outgoing).await?;
         pair = theirs;
     }
     Ok(())

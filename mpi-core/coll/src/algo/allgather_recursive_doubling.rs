@@ -12,13 +12,13 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn allgather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     if !size.is_power_of_two() {
-        return allgather_bruck::allgather(cx, send, recv).await;
+        return allgather_bruck::allgather(invocation, send, recv).await;
     }
     contribute(send, &recv.of(me));
     let row = Row::with(recv, me)?;
@@ -30,7 +30,8 @@ pub async fn allgather(
             let first = rank & !(have - 1);
             row.of(first..first + have)
         };
-        cx.sendrecv(&group(me).as_send(), partner, &group(partner), partner)
+        invocation
+            .sendrecv(&group(me).as_send(), partner, &group(partner), partner)
             .await?;
         have *= 2;
     }

@@ -10,17 +10,17 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn allgather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     contribute(send, &recv.of(me));
     let (next, before) = (ahead(me, 1, size), behind(me, 1, size));
     for step in 0..size - 1 {
         let out = recv.of(behind(me, step, size)).as_send();
         let fresh = recv.of(behind(me, step + 1, size));
-        cx.sendrecv(&out, next, &fresh, before).await?;
+        invocation.sendrecv(&out, next, &fresh, before).await?;
     }
     Ok(())
 }

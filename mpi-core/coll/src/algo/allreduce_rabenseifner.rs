@@ -12,21 +12,21 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+    let Some(worker) = Worker::begin(invocation, &own(send, recv), Some(recv)).await? else {
         return Ok(());
     };
     contribute(send, recv);
     let fresh = twin(recv)?;
-    worker.take_in(cx, recv, &fresh, op).await?;
+    worker.take_in(invocation, recv, &fresh, op).await?;
 
     let Worker { fold, number, .. } = worker;
     let parts = Parts::even(fold, recv.count());
-    halve(cx, &parts, number, recv, &fresh, op).await?;
+    halve(invocation, &parts, number, recv, &fresh, op).await?;
     let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;
@@ -35,8 +35,10 @@ pub async fn allreduce(
             recv.slice(parts.group(number, step)),
             recv.slice(parts.group(partner, step)),
         );
-        cx.sendrecv(&mine.as_send(), rank, &theirs, rank).await?;
+        invocation
+            .sendrecv(&mine.as_send(), rank, &theirs, rank)
+            .await?;
         step *= 2;
     }
-    worker.give_back(cx, &recv.as_send()).await
+    worker.give_back(invocation, &recv.as_send()).await
 }

@@ -12,26 +12,28 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    let Some(worker) = Worker::begin(cx, &own(send, recv), Some(recv)).await? else {
+    let Some(worker) = Worker::begin(invocation, &own(send, recv), Some(recv)).await? else {
         return Ok(());
     };
     contribute(send, recv);
-    if cx.size() == 1 {
+    if invocation.size() == 1 {
         return Ok(());
     }
     let (mut acc, mut fresh) = (recv.clone(), twin(recv)?);
-    worker.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(invocation, &acc, &fresh, op).await?;
     let Worker { fold, number, .. } = worker;
     let mut step = 1;
     while step < fold.power {
         let partner = number ^ step;
         let rank = fold.rank(partner);
-        cx.sendrecv(&acc.as_send(), rank, &fresh, rank).await?;
+        invocation
+            .sendrecv(&acc.as_send(), rank, &fresh, rank)
+            .await?;
         if partner < number {
             combine(op, &fresh.as_send(), &acc)?;
         } else {
@@ -43,5 +45,5 @@ pub async fn allreduce(
     if acc.ptr() != recv.ptr() {
         copy(&acc.as_send(), recv);
     }
-    worker.give_back(cx, &recv.as_send()).await
+    worker.give_back(invocation, &recv.as_send()).await
 }

@@ -12,16 +12,16 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
     reduction: Reduction,
 ) -> Result<(), Error> {
     let own = own(send, recv);
-    match cx.rank() {
-        0 => reduction.run(cx, send, Some(recv), op, 0).await?,
-        _ => reduction.run(cx, Some(&own), None, op, 0).await?,
+    match invocation.rank() {
+        0 => reduction.run(invocation, send, Some(recv), op, 0).await?,
+        _ => reduction.run(invocation, Some(&own), None, op, 0).await?,
     }
-    bcast_binomial::bcast(cx, recv, 0).await
+    bcast_binomial::bcast(invocation, recv, 0).await
 }

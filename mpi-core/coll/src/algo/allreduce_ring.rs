@@ -11,10 +11,10 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn allreduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    allreduce_segmented_ring::allreduce(cx, send, recv, op, i64::MAX).await
+    allreduce_segmented_ring::allreduce(invocation, send, recv, op, i64::MAX).await
 }

@@ -12,15 +12,15 @@ use crate::op::Op;
 use std::rc::Rc;
 
 pub async fn allreduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
     segment: i64,
 ) -> Result<(), Error> {
     contribute(send, recv);
-    let piece = |rank: u32| recv.slice(share(recv.count(), cx.size(), rank));
-    let pieces: Rc<[RecvBuf]> = (0..cx.size()).map(piece).collect();
-    ring::reduce_scatter(cx, &pieces, op, segment).await?;
-    allgather_ring::allgather(cx, None, &Blocks::Each(pieces)).await
+    let piece = |rank: u32| recv.slice(share(recv.count(), invocation.size(), rank));
+    let pieces: Rc<[RecvBuf]> = (0..invocation.size()).map(piece).collect();
+    ring::reduce_scatter(invocation, &pieces, op, segment).await?;
+    allgather_ring::allgather(invocation, None, &Blocks::Each(pieces)).await
 }

@@ -11,11 +11,11 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn alltoall(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let block = recv.bytes();
     let recv = Blocks::equal(recv, size);
     let at = |number: u32| i64::from(number) * block;
@@ -41,7 +41,8 @@ pub async fn alltoall(
             copy(&slot(number).as_send(), &out.recv(at(i)..at(i + 1)));
         }
         let (to, from) = (ahead(me, distance, size), behind(me, distance, size));
-        cx.sendrecv(&out.send(0..at(count)), to, &fresh.recv(0..at(count)), from)
+        invocation
+            .sendrecv(&out.send(0..at(count)), to, &fresh.recv(0..at(count)), from)
             .await?;
         for (i, number) in (0..).zip(moving()) {
             copy(&fresh.send(at(i)..at(i + 1)), &slot(number));

@@ -31,12 +31,12 @@ pub(super) fn outgoing(
 }
 
 pub async fn alltoall(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
     window: u32,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let in_place = send.is_none();
     let send = outgoing(send, recv)?;
     if !in_place {
@@ -49,13 +49,13 @@ pub async fn alltoall(
         let from = |step| behind(me, step, size);
         let to = |step| ahead(me, step, size);
         let incoming = (first..end)
-            .map(|step| cx.irecv(&recv.of(from(step)), from(step)))
+            .map(|step| invocation.irecv(&recv.of(from(step)), from(step)))
             .collect();
         let going = (first..end)
-            .map(|step| cx.isend(&send.of(to(step)), to(step)))
+            .map(|step| invocation.isend(&send.of(to(step)), to(step)))
             .collect();
-        cx.all(incoming).await?;
-        cx.all(going).await?;
+        invocation.all(incoming).await?;
+        invocation.all(going).await?;
         first = end;
     }
     Ok(())

@@ -11,11 +11,11 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn alltoall(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let in_place = send.is_none();
     let send = outgoing(send, recv)?;
     if !in_place {
@@ -23,7 +23,9 @@ pub async fn alltoall(
     }
     for step in 1..size {
         let (to, from) = (ahead(me, step, size), behind(me, step, size));
-        cx.sendrecv(&send.of(to), to, &recv.of(from), from).await?;
+        invocation
+            .sendrecv(&send.of(to), to, &recv.of(from), from)
+            .await?;
     }
     Ok(())
 }

@@ -14,11 +14,11 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn alltoall(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<Blocks<SendBuf>>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let send = outgoing(send, recv)?;
     // Block `number` must travel `number` ranks ahead; it is stored in its send buffer, or where it was last received.
     let start = |number| send.of(ahead(me, number, size));
@@ -36,14 +36,15 @@ pub async fn alltoall(
             ours.set(i, blocks[*number].bytes());
         }
         let (told, heard) = (ours.space(0..count).as_send(), theirs.space(0..count));
-        cx.sendrecv(&told, to, &heard, from).await?;
+        invocation.sendrecv(&told, to, &heard, from).await?;
 
         let (leaves, arrives) = (ours.starts(), theirs.starts());
         let (out, fresh) = (bytes(leaves[moving.len()])?, bytes(arrives[moving.len()])?);
         for (at, number) in leaves.windows(2).zip(&moving) {
             copy(&blocks[*number], &out.recv(at[0]..at[1]));
         }
-        cx.sendrecv(&out.all().as_send(), to, &fresh.all(), from)
+        invocation
+            .sendrecv(&out.all().as_send(), to, &fresh.all(), from)
             .await?;
         for (at, number) in arrives.windows(2).zip(&moving) {
             blocks[*number] = fresh.send(at[0]..at[1]);
@@ -53,7 +54,7 @@ pub async fn alltoall(
     // A block that has travelled `number` ranks is from rank (me - number) mod size.
     for (number, block) in (0..).zip(&blocks) {
         let from = behind(me, number, size);
-        cx.deliver(block, &recv.of(from), from)?;
+        invocation.deliver(block, &recv.of(from), from)?;
     }
     Ok(())
 }

@@ -8,18 +8,19 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+pub async fn barrier(invocation: &Invocation) -> Result<(), Error> {
+    let (me, size) = (invocation.rank(), invocation.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
     let mut distance = 1;
     while distance < size {
-        cx.sendrecv(
-            &word,
-            ahead(me, distance, size),
-            &space,
-            behind(me, distance, size),
-        )
-        .await?;
+        invocation
+            .sendrecv(
+                &word,
+                ahead(me, distance, size),
+                &space,
+                behind(me, distance, size),
+            )
+            .await?;
         distance *= 2;
     }
     Ok(())

@@ -8,8 +8,8 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+pub async fn barrier(invocation: &Invocation) -> Result<(), Error> {
+    let (me, size) = (invocation.rank(), invocation.size());
     if size == 1 {
         return Ok(());
     }
@@ -18,10 +18,10 @@ pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
     for _lap in 0..2 {
         // Rank 0 sends the token and receives it at the end of the lap; every other rank passes it on.
         if me == 0 {
-            cx.sendrecv(&word, next, &space, before).await?;
+            invocation.sendrecv(&word, next, &space, before).await?;
         } else {
-            cx.recv(&space, before).await?;
-            cx.send(&word, next).await?;
+            invocation.recv(&space, before).await?;
+            invocation.send(&word, next).await?;
         }
     }
     Ok(())

@@ -8,25 +8,25 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
-    let fold = Fold::new(cx.size());
+pub async fn barrier(invocation: &Invocation) -> Result<(), Error> {
+    let fold = Fold::new(invocation.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
-    let (number, other) = match fold.part(cx.rank()) {
-        Part::Rests { to } => return cx.sendrecv(&word, to, &space, to).await,
+    let (number, other) = match fold.part(invocation.rank()) {
+        Part::Rests { to } => return invocation.sendrecv(&word, to, &space, to).await,
         Part::WorksFor { number, other } => (number, Some(other)),
         Part::Works { number } => (number, None),
     };
     if let Some(other) = other {
-        cx.recv(&space, other).await?;
+        invocation.recv(&space, other).await?;
     }
     let mut step = 1;
     while step < fold.power {
         let partner = fold.rank(number ^ step);
-        cx.sendrecv(&word, partner, &space, partner).await?;
+        invocation.sendrecv(&word, partner, &space, partner).await?;
         step *= 2;
     }
     match other {
-        Some(other) => cx.send(&word, other).await,
+        Some(other) => invocation.send(&word, other).await,
         None => Ok(()),
     }
 }

@@ -8,14 +8,24 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
-pub async fn barrier(cx: &Invocation) -> Result<(), Error> {
-    let tree = Knomial::binomial(cx.rank(), 0, cx.size());
+pub async fn barrier(invocation: &Invocation) -> Result<(), Error> {
+    let tree = Knomial::binomial(invocation.rank(), 0, invocation.size());
     let (word, space) = (SendBuf::empty(), RecvBuf::empty());
-    cx.all(tree.children().map(|c| cx.irecv(&space, c.rank)).collect())
+    invocation
+        .all(
+            tree.children()
+                .map(|c| invocation.irecv(&space, c.rank))
+                .collect(),
+        )
         .await?;
     if let Some(parent) = tree.parent() {
-        cx.sendrecv(&word, parent, &space, parent).await?;
+        invocation.sendrecv(&word, parent, &space, parent).await?;
     }
-    cx.all(tree.children().map(|c| cx.isend(&word, c.rank)).collect())
+    invocation
+        .all(
+            tree.children()
+                .map(|c| invocation.isend(&word, c.rank))
+                .collect(),
+        )
         .await
 }

@@ -10,6 +10,6 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
-    bcast_knomial::bcast(cx, buf, root, 2).await
+pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+    bcast_knomial::bcast(invocation, buf, root, 2).await
 }

@@ -12,12 +12,17 @@ use crate::datatype::RecvBuf;
 /// The number of receives posted ahead of the segment being sent.
 const AHEAD: i64 = 2;
 
-pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32, segment: i64) -> Result<(), Error> {
+pub async fn bcast(
+    invocation: &Invocation,
+    buf: &RecvBuf,
+    root: u32,
+    segment: i64,
+) -> Result<(), Error> {
     let turn = Turn {
-        size: cx.size(),
+        size: invocation.size(),
         root,
     };
-    let number = turn.number(cx.rank());
+    let number = turn.number(invocation.rank());
     let before = (number > 0).then(|| turn.rank(number - 1));
     let after = (number + 1 < turn.size).then(|| turn.rank(number + 1));
     let staged = if before.is_none() {
@@ -35,21 +40,21 @@ pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32, segment: i64) -> R
 
     let mut incoming = std::collections::VecDeque::new();
     if let Some(before) = before {
-        incoming.extend((0..segments.min(AHEAD)).map(|s| cx.irecv(&piece(s), before)));
+        incoming.extend((0..segments.min(AHEAD)).map(|s| invocation.irecv(&piece(s), before)));
     }
     let mut outgoing = Vec::new();
     for s in 0..segments {
         if let (Some(before), Some(arriving)) = (before, incoming.pop_front()) {
             arriving.await?;
             if s + AHEAD < segments {
-                incoming.push_back(cx.irecv(&piece(s + AHEAD), before));
+                incoming.push_back(invocation.irecv(&piece(s + AHEAD), before));
             }
         }
         if let Some(after) = after {
-            outgoing.push(cx.isend(&piece(s).as_send(), after));
+            outgoing.push(invocation.isend(&piece(s).as_send(), after));
         }
     }
-    cx.all(outgoing).await?;
+    invocation.all(outgoing).await?;
     if before.is_some() {
         staged.deliver();
     }

@@ -9,12 +9,22 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32, radix: u32) -> Result<(), Error> {
-    let tree = Knomial::new(cx.rank(), root, cx.size(), radix);
+pub async fn bcast(
+    invocation: &Invocation,
+    buf: &RecvBuf,
+    root: u32,
+    radix: u32,
+) -> Result<(), Error> {
+    let tree = Knomial::new(invocation.rank(), root, invocation.size(), radix);
     if let Some(parent) = tree.parent() {
-        cx.recv(buf, parent).await?;
+        invocation.recv(buf, parent).await?;
     }
     let data = buf.as_send();
-    cx.all(tree.children().map(|c| cx.isend(&data, c.rank)).collect())
+    invocation
+        .all(
+            tree.children()
+                .map(|c| invocation.isend(&data, c.rank))
+                .collect(),
+        )
         .await
 }

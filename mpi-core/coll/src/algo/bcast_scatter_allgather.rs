@@ -13,8 +13,8 @@ use crate::Invocation;
 use crate::datatype::RecvBuf;
 use std::ops::Range;
 
-pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Error> {
+    let (me, size) = (invocation.rank(), invocation.size());
     let turn = Turn { size, root };
     let number = turn.number(me);
     let staged = if number == 0 {
@@ -33,14 +33,15 @@ pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Erro
 
     let tree = Knomial::binomial(me, root, size);
     if let Some(parent) = tree.parent() {
-        cx.recv(&pieces(number..number + tree.subtree()), parent)
+        invocation
+            .recv(&pieces(number..number + tree.subtree()), parent)
             .await?;
     }
     let down = |c: super::tree::Child| {
         let subtree = pieces(number + c.subtree.start..number + c.subtree.end);
-        cx.isend(&subtree.as_send(), c.rank)
+        invocation.isend(&subtree.as_send(), c.rank)
     };
-    cx.all(tree.children().map(down).collect()).await?;
+    invocation.all(tree.children().map(down).collect()).await?;
 
     // The root has all pieces already, and each rank those of its subtree: these are received again, without harm.
     let piece = |rank: u32| {
@@ -48,7 +49,7 @@ pub async fn bcast(cx: &Invocation, buf: &RecvBuf, root: u32) -> Result<(), Erro
         pieces(number..number + 1)
     };
     let blocks = Blocks::Each((0..size).map(piece).collect());
-    allgather_ring::allgather(cx, None, &blocks).await?;
+    allgather_ring::allgather(invocation, None, &blocks).await?;
     if number != 0 {
         staged.deliver();
     }

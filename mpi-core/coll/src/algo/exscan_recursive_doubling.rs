@@ -11,20 +11,20 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn exscan(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let (sum, out, fresh) = (twin(recv)?, twin(recv)?, twin(recv)?);
     copy(&own(send, recv), &sum);
     let mut distance = 1;
     while distance < size {
-        let incoming = (me >= distance).then(|| cx.irecv(&fresh, me - distance));
+        let incoming = (me >= distance).then(|| invocation.irecv(&fresh, me - distance));
         let outgoing = (me + distance < size).then(|| {
             copy(&sum.as_send(), &out);
-            cx.isend(&out.as_send(), me + distance)
+            invocation.isend(&out.as_send(), me + distance)
         });
         if let Some(incoming) = incoming {
             incoming.await?;

@@ -40,18 +40,18 @@ pub struct Worker {
 impl Worker {
     /// Begins a fold. An idle rank sends its `own` data, receives its `result` and returns `None`.
     pub async fn begin(
-        cx: &Invocation,
+        invocation: &Invocation,
         own: &SendBuf,
         result: Option<&RecvBuf>,
     ) -> Result<Option<Worker>, Error> {
-        let fold = Fold::new(cx.size());
-        let (number, other) = match fold.part(cx.rank()) {
+        let fold = Fold::new(invocation.size());
+        let (number, other) = match fold.part(invocation.rank()) {
             Part::Works { number } => (number, None),
             Part::WorksFor { number, other } => (number, Some(other)),
             Part::Rests { to } => {
-                cx.send(own, to).await?;
+                invocation.send(own, to).await?;
                 if let Some(result) = result {
-                    cx.recv(result, to).await?;
+                    invocation.recv(result, to).await?;
                 }
                 return Ok(None);
             }
@@ -66,7 +66,7 @@ impl Worker {
     /// Combines the idle rank's data into `acc`, with `fresh` as receive buffer.
     pub async fn take_in(
         &self,
-        cx: &Invocation,
+        invocation: &Invocation,
         acc: &RecvBuf,
         fresh: &RecvBuf,
         op: &Op,
@@ -74,14 +74,14 @@ impl Worker {
         let Some(other) = self.other else {
             return Ok(());
         };
-        cx.recv(fresh, other).await?;
+        invocation.recv(fresh, other).await?;
         combine(op, &fresh.as_send(), acc)
     }
 
     /// Sends the idle rank its result.
-    pub async fn give_back(&self, cx: &Invocation, result: &SendBuf) -> Result<(), Error> {
+    pub async fn give_back(&self, invocation: &Invocation, result: &SendBuf) -> Result<(), Error> {
         match self.other {
-            Some(other) => cx.send(result, other).await,
+            Some(other) => invocation.send(result, other).await,
             None => Ok(()),
         }
     }

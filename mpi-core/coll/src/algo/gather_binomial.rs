@@ -11,27 +11,28 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn gather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let tree = Knomial::binomial(cx.rank(), root, cx.size());
+    let tree = Knomial::binomial(invocation.rank(), root, invocation.size());
     let turn = tree.turn();
     // Every member knows the block length from its own arguments; with MPI_IN_PLACE the root takes it from `recv`.
     let block = send.map_or_else(|| recv.map_or(0, RecvBuf::bytes), SendBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
 
-    let up = |c: Child| cx.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
+    let up =
+        |c: Child| invocation.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
     // Small subtrees complete first.
     let incoming = tree.children().rev().map(up).collect();
     if let Some(send) = send {
         copy(send, &blocks.recv(0..block));
     }
-    cx.all(incoming).await?;
+    invocation.all(incoming).await?;
     if let Some(parent) = tree.parent() {
-        return cx.send(&blocks.all().as_send(), parent).await;
+        return invocation.send(&blocks.all().as_send(), parent).await;
     }
     if let Some(recv) = recv {
         let recv = Blocks::equal(recv, turn.size);

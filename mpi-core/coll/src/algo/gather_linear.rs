@@ -8,23 +8,23 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn gather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&Blocks<RecvBuf>>,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
+    let me = invocation.rank();
     if me != root {
         return match send {
-            Some(send) => cx.send(send, root).await,
+            Some(send) => invocation.send(send, root).await,
             None => Ok(()),
         };
     }
     let Some(recv) = recv else { return Ok(()) };
-    let others = (0..cx.size()).filter(|r| *r != me);
-    let incoming = others.map(|r| cx.irecv(&recv.of(r), r)).collect();
+    let others = (0..invocation.size()).filter(|r| *r != me);
+    let incoming = others.map(|r| invocation.irecv(&recv.of(r), r)).collect();
     if let Some(send) = send {
         copy(send, &recv.of(me));
     }
-    cx.all(incoming).await
+    invocation.all(incoming).await
 }

@@ -12,13 +12,13 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn gather(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&Blocks<RecvBuf>>,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
-    let tree = Knomial::binomial(me, root, cx.size());
+    let me = invocation.rank();
+    let tree = Knomial::binomial(me, root, invocation.size());
     let turn = tree.turn();
     // With MPI_IN_PLACE the root's block is in place already; other ranks always pass `send`.
     let own = send.map_or(0, SendBuf::bytes);
@@ -26,32 +26,32 @@ pub async fn gather(
     lengths.set(0, own);
     let heard = tree
         .children()
-        .map(|c| cx.irecv(&lengths.space(c.subtree), c.rank))
+        .map(|c| invocation.irecv(&lengths.space(c.subtree), c.rank))
         .collect();
-    cx.all(heard).await?;
+    invocation.all(heard).await?;
     let at = lengths.starts();
     let blocks = bytes(at[tree.subtree() as usize])?;
     let range = |first: u32, end: u32| at[first as usize]..at[end as usize];
     let up = |c: Child| {
         let place = range(c.subtree.start, c.subtree.end);
-        cx.irecv(&blocks.recv(place), c.rank)
+        invocation.irecv(&blocks.recv(place), c.rank)
     };
     let incoming = tree.children().map(up).collect();
     if let Some(parent) = tree.parent() {
-        let told = cx.isend(&lengths.space(0..tree.subtree()).as_send(), parent);
+        let told = invocation.isend(&lengths.space(0..tree.subtree()).as_send(), parent);
         if let Some(send) = send {
             copy(send, &blocks.recv(range(0, 1)));
         }
-        cx.all(incoming).await?;
-        cx.send(&blocks.all().as_send(), parent).await?;
+        invocation.all(incoming).await?;
+        invocation.send(&blocks.all().as_send(), parent).await?;
         return told.await;
     }
-    cx.all(incoming).await?;
+    invocation.all(incoming).await?;
     if let Some(recv) = recv {
         for number in 1..turn.size {
             let block = blocks.send(range(number, number + 1));
             let rank = turn.rank(number);
-            cx.deliver(&block, &recv.of(rank), rank)?;
+            invocation.deliver(&block, &recv.of(rank), rank)?;
         }
         if let Some(send) = send {
             copy(send, &recv.of(me));

@@ -56,7 +56,7 @@ impl Parts {
 /// Partners exchange halves of their parts, until each worker has the sum of its own part in `acc`.
 /// Needs a commutative operator.
 pub async fn halve(
-    cx: &Invocation,
+    invocation: &Invocation,
     parts: &Parts,
     number: u32,
     acc: &RecvBuf,
@@ -69,7 +69,8 @@ pub async fn halve(
         let rank = parts.fold.rank(partner);
         let (mine, theirs) = (parts.group(number, step), parts.group(partner, step));
         let space = fresh.slice(mine.clone());
-        cx.sendrecv(&acc.slice(theirs).as_send(), rank, &space, rank)
+        invocation
+            .sendrecv(&acc.slice(theirs).as_send(), rank, &space, rank)
             .await?;
         combine(op, &space.as_send(), &acc.slice(mine))?;
         step /= 2;
@@ -79,12 +80,14 @@ pub async fn halve(
 
 /// Distributes a worker's part: its beginning belongs to the idle rank, the rest is copied to `recv`.
 pub async fn hand_out(
-    cx: &Invocation,
+    invocation: &Invocation,
     worker: &Worker,
     part: &RecvBuf,
     recv: &RecvBuf,
 ) -> Result<(), Error> {
     let theirs = part.count() - recv.count();
     copy(&part.slice(theirs..part.count()).as_send(), recv);
-    worker.give_back(cx, &part.slice(0..theirs).as_send()).await
+    worker
+        .give_back(invocation, &part.slice(0..theirs).as_send())
+        .await
 }

@@ -11,20 +11,20 @@ use crate::topo::Neighbours;
 
 /// `send` and `recv` return the block of a neighbour, by its index.
 pub async fn exchange(
-    cx: &Invocation,
-    near: &Neighbours,
+    invocation: &Invocation,
+    neighbours: &Neighbours,
     send: impl Fn(usize) -> SendBuf,
     recv: impl Fn(usize) -> RecvBuf,
 ) -> Result<(), Error> {
     // Between two processes messages match in the order of these calls, which distinguishes several blocks of the same neighbour.
-    let incoming = near
+    let incoming = neighbours
         .arrivals()
-        .map(|(block, from)| cx.irecv(&recv(block), from))
+        .map(|(block, from)| invocation.irecv(&recv(block), from))
         .collect();
-    let going = near
+    let going = neighbours
         .departures()
-        .map(|(block, to)| cx.isend(&send(block), to))
+        .map(|(block, to)| invocation.isend(&send(block), to))
         .collect();
-    let received = cx.all(incoming).await;
-    received.and(cx.all(going).await)
+    let received = invocation.all(incoming).await;
+    received.and(invocation.all(going).await)
 }

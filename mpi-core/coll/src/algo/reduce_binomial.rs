@@ -13,20 +13,20 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
+    let me = invocation.rank();
     let top = if op.is_commutative() { root } else { 0 };
-    let tree = Knomial::binomial(me, top, cx.size());
+    let tree = Knomial::binomial(me, top, invocation.size());
     let acc = match (send, recv) {
         // A leaf sends its own data.
         (Some(send), _) if me != top && tree.subtree() == 1 => {
-            cx.send(send, tree.parent().unwrap_or(top)).await?;
-            return receive_result(cx, recv, top, root).await;
+            invocation.send(send, tree.parent().unwrap_or(top)).await?;
+            return receive_result(invocation, recv, top, root).await;
         }
         (None, Some(recv)) if me == top => recv.clone(),
         (Some(send), Some(recv)) if me == top => {
@@ -51,32 +51,32 @@ pub async fn reduce(
     let mut fresh = twin(&acc)?;
     // Small subtrees first: they hold the ranks directly after this one.
     for child in tree.children().rev() {
-        cx.recv(&fresh, child.rank).await?;
+        invocation.recv(&fresh, child.rank).await?;
         // All operands in `result` come before those in `fresh`.
         combine(op, &result.as_send(), &fresh)?;
         std::mem::swap(&mut result, &mut fresh);
     }
     if let Some(parent) = tree.parent() {
-        cx.send(&result.as_send(), parent).await?;
+        invocation.send(&result.as_send(), parent).await?;
     } else if me != root {
-        cx.send(&result.as_send(), root).await?;
+        invocation.send(&result.as_send(), root).await?;
     } else if let Some(recv) = recv
         && result.ptr() != recv.ptr()
     {
         copy(&result.as_send(), recv);
     }
-    receive_result(cx, recv, top, root).await
+    receive_result(invocation, recv, top, root).await
 }
 
 /// If the tree's top is not the root, receives the result from the top.
 async fn receive_result(
-    cx: &Invocation,
+    invocation: &Invocation,
     recv: Option<&RecvBuf>,
     top: u32,
     root: u32,
 ) -> Result<(), Error> {
     match recv {
-        Some(recv) if cx.rank() == root && top != root => cx.recv(recv, top).await,
+        Some(recv) if invocation.rank() == root && top != root => invocation.recv(recv, top).await,
         _ => Ok(()),
     }
 }

@@ -9,29 +9,29 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
+    let me = invocation.rank();
     if me != root {
         return match send {
-            Some(send) => cx.send(send, root).await,
+            Some(send) => invocation.send(send, root).await,
             None => Ok(()),
         };
     }
     let Some(recv) = recv else { return Ok(()) };
     let own = own(send, recv);
     let (acc, next) = (twin(recv)?, twin(recv)?);
-    let last = cx.size() - 1;
+    let last = invocation.size() - 1;
     for rank in (0..=last).rev() {
         let into = if rank == last { &acc } else { &next };
         if rank == me {
             copy(&own, into);
         } else {
-            cx.recv(into, rank).await?;
+            invocation.recv(into, rank).await?;
         }
         if rank != last {
             combine(op, &next.as_send(), &acc)?;

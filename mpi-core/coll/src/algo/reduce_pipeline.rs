@@ -12,13 +12,13 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
     root: u32,
     segment: i64,
 ) -> Result<(), Error> {
-    let tree = InOrder::chain(cx.rank(), root, cx.size());
-    segments::reduce(cx, tree, send, recv, op, segment).await
+    let tree = InOrder::chain(invocation.rank(), root, invocation.size());
+    segments::reduce(invocation, tree, send, recv, op, segment).await
 }

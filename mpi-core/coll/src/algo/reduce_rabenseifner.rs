@@ -13,18 +13,18 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     op: &Op,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
+    let me = invocation.rank();
     let Some(own) = send.cloned().or_else(|| recv.map(RecvBuf::as_send)) else {
         return Ok(());
     };
     let result = recv.filter(|_| me == root);
-    let Some(worker) = Worker::begin(cx, &own, result).await? else {
+    let Some(worker) = Worker::begin(invocation, &own, result).await? else {
         return Ok(());
     };
     let acc = match result {
@@ -39,10 +39,10 @@ pub async fn reduce(
         }
     };
     let fresh = twin(&acc)?;
-    worker.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(invocation, &acc, &fresh, op).await?;
     let Worker { fold, number, .. } = worker;
     let parts = Parts::even(fold, acc.count());
-    halve(cx, &parts, number, &acc, &fresh, op).await?;
+    halve(invocation, &parts, number, &acc, &fresh, op).await?;
 
     // The pieces are gathered at the worker that is the root, or that works for the root.
     let top = fold.number(root);
@@ -51,14 +51,14 @@ pub async fn reduce(
         let partner = number ^ step;
         if (number ^ top) & step != 0 {
             let mine = acc.slice(parts.group(number, step));
-            return cx.send(&mine.as_send(), fold.rank(partner)).await;
+            return invocation.send(&mine.as_send(), fold.rank(partner)).await;
         }
         let theirs = acc.slice(parts.group(partner, step));
-        cx.recv(&theirs, fold.rank(partner)).await?;
+        invocation.recv(&theirs, fold.rank(partner)).await?;
         step *= 2;
     }
     match fold.rank(top) == root {
         true => Ok(()),
-        false => cx.send(&acc.as_send(), root).await,
+        false => invocation.send(&acc.as_send(), root).await,
     }
 }

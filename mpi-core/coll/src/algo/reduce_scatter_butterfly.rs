@@ -16,20 +16,20 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
     op: &Op,
 ) -> Result<(), Error> {
-    let (input, recv) = scattered::buffers(cx, send, recv, counts);
-    let Some(worker) = Worker::begin(cx, &input, Some(&recv)).await? else {
+    let (input, recv) = scattered::buffers(invocation, send, recv, counts);
+    let Some(worker) = Worker::begin(invocation, &input, Some(&recv)).await? else {
         return Ok(());
     };
     let mut acc = elements(input.count(), recv.datatype())?.all();
     copy(&input, &acc);
     let mut fresh = twin(&acc)?;
-    worker.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(invocation, &acc, &fresh, op).await?;
 
     let Worker { fold, number, .. } = worker;
     let parts = Parts::of_ranks(fold, counts);
@@ -47,7 +47,7 @@ pub async fn reduce_scatter(
         let kept = parts.of(keep.clone());
         let space = fresh.slice(kept.clone());
         let out = acc.slice(parts.of(give)).as_send();
-        cx.sendrecv(&out, rank, &space, rank).await?;
+        invocation.sendrecv(&out, rank, &space, rank).await?;
         let own = acc.slice(kept);
         if partner < number {
             combine(op, &space.as_send(), &own)?;
@@ -66,7 +66,7 @@ pub async fn reduce_scatter(
     } else {
         // Bit reversal is an involution: the worker that owns this part has ours.
         let rank = fold.rank(have.start);
-        cx.sendrecv(&made, rank, &own, rank).await?;
+        invocation.sendrecv(&made, rank, &own, rank).await?;
     }
-    hand_out(cx, &worker, &own, &recv).await
+    hand_out(invocation, &worker, &own, &recv).await
 }

@@ -14,23 +14,23 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
     op: &Op,
 ) -> Result<(), Error> {
-    let (input, recv) = scattered::buffers(cx, send, recv, counts);
-    let Some(worker) = Worker::begin(cx, &input, Some(&recv)).await? else {
+    let (input, recv) = scattered::buffers(invocation, send, recv, counts);
+    let Some(worker) = Worker::begin(invocation, &input, Some(&recv)).await? else {
         return Ok(());
     };
     let acc = elements(input.count(), recv.datatype())?.all();
     copy(&input, &acc);
     let fresh = twin(&acc)?;
-    worker.take_in(cx, &acc, &fresh, op).await?;
+    worker.take_in(invocation, &acc, &fresh, op).await?;
     let Worker { fold, number, .. } = worker;
     let parts = Parts::of_ranks(fold, counts);
-    halve(cx, &parts, number, &acc, &fresh, op).await?;
+    halve(invocation, &parts, number, &acc, &fresh, op).await?;
     let own = acc.slice(parts.group(number, 1));
-    hand_out(cx, &worker, &own, &recv).await
+    hand_out(invocation, &worker, &own, &recv).await
 }

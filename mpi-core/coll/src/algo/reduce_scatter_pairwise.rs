@@ -12,14 +12,14 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
     op: &Op,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
-    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let (me, size) = (invocation.rank(), invocation.size());
+    let (input, recv) = scattered::buffers(invocation, send, recv, counts);
     let parts = scattered::cut(&input, counts);
     let part = |rank: u32| &parts[rank as usize];
     // With MPI_IN_PLACE `recv` is the first part of the input, which is still to be sent.
@@ -27,7 +27,7 @@ pub async fn reduce_scatter(
     copy(part(me), &acc);
     for step in 1..size {
         let (to, from) = (ahead(me, step, size), behind(me, step, size));
-        cx.sendrecv(part(to), to, &fresh, from).await?;
+        invocation.sendrecv(part(to), to, &fresh, from).await?;
         combine(op, &fresh.as_send(), &acc)?;
     }
     copy(&acc.as_send(), &recv);

@@ -12,20 +12,22 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
     op: &Op,
     reduction: Reduction,
 ) -> Result<(), Error> {
-    let (input, recv) = scattered::buffers(cx, send, recv, counts);
-    if cx.rank() != 0 {
-        reduction.run(cx, Some(&input), None, op, 0).await?;
-        return scatter_linear::scatter(cx, None, Some(&recv), 0).await;
+    let (input, recv) = scattered::buffers(invocation, send, recv, counts);
+    if invocation.rank() != 0 {
+        reduction.run(invocation, Some(&input), None, op, 0).await?;
+        return scatter_linear::scatter(invocation, None, Some(&recv), 0).await;
     }
     let whole = elements(input.count(), recv.datatype())?.all();
-    reduction.run(cx, Some(&input), Some(&whole), op, 0).await?;
+    reduction
+        .run(invocation, Some(&input), Some(&whole), op, 0)
+        .await?;
     let blocks = Blocks::Each(scattered::cut(&whole.as_send(), counts).into());
-    scatter_linear::scatter(cx, Some(&blocks), Some(&recv), 0).await
+    scatter_linear::scatter(invocation, Some(&blocks), Some(&recv), 0).await
 }

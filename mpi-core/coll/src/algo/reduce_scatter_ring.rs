@@ -12,18 +12,18 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
     op: &Op,
     segment: i64,
 ) -> Result<(), Error> {
-    let (input, recv) = scattered::buffers(cx, send, recv, counts);
+    let (input, recv) = scattered::buffers(invocation, send, recv, counts);
     let acc = elements(input.count(), recv.datatype())?.all();
     copy(&input, &acc);
     let pieces = scattered::cut(&acc, counts);
-    ring::reduce_scatter(cx, &pieces, op, segment).await?;
-    copy(&pieces[cx.rank() as usize].as_send(), &recv);
+    ring::reduce_scatter(invocation, &pieces, op, segment).await?;
+    copy(&pieces[invocation.rank() as usize].as_send(), &recv);
     Ok(())
 }

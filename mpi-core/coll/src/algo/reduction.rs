@@ -16,15 +16,15 @@ pub enum Reduction {
 impl Reduction {
     pub async fn run(
         self,
-        cx: &Invocation,
+        invocation: &Invocation,
         send: Option<&SendBuf>,
         recv: Option<&RecvBuf>,
         op: &Op,
         root: u32,
     ) -> Result<(), Error> {
         match self {
-            Reduction::Binomial => reduce_binomial::reduce(cx, send, recv, op, root).await,
-            Reduction::Linear => reduce_linear::reduce(cx, send, recv, op, root).await,
+            Reduction::Binomial => reduce_binomial::reduce(invocation, send, recv, op, root).await,
+            Reduction::Linear => reduce_linear::reduce(invocation, send, recv, op, root).await,
         }
     }
 }

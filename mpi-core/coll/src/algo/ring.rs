@@ -14,12 +14,12 @@ use crate::op::Op;
 
 /// `pieces` are by rank, in temporary memory that is overwritten; `segment` is in bytes.
 pub async fn reduce_scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     pieces: &[RecvBuf],
     op: &Op,
     segment: i64,
 ) -> Result<(), Error> {
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     let (next, before) = (ahead(me, 1, size), behind(me, 1, size));
     let piece = |rank: u32| &pieces[rank as usize];
     let cut = |piece: &RecvBuf| Cut::new(piece.count(), piece.datatype(), segment);
@@ -35,12 +35,12 @@ pub async fn reduce_scatter(
         );
         let outgoing = cut(out)
             .segments()
-            .map(|segment| cx.isend(&out.slice(segment).as_send(), next))
+            .map(|segment| invocation.isend(&out.slice(segment).as_send(), next))
             .collect();
         let space = |s: usize, count: i64| slots[s % 2].slice(0..count);
         let mut segments = cut(mine).segments().enumerate().peekable();
         let come = |(s, segment): &(usize, std::ops::Range<i64>)| {
-            cx.irecv(&space(*s, segment.end - segment.start), before)
+            invocation.irecv(&space(*s, segment.end - segment.start), before)
         };
         let mut coming = segments.peek().map(come);
         while let Some((s, segment)) = segments.next() {
@@ -51,7 +51,7 @@ pub async fn reduce_scatter(
             let fresh = space(s, segment.end - segment.start);
             combine(op, &fresh.as_send(), &mine.slice(segment))?;
         }
-        cx.all(outgoing).await?;
+        invocation.all(outgoing).await?;
     }
     Ok(())
 }

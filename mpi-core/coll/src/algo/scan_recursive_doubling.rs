@@ -11,21 +11,21 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
 pub async fn scan(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     op: &Op,
 ) -> Result<(), Error> {
     contribute(send, recv);
-    let (me, size) = (cx.rank(), cx.size());
+    let (me, size) = (invocation.rank(), invocation.size());
     // A send may still read its buffer while `recv` is updated.
     let (out, fresh) = (twin(recv)?, twin(recv)?);
     let mut distance = 1;
     while distance < size {
-        let incoming = (me >= distance).then(|| cx.irecv(&fresh, me - distance));
+        let incoming = (me >= distance).then(|| invocation.irecv(&fresh, me - distance));
         let outgoing = (me + distance < size).then(|| {
             copy(&recv.as_send(), &out);
-            cx.isend(&out.as_send(), me + distance)
+            invocation.isend(&out.as_send(), me + distance)
         });
         if let Some(incoming) = incoming {
             incoming.await?;

@@ -11,19 +11,19 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let tree = Knomial::binomial(cx.rank(), root, cx.size());
+    let tree = Knomial::binomial(invocation.rank(), root, invocation.size());
     let turn = tree.turn();
     let block = recv.map_or_else(|| send.map_or(0, SendBuf::bytes), RecvBuf::bytes);
     let at = |number: u32| i64::from(number) * block;
     let blocks = bytes(at(tree.subtree()))?;
 
     match (tree.parent(), send) {
-        (Some(parent), _) => cx.recv(&blocks.all(), parent).await?,
+        (Some(parent), _) => invocation.recv(&blocks.all(), parent).await?,
         (None, Some(send)) => {
             let send = Blocks::equal(send, turn.size);
             for number in 0..turn.size {
@@ -35,10 +35,11 @@ pub async fn scatter(
         }
         (None, None) => {}
     }
-    let down = |c: Child| cx.isend(&blocks.send(at(c.subtree.start)..at(c.subtree.end)), c.rank);
+    let down =
+        |c: Child| invocation.isend(&blocks.send(at(c.subtree.start)..at(c.subtree.end)), c.rank);
     let outgoing = tree.children().map(down).collect();
     if let Some(recv) = recv {
         copy(&blocks.send(0..block), recv);
     }
-    cx.all(outgoing).await
+    invocation.all(outgoing).await
 }

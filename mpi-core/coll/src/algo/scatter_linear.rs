@@ -8,23 +8,23 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&Blocks<SendBuf>>,
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
+    let me = invocation.rank();
     if me != root {
         return match recv {
-            Some(recv) => cx.recv(recv, root).await,
+            Some(recv) => invocation.recv(recv, root).await,
             None => Ok(()),
         };
     }
     let Some(send) = send else { return Ok(()) };
-    let others = (0..cx.size()).filter(|r| *r != me);
-    let outgoing = others.map(|r| cx.isend(&send.of(r), r)).collect();
+    let others = (0..invocation.size()).filter(|r| *r != me);
+    let outgoing = others.map(|r| invocation.isend(&send.of(r), r)).collect();
     if let Some(recv) = recv {
         copy(&send.of(me), recv);
     }
-    cx.all(outgoing).await
+    invocation.all(outgoing).await
 }

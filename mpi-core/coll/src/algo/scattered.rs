@@ -8,13 +8,13 @@ use std::ops::Range;
 
 /// The whole input, and this rank's part of the result.
 pub fn buffers(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&SendBuf>,
     recv: &RecvBuf,
     counts: &[i64],
 ) -> (SendBuf, RecvBuf) {
     let whole = recv.with_count(counts.iter().sum());
-    let mine = recv.with_count(counts[cx.rank() as usize]);
+    let mine = recv.with_count(counts[invocation.rank() as usize]);
     (own(send, &whole), mine)
 }
 

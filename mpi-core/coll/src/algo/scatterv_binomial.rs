@@ -11,17 +11,19 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 
 pub async fn scatter(
-    cx: &Invocation,
+    invocation: &Invocation,
     send: Option<&Blocks<SendBuf>>,
     recv: Option<&RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let me = cx.rank();
-    let tree = Knomial::binomial(me, root, cx.size());
+    let me = invocation.rank();
+    let tree = Knomial::binomial(me, root, invocation.size());
     let turn = tree.turn();
     let lengths = Lengths::of(tree.subtree())?;
     if let Some(parent) = tree.parent() {
-        cx.recv(&lengths.space(0..tree.subtree()), parent).await?;
+        invocation
+            .recv(&lengths.space(0..tree.subtree()), parent)
+            .await?;
     } else if let Some(send) = send {
         for number in 0..turn.size {
             lengths.set(number, send.of(turn.rank(number)).bytes());
@@ -31,7 +33,7 @@ pub async fn scatter(
     let blocks = bytes(at[tree.subtree() as usize])?;
     let range = |first: u32, end: u32| at[first as usize]..at[end as usize];
     if let Some(parent) = tree.parent() {
-        cx.recv(&blocks.all(), parent).await?;
+        invocation.recv(&blocks.all(), parent).await?;
     } else if let Some(send) = send {
         for number in 0..turn.size {
             let block = blocks.recv(range(number, number + 1));
@@ -41,14 +43,14 @@ pub async fn scatter(
     let down = |c: Child| {
         let place = range(c.subtree.start, c.subtree.end);
         [
-            cx.isend(&lengths.space(c.subtree).as_send(), c.rank),
-            cx.isend(&blocks.send(place), c.rank),
+            invocation.isend(&lengths.space(c.subtree).as_send(), c.rank),
+            invocation.isend(&blocks.send(place), c.rank),
         ]
     };
     let outgoing = tree.children().flat_map(down).collect();
     let delivered = match recv {
-        Some(recv) => cx.deliver(&blocks.send(range(0, 1)), recv, root),
+        Some(recv) => invocation.deliver(&blocks.send(range(0, 1)), recv, root),
         None => Ok(()),
     };
-    cx.all(outgoing).await.and(delivered)
+    invocation.all(outgoing).await.and(delivered)
 }

@@ -56,7 +56,7 @@ impl Slots {
 
 /// Combines left, own and right on the way up; `bytes` is the segment size.
 pub async fn reduce(
-    cx: &Invocation,
+    invocation: &Invocation,
     tree: InOrder,
     send: Option<&SendBuf>,
     recv: Option<&RecvBuf>,
@@ -89,7 +89,7 @@ pub async fn reduce(
         let come = |side: &Option<(u32, Slots)>| {
             let (rank, slots) = side.as_ref()?;
             let piece = pieces.get(s)?;
-            Some(cx.irecv(&slots.of(s, piece), *rank))
+            Some(invocation.irecv(&slots.of(s, piece), *rank))
         };
         [come(&left), come(&right)]
     };
@@ -128,14 +128,14 @@ pub async fn reduce(
             result = sum.as_send();
         }
         match (tree.parent, at_root) {
-            (Some(parent), _) => going[s % DEPTH] = Some(cx.isend(&result, parent)),
+            (Some(parent), _) => going[s % DEPTH] = Some(invocation.isend(&result, parent)),
             (None, Some(place)) if place.ptr().cast_const() != result.ptr() => {
                 copy(&result, &place);
             }
             _ => {}
         }
     }
-    cx.all(going.into_iter().flatten().collect()).await
+    invocation.all(going.into_iter().flatten().collect()).await
 }
 
 #[cfg(test)]

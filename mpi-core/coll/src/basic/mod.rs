@@ -52,23 +52,25 @@ impl Module for BasicModule {
         CallSet::ALL
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
         let algorithm = self.choose(&call);
-        Box::pin(async move { carry_out(algorithm, &cx, &call).await })
+        Box::pin(async move { carry_out(algorithm, &invocation, &call).await })
     }
 
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        cx.engine().block_on(carry_out(self.choose(call), cx, call))
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        invocation
+            .engine()
+            .block_on(carry_out(self.choose(call), invocation, call))
     }
 }
 
 async fn carry_out(
     algorithm: Option<Algorithm>,
-    cx: &Invocation,
+    invocation: &Invocation,
     call: &Call,
 ) -> Result<(), Error> {
     match algorithm {
-        Some(algorithm) => algorithm.run(cx, call).await,
+        Some(algorithm) => algorithm.run(invocation, call).await,
         None => Ok(()),
     }
 }

@@ -101,13 +101,13 @@ impl Amounts {
     }
 
     /// The differences between what the others send to this member and what it expects.
-    async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
-        let told = exchange(cx, &self.sends).await?;
+    async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
+        let told = exchange(invocation, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));
         let differ = pairs.filter(|(_, (sent, expected))| sent != expected);
         let difference = |(from, (sent, expected))| Difference {
             from,
-            to: cx.rank(),
+            to: invocation.rank(),
             sent,
             expected,
         };
@@ -159,13 +159,16 @@ impl fmt::Display for Disagreement {
 const NAMED: usize = 4;
 
 /// Compares send and receive sizes of all pairs; returns `None` if all agree.
-pub async fn compare(cx: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
-    let found = match (Edges::of(call), Amounts::of(call, cx.rank(), cx.size())) {
-        (Some(edges), _) => edges.differences(cx).await?,
-        (None, Some(amounts)) => amounts.differences(cx).await?,
+pub async fn compare(invocation: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
+    let found = match (
+        Edges::of(call),
+        Amounts::of(call, invocation.rank(), invocation.size()),
+    ) {
+        (Some(edges), _) => edges.differences(invocation).await?,
+        (None, Some(amounts)) => amounts.differences(invocation).await?,
         (None, None) => return Ok(None),
     };
-    let all = share(cx, &Difference::words(&found)).await?;
+    let all = share(invocation, &Difference::words(&found)).await?;
     let told: Vec<_> = all.chunks(WORDS).filter_map(Difference::told).collect();
     if told.is_empty() {
         return Ok(None);

@@ -59,19 +59,19 @@ fn words_of(buf: &RecvBuf) -> Vec<u64> {
 }
 
 /// Sends each member its word and returns the words received.
-pub async fn exchange(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
+pub async fn exchange(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let all = bytes(words.len() as i64 * WORD)?;
     all.all().unpack_at(0, &to_bytes(words));
-    alltoall_bruck::alltoall(cx, None, &all.recv(0..WORD)).await?;
+    alltoall_bruck::alltoall(invocation, None, &all.recv(0..WORD)).await?;
     Ok(words_of(&all.all()))
 }
 
 /// Sends these words to every member and returns those of all.
-pub async fn share(cx: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
+pub async fn share(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let each = words.len() as i64 * WORD;
-    let all = bytes(each * i64::from(cx.size()))?;
-    let blocks = Blocks::equal(&all.recv(0..each), cx.size());
-    blocks.of(cx.rank()).unpack_at(0, &to_bytes(words));
-    allgather_bruck::allgather(cx, None, &blocks).await?;
+    let all = bytes(each * i64::from(invocation.size()))?;
+    let blocks = Blocks::equal(&all.recv(0..each), invocation.size());
+    blocks.of(invocation.rank()).unpack_at(0, &to_bytes(words));
+    allgather_bruck::allgather(invocation, None, &blocks).await?;
     Ok(words_of(&all.all()))
 }

@@ -24,36 +24,56 @@ impl Edges {
     /// Returns `None` for a call that is not a neighbourhood collective.
     pub fn of(call: &Call) -> Option<Edges> {
         let edges =
-            |near: &Neighbours, send: &dyn Fn(usize) -> i64, recv: &dyn Fn(usize) -> i64| {
+            |neighbours: &Neighbours, send: &dyn Fn(usize) -> i64, recv: &dyn Fn(usize) -> i64| {
                 let along = |(block, end), bytes: &dyn Fn(usize) -> i64| (end, bytes(block) as u64);
                 Edges {
-                    outgoing: near.departures().map(|edge| along(edge, send)).collect(),
-                    incoming: near.arrivals().map(|edge| along(edge, recv)).collect(),
+                    outgoing: neighbours
+                        .departures()
+                        .map(|edge| along(edge, send))
+                        .collect(),
+                    incoming: neighbours
+                        .arrivals()
+                        .map(|edge| along(edge, recv))
+                        .collect(),
                 }
             };
         let sent = |bufs: &[SendBuf], block: usize| bufs.get(block).map_or(0, SendBuf::bytes);
         let taken = |bufs: &[RecvBuf], block: usize| bufs.get(block).map_or(0, RecvBuf::bytes);
         Some(match call {
-            Call::NeighborAllgather { near, send, recv }
-            | Call::NeighborAlltoall { near, send, recv } => {
-                edges(near, &|_| send.bytes(), &|_| recv.bytes())
+            Call::NeighborAllgather {
+                neighbours,
+                send,
+                recv,
             }
-            Call::NeighborAllgatherv { near, send, recv } => {
-                edges(near, &|_| send.bytes(), &|block| taken(recv, block))
+            | Call::NeighborAlltoall {
+                neighbours,
+                send,
+                recv,
+            } => edges(neighbours, &|_| send.bytes(), &|_| recv.bytes()),
+            Call::NeighborAllgatherv {
+                neighbours,
+                send,
+                recv,
+            } => edges(neighbours, &|_| send.bytes(), &|block| taken(recv, block)),
+            Call::NeighborAlltoallv {
+                neighbours,
+                send,
+                recv,
             }
-            Call::NeighborAlltoallv { near, send, recv }
-            | Call::NeighborAlltoallw { near, send, recv } => {
-                edges(near, &|block| sent(send, block), &|block| {
-                    taken(recv, block)
-                })
-            }
+            | Call::NeighborAlltoallw {
+                neighbours,
+                send,
+                recv,
+            } => edges(neighbours, &|block| sent(send, block), &|block| {
+                taken(recv, block)
+            }),
             _ => return None,
         })
     }
 
     /// Returns the edges on which the bytes received differ from what this member expects.
-    pub async fn differences(self, cx: &Invocation) -> Result<Vec<Difference>, Error> {
-        let degrees = share(cx, &[self.outgoing.len() as u64]).await?;
+    pub async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
+        let degrees = share(invocation, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
         // Every member sends as many entries as the member of the highest degree has edges; unused entries hold `NO_RANK`.
         const NO_RANK: u64 = u64::MAX;
@@ -61,10 +81,10 @@ impl Edges {
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {
             place.copy_from_slice(&[u64::from(*to), *bytes]);
         }
-        let all = share(cx, &mine).await?;
-        let me = cx.rank();
+        let all = share(invocation, &mine).await?;
+        let me = invocation.rank();
         let mut found = Vec::new();
-        for from in 0..cx.size() {
+        for from in 0..invocation.size() {
             let theirs = from as usize * mine.len()..(from as usize + 1) * mine.len();
             let theirs = all.get(theirs).unwrap_or(&[]);
             let to_me = theirs

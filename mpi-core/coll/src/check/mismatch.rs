@@ -11,7 +11,7 @@ pub struct Mismatch {
     comm: String,
     /// Index of the call among the communicator's collective calls, counted from one.
     number: u64,
-    what: Difference,
+    difference: Difference,
 }
 
 /// What differs between the members.
@@ -40,23 +40,27 @@ impl Difference {
 
 impl Mismatch {
     /// `tag` counts the calls from zero.
-    pub fn new(comm: String, tag: i32, what: Difference) -> Mismatch {
+    pub fn new(comm: String, tag: i32, difference: Difference) -> Mismatch {
         Mismatch {
             comm,
             number: tag as u64 + 1,
-            what,
+            difference,
         }
     }
 }
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mismatch { comm, number, what } = self;
+        let Mismatch {
+            comm,
+            number,
+            difference,
+        } = self;
         write!(
             f,
             "in collective call {number} on {comm} the members differ: "
         )?;
-        let groups = match what {
+        let groups = match difference {
             Difference::Amounts(amounts) => return amounts.fmt(f),
             Difference::Calls(groups) => groups,
         };

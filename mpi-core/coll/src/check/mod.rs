@@ -70,9 +70,9 @@ impl Component for Check {
 struct CheckModule(TicketOrder);
 
 /// Checks a call and waits until all earlier ones have gone down or failed.
-async fn check(turn: &Ticket, cx: &Invocation, call: &Call) -> Result<(), Error> {
-    let outcome = compare(cx, call).await;
-    turn.come(cx.engine()).await;
+async fn check(ticket: &Ticket, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+    let outcome = compare(invocation, call).await;
+    ticket.come(invocation.engine()).await;
     outcome
 }
 
@@ -81,45 +81,49 @@ impl Module for CheckModule {
         CallSet::ALL
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        let turn = self.0.draw();
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        let ticket = self.0.draw();
         Box::pin(async move {
-            let checked = check(&turn, &cx, &call).await;
+            let checked = check(&ticket, &invocation, &call).await;
             let next = checked
-                .and_then(|()| Table::of(cx.comm(), call.id()))
-                .and_then(|table| table.start(cx.next_down(), call));
-            turn.pass();
+                .and_then(|()| Table::of(invocation.comm(), call.id()))
+                .and_then(|table| table.start(invocation.next_down(), call));
+            ticket.pass();
             next?.await
         })
     }
 
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        let turn = self.0.draw();
-        cx.engine().block_on(check(&turn, cx, call))?;
-        turn.pass();
-        Table::run_next(cx, call)
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        let ticket = self.0.draw();
+        invocation
+            .engine()
+            .block_on(check(&ticket, invocation, call))?;
+        ticket.pass();
+        Table::run_next(invocation, call)
     }
 }
 
 /// Exchanges call signatures with all members; fails if they differ.
-async fn compare(cx: &Invocation, call: &Call) -> Result<(), Error> {
+async fn compare(invocation: &Invocation, call: &Call) -> Result<(), Error> {
     let mine = CallSignature::of(call).words();
-    let all = difference::share(cx, &mine).await?;
-    let said: Vec<CallSignature> = all
+    let all = difference::share(invocation, &mine).await?;
+    let signatures: Vec<CallSignature> = all
         .chunks(mine.len())
         .map(CallSignature::from_words)
         .collect();
-    let what = match said.windows(2).all(|two| two[0] == two[1]) {
-        false => Some(Difference::calls(&said)),
+    let difference = match signatures.windows(2).all(|two| two[0] == two[1]) {
+        false => Some(Difference::calls(&signatures)),
         // All signatures are equal, so either all members take part in the next comparison or none.
-        true => amounts::compare(cx, call).await?.map(Difference::Amounts),
+        true => amounts::compare(invocation, call)
+            .await?
+            .map(Difference::Amounts),
     };
-    match what {
+    match difference {
         None => Ok(()),
-        Some(what) => Err(CollError::Mismatch(Mismatch::new(
-            cx.comm().label(),
-            cx.tag(),
-            what,
+        Some(difference) => Err(CollError::Mismatch(Mismatch::new(
+            invocation.comm().label(),
+            invocation.tag(),
+            difference,
         )))?,
     }
 }

@@ -23,9 +23,10 @@ fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<Str
         let world = engine.world().expect("a world");
         let call = call(world.rank());
         let outcome = match blocking {
-            true => world.collective(call),
+            true => world.collectives().carry_out(call),
             false => world
-                .icollective(call)
+                .collectives()
+                .begin(call)
                 .and_then(|req| engine.wait(&req).map(|_| ())),
         };
         outcome.map_or_else(|e| e.to_string(), |()| "agreed".into())
@@ -257,7 +258,7 @@ fn no_more_than_four_pairs_are_named() {
 }
 
 /// The neighbours of each rank of a directed ring of three: the right one twice, then the left one.
-fn near(rank: u32) -> Rc<Neighbours> {
+fn neighbours(rank: u32) -> Rc<Neighbours> {
     let edges: Vec<_> = (0..3u32)
         .flat_map(|from| {
             [
@@ -277,7 +278,7 @@ fn among_neighbours(
     longer_out: &[(u32, usize)],
     longer_in: &[(u32, usize)],
 ) -> (Rc<[SendBuf]>, Rc<[RecvBuf]>) {
-    let near = near(rank);
+    let neighbours = neighbours(rank);
     let lengths = |ends: &[Option<u32>], longer: &[(u32, usize)]| -> Vec<i64> {
         (0..ends.len())
             .map(|block| {
@@ -291,8 +292,10 @@ fn among_neighbours(
             .collect()
     };
     (
-        row(lengths(near.destinations(), longer_out), |b| b.as_send()),
-        row(lengths(near.sources(), longer_in), |b| b),
+        row(lengths(neighbours.destinations(), longer_out), |b| {
+            b.as_send()
+        }),
+        row(lengths(neighbours.sources(), longer_in), |b| b),
     )
 }
 
@@ -303,10 +306,18 @@ fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
         let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };
         let (send, recv) = among_neighbours(rank, out, into);
-        let near = near(rank);
+        let neighbours = neighbours(rank);
         match w {
-            true => Call::NeighborAlltoallw { near, send, recv },
-            false => Call::NeighborAlltoallv { near, send, recv },
+            true => Call::NeighborAlltoallw {
+                neighbours,
+                send,
+                recv,
+            },
+            false => Call::NeighborAlltoallv {
+                neighbours,
+                send,
+                recv,
+            },
         }
     };
     let sentence = "rank 1 sends 4 bytes to rank 2, which expects 8; and another pair";
@@ -325,7 +336,7 @@ fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
 #[test]
 fn a_neighbour_with_a_different_count_is_reported() {
     let gather = |rank: u32| Call::NeighborAllgather {
-        near: near(rank),
+        neighbours: neighbours(rank),
         send: words(1).as_send(),
         recv: words(if rank == 0 { 2 } else { 1 }),
     };
@@ -335,7 +346,7 @@ fn a_neighbour_with_a_different_count_is_reported() {
         "MPI_Neighbor_allgather: rank 1 sends 4 bytes to rank 0, which expects 8; and 2 other pairs",
     );
     let gatherv = |rank: u32| Call::NeighborAllgatherv {
-        near: near(rank),
+        neighbours: neighbours(rank),
         send: words(if rank == 2 { 3 } else { 1 }).as_send(),
         recv: row([1; 3], |b| b),
     };
@@ -345,7 +356,7 @@ fn a_neighbour_with_a_different_count_is_reported() {
         "MPI_Neighbor_allgatherv: rank 2 sends 12 bytes to rank 0, which expects 4; rank 2 sends 12 bytes to rank 1, which expects 4; and another pair",
     );
     let alltoall = |rank: u32| Call::NeighborAlltoall {
-        near: grid(rank),
+        neighbours: grid(rank),
         send: words(1 + i64::from(rank == 0)).as_send(),
         recv: words(1),
     };
@@ -367,9 +378,9 @@ fn an_edge_that_one_end_does_not_know_is_reported() {
     let one_way = |rank: u32| {
         let edges: &[_] = if rank == 0 { &[(0, 1, 0)] } else { &[] };
         let topology = Topology::DistGraph(DistGraph::of(rank, edges, false));
-        let near = Rc::new(topology.neighbours(rank).expect("inside"));
+        let neighbours = Rc::new(topology.neighbours(rank).expect("inside"));
         Call::NeighborAllgather {
-            near,
+            neighbours,
             send: words(1).as_send(),
             recv: words(1),
         }
@@ -385,8 +396,8 @@ fn an_edge_that_one_end_does_not_know_is_reported() {
 fn members_go_on_after_a_difference() {
     let outcomes = checked(4).run(|engine| {
         let world = engine.world().expect("a world");
-        let wrong = world.collective(bcast(1, world.rank()));
-        let right = world.collective(Call::Barrier);
+        let wrong = world.collectives().carry_out(bcast(1, world.rank()));
+        let right = world.collectives().carry_out(Call::Barrier);
         (wrong.is_err(), right.is_ok())
     });
     assert!(outcomes.into_iter().all(|o| o == (true, true)));

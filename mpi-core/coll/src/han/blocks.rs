@@ -27,7 +27,7 @@ pub async fn gather(
     let seats = &way.levels.seats;
     let (me, to) = (way.me(), way.seat(root));
     let recv = recv.filter(|_| me == root);
-    let recv = recv.map(|recv| Blocks::equal(&recv, way.cx.size()));
+    let recv = recv.map(|recv| Blocks::equal(&recv, way.invocation.size()));
     let in_place = send.is_none();
     let Some(own) = send.or_else(|| recv.as_ref().map(|recv| recv.of(me).as_send())) else {
         return Ok(());
@@ -66,9 +66,12 @@ pub async fn gather(
         match (&all, &recv) {
             (Some(all), Some(_)) => {
                 let leader = seats.leader(to.node);
-                way.message(way.cx.irecv(&all.all, leader)).await?;
+                way.message(way.invocation.irecv(&all.all, leader)).await?;
             }
-            (Some(all), None) => way.message(way.cx.isend(&all.all.as_send(), root)).await?,
+            (Some(all), None) => {
+                way.message(way.invocation.isend(&all.all.as_send(), root))
+                    .await?
+            }
             (None, _) => {}
         }
     }
@@ -88,7 +91,7 @@ pub async fn scatter(
     let seats = &way.levels.seats;
     let (me, from) = (way.me(), way.seat(root));
     let send = send.filter(|_| me == root);
-    let send = send.map(|send| Blocks::equal(&send, way.cx.size()));
+    let send = send.map(|send| Blocks::equal(&send, way.invocation.size()));
     let block = match (&recv, &send) {
         (Some(recv), _) => recv.bytes(),
         (None, Some(send)) => send.of(me).bytes(),
@@ -106,10 +109,10 @@ pub async fn scatter(
             match me == root {
                 true => {
                     let leader = seats.leader(from.node);
-                    way.message(way.cx.isend(&all.all.as_send(), leader))
+                    way.message(way.invocation.isend(&all.all.as_send(), leader))
                         .await?;
                 }
-                false => way.message(way.cx.irecv(&all.all, root)).await?,
+                false => way.message(way.invocation.irecv(&all.all, root)).await?,
             }
         }
     }
@@ -198,7 +201,7 @@ pub async fn allgather(
 /// Best for short blocks: there is one message each way between two nodes, and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
     let seats = &way.levels.seats;
-    let size = way.cx.size();
+    let size = way.invocation.size();
     let (block, everything) = (recv.bytes(), recv.bytes() * i64::from(size));
     let recv = Blocks::equal(recv, size);
     let send = send.map(|send| Blocks::equal(&send, size));

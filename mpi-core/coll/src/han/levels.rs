@@ -17,15 +17,15 @@ pub struct Levels {
 /// One invocation in progress on the levels.
 pub struct Way<'a> {
     pub levels: &'a Levels,
-    pub cx: &'a Invocation,
-    pub turn: Ticket,
+    pub invocation: &'a Invocation,
+    pub ticket: Ticket,
     /// True for blocking calls, whose steps may block and may use components' blocking-only protocols.
     pub blocking: bool,
 }
 
 impl Way<'_> {
     pub fn me(&self) -> u32 {
-        self.cx.rank()
+        self.invocation.rank()
     }
 
     pub fn seat(&self, rank: u32) -> Seat {
@@ -62,19 +62,21 @@ impl Way<'_> {
     /// After a length mismatch the later steps are executed all the same, since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
-            return self.cx.note_length_mismatch(self.cx.run_step(on, &call));
+            return self
+                .invocation
+                .note_length_mismatch(self.invocation.run_step(on, &call));
         }
-        let running = self.cx.begin_step(on, call)?;
+        let running = self.invocation.begin_step(on, call)?;
         if last {
-            self.turn.pass();
+            self.ticket.pass();
         }
-        self.cx.note_length_mismatch(running.await)
+        self.invocation.note_length_mismatch(running.await)
     }
 
     /// Waits for a message of this invocation itself.
     pub async fn message(&self, pending: Pending) -> Result<(), Error> {
         match self.blocking {
-            true => self.cx.engine().block_on(pending),
+            true => self.invocation.engine().block_on(pending),
             false => pending.await,
         }
     }

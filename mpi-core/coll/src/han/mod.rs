@@ -15,7 +15,7 @@
 //! Barriers have a ticket order of their own: the component above may pass one down late, and on each member between different other calls.
 //! Components number barriers separately from other calls, and messages match by the call's number, so nothing is confused below.
 //!
-//! The derived communicators are not offered to plugins ([`Comm::create_for_steps`]):
+//! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):
 //! barrier hardware either serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
 
 mod blocks;
@@ -108,7 +108,7 @@ impl HanModule {
     async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
         let node = comm.engine().node_id();
-        let told = comm.share(&[node, self.blocks_up_to]).await;
+        let told = comm.internal().share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
         let seats = Seats::new(&nodes);
@@ -122,9 +122,9 @@ impl HanModule {
         let here = seats.on(seats.of(comm.rank()).node);
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
-        let local = comm.create_for_steps(&here).await;
+        let local = comm.constructors().create_for_steps(&here).await;
         // Even if the first has failed, since the leaders of other nodes wait for this one.
-        let leaders = comm.create_for_steps(&leading).await;
+        let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
             let levels = Rc::new(Levels {
@@ -154,7 +154,7 @@ impl HanModule {
         takes.then_some(&place.levels)
     }
 
-    fn turns_of(&self, call: &Call) -> &TicketOrder {
+    fn tickets_of(&self, call: &Call) -> &TicketOrder {
         match call {
             Call::Barrier => &self.barriers,
             _ => &self.others,
@@ -215,59 +215,62 @@ impl Module for HanModule {
         ))
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
         let Some(levels) = self.takes(&call).cloned() else {
-            let next = Table::of(cx.comm(), call.id()).and_then(|t| t.start(cx.next_down(), call));
+            let next = Table::of(invocation.comm(), call.id())
+                .and_then(|t| t.start(invocation.next_down(), call));
             return next.unwrap_or_else(|e| Box::pin(std::future::ready(Err(e))));
         };
-        let turn = self.turns_of(&call).draw();
+        let ticket = self.tickets_of(&call).draw();
         Box::pin(async move {
-            turn.come(cx.engine()).await;
-            carry_out(&levels, &cx, turn, false, call).await
+            ticket.come(invocation.engine()).await;
+            carry_out(&levels, &invocation, ticket, false, call).await
         })
     }
 
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
         let Some(levels) = self.takes(call) else {
-            return Table::run_next(cx, call);
+            return Table::run_next(invocation, call);
         };
-        let turn = self.turns_of(call).draw();
-        if !turn.has_come() {
-            cx.engine().block_on(turn.come(cx.engine()));
+        let ticket = self.tickets_of(call).draw();
+        if !ticket.has_come() {
+            invocation
+                .engine()
+                .block_on(ticket.come(invocation.engine()));
         }
         // Its steps block inside, so it is polled once, without a waiting loop around it.
-        let mut whole = pin!(carry_out(levels, cx, turn, true, call.clone()));
+        let mut whole = pin!(carry_out(levels, invocation, ticket, true, call.clone()));
         match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,
-            Poll::Pending => cx.engine().block_on(whole),
+            Poll::Pending => invocation.engine().block_on(whole),
         }
     }
 }
 
 async fn carry_out(
     levels: &Levels,
-    cx: &Invocation,
-    turn: Ticket,
+    invocation: &Invocation,
+    ticket: Ticket,
     blocking: bool,
     call: Call,
 ) -> Result<(), Error> {
-    let enduring = cx.checked_for_lengths();
-    let cx = enduring.as_ref().unwrap_or(cx);
+    let enduring = invocation.checked_for_lengths();
+    let invocation = enduring.as_ref().unwrap_or(invocation);
     let way = &Way {
         levels,
-        cx,
-        turn,
+        invocation,
+        ticket,
         blocking,
     };
     let outcome = take_steps(way, call).await;
     match &enduring {
-        Some(cx) => cx.verdict(outcome),
+        Some(invocation) => invocation.verdict(outcome),
         None => outcome,
     }
 }
 
 async fn take_steps(way: &Way<'_>, call: Call) -> Result<(), Error> {
-    let cx = way.cx;
+    let invocation = way.invocation;
     match call {
         Call::Bcast { buf, root } => whole::bcast(way, &buf, root).await,
         Call::Reduce {
@@ -280,7 +283,7 @@ async fn take_steps(way: &Way<'_>, call: Call) -> Result<(), Error> {
         Call::Gather { send, recv, root } => blocks::gather(way, send, recv, root).await,
         Call::Scatter { send, recv, root } => blocks::scatter(way, send, recv, root).await,
         Call::Allgather { send, recv } => {
-            blocks::allgather(way, send, &Blocks::equal(&recv, cx.size())).await
+            blocks::allgather(way, send, &Blocks::equal(&recv, invocation.size())).await
         }
         Call::Allgatherv { send, recv } => blocks::allgather(way, send, &Blocks::Each(recv)).await,
         Call::Alltoall { send, recv } => blocks::alltoall(way, send, &recv).await,

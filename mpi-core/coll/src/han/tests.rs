@@ -44,13 +44,17 @@ fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
         if engine.me() == 1 {
             engine.exhaust_serials();
         }
-        let twin = engine.block_on(world.dup()).expect("a duplicate");
+        let twin = engine
+            .block_on(world.constructors().dup())
+            .expect("a duplicate");
         let table = Table::chosen(&twin).expect("a table");
         assert!(table.chain(CallId::Barrier).all(|name| name != "han"));
         let why = table.explain("the twin");
         let said = "not han: rank 1: setting up: no communicator was made: rank 1 of the job";
         assert!(why.iter().any(|line| line.contains(said)), "{why:?}");
-        twin.collective(Call::Barrier).expect("a barrier");
+        twin.collectives()
+            .carry_out(Call::Barrier)
+            .expect("a barrier");
     });
 }
 
@@ -104,7 +108,10 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
                 let call = calls[shared.below(calls.len() as u64) as usize];
                 let case = Case::random(call, world.size(), &mut shared);
                 let part = case.part(world.rank());
-                let req = world.icollective(part.call.clone()).expect("a collective");
+                let req = world
+                    .collectives()
+                    .begin(part.call.clone())
+                    .expect("a collective");
                 under_way.push((case, part, req));
             }
             while !under_way.is_empty() {
@@ -129,8 +136,8 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                 memory.expect("memory").all()
             };
             let run = |blocking, call: Call| match blocking {
-                true => world.collective(call),
-                false => engine.wait(&world.icollective(call)?).map(|_| ()),
+                true => world.collectives().carry_out(call),
+                false => engine.wait(&world.collectives().begin(call)?).map(|_| ()),
             };
             for (odd, blocking) in [(0, true), (1, true), (0, false), (1, false)] {
                 let count = if me == odd { 8 } else { 16 };
@@ -163,7 +170,7 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                 if me == 0 {
                     assert!(outcome.is_err(), "{components} {odd}");
                 }
-                engine.block_on(world.fence()).expect("a fence");
+                engine.block_on(world.internal().fence()).expect("a fence");
             }
         });
     }

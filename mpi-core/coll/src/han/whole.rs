@@ -68,10 +68,13 @@ pub async fn reduce(
     }
     // The leader of the root's node has the result for the root.
     match (&total, &recv) {
-        (Some(total), _) => way.message(way.cx.isend(&total.as_send(), root)).await,
+        (Some(total), _) => {
+            way.message(way.invocation.isend(&total.as_send(), root))
+                .await
+        }
         (None, Some(recv)) => {
             let leader = way.levels.seats.leader(to.node);
-            way.message(way.cx.irecv(recv, leader)).await
+            way.message(way.invocation.irecv(recv, leader)).await
         }
         (None, None) => Ok(()),
     }

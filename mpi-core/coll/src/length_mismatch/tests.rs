@@ -126,13 +126,13 @@ fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool 
                 {
                     let count = if me == odd { other } else { usual };
                     let call = call(id, count, &world, ROOT);
-                    let cx = Invocation::from(&world.hidden());
-                    let outcome = engine.block_on(algorithm.run(&cx, &call));
+                    let invocation = Invocation::from(&world.internal().conversation());
+                    let outcome = engine.block_on(algorithm.run(&invocation, &call));
                     let about = (id, algorithm.name(), size, me, odd, other);
                     if concerns(id, me, odd) {
                         is_told(outcome, &about);
                     }
-                    engine.block_on(world.fence()).expect("a fence");
+                    engine.block_on(world.internal().fence()).expect("a fence");
                 }
             }
         }
@@ -144,7 +144,10 @@ fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool 
                 .is_empty()
         );
         assert_eq!(engine.pml().requests().live(), 0);
-        world.collective(Call::Barrier).expect("a barrier");
+        world
+            .collectives()
+            .carry_out(Call::Barrier)
+            .expect("a barrier");
     });
 }
 
@@ -180,15 +183,15 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
                     buf: buf.clone(),
                     root: 0,
                 };
-                let cx = Invocation::from(&world.hidden());
-                let outcome = engine.block_on(algorithm.run(&cx, &call));
+                let invocation = Invocation::from(&world.internal().conversation());
+                let outcome = engine.block_on(algorithm.run(&invocation, &call));
                 if me >= 4 {
                     is_told(outcome, &(algorithm.name(), me));
                 } else {
                     outcome.expect("a broadcast");
                     assert_eq!(buf.as_send().to_vec()[..12], [1; 12]);
                 }
-                engine.block_on(world.fence()).expect("a fence");
+                engine.block_on(world.internal().fence()).expect("a fence");
             }
         }
     });
@@ -199,18 +202,18 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
     Job::of(3).with("coll", "basic").run(|engine| {
         let world = engine.world().expect("a world");
         let (me, count) = (world.rank(), if world.rank() == 0 { 2 } else { 4 });
-        let outcome = world.collective(call(CallId::Bcast, count, &world, 0));
+        let outcome = world.collectives().carry_out(call(CallId::Bcast, count, &world, 0));
         let text = outcome.err().map(|e| e.to_string());
         let expected = format!(
             "rank 0 sends 8 bytes in a collective operation on MPI_COMM_WORLD, but rank {me} expects 16"
         );
         assert_eq!(text, (me > 0).then_some(expected));
         // The same as a request, and a check that matching calls are undisturbed.
-        let req = world.icollective(call(CallId::Bcast, count, &world, 0));
+        let req = world.collectives().begin(call(CallId::Bcast, count, &world, 0));
         let ended = engine.wait(&req.expect("begun"));
         assert_eq!(ended.is_err(), me > 0);
         let sum = call(CallId::Allreduce, 4, &world, 0);
-        world.collective(sum).expect("a sum");
+        world.collectives().carry_out(sum).expect("a sum");
     });
 }
 
@@ -218,20 +221,23 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
 fn a_receive_is_exact_unless_it_says_otherwise() {
     Job::of(2).run(|engine| {
         let world = engine.world().expect("a world");
-        let cx = Invocation::from(&world.hidden());
+        let invocation = Invocation::from(&world.internal().conversation());
         let (short, long) = (room(1), room(3));
         engine.block_on(async {
             if world.rank() == 0 {
                 for _ in 0..3 {
-                    cx.send(&short.as_send(), 1).await.expect("sent");
+                    invocation.send(&short.as_send(), 1).await.expect("sent");
                 }
                 return;
             }
-            is_told(cx.recv(&long, 0).await, &"a short message");
-            cx.recv_up_to(&long, 0).await.expect("a short message");
-            cx.recv(&short, 0).await.expect("a message");
+            is_told(invocation.recv(&long, 0).await, &"a short message");
+            invocation
+                .recv_up_to(&long, 0)
+                .await
+                .expect("a short message");
+            invocation.recv(&short, 0).await.expect("a message");
         });
-        engine.block_on(world.fence()).expect("a fence");
+        engine.block_on(world.internal().fence()).expect("a fence");
     });
 }
 
@@ -244,10 +250,12 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             color: Some(u64::from(me % 2)),
             key: 0,
         };
-        let part = engine.block_on(world.split(side)).expect("a part");
+        let part = engine
+            .block_on(world.constructors().split(side))
+            .expect("a part");
         let part = part.expect("each rank is on a side");
         let bridge = Some(Ok((&world, 1 - me % 2)));
-        let inter = engine.block_on(part.inter(0, bridge, 1));
+        let inter = engine.block_on(part.inter().create(0, bridge, 1));
         let inter = inter.expect("an intercommunicator");
         for odd in 0..6 {
             let count = if me == odd { USUAL / 2 } else { USUAL };
@@ -258,7 +266,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
                 _ => 0,
             };
             let buf = room(count);
-            let outcome = inter.collective(Call::Bcast { buf, root });
+            let outcome = inter.collectives().carry_out(Call::Bcast { buf, root });
             match (me % 2, odd) {
                 (1, 0) => is_told(outcome, &(me, odd)),
                 // Their leader does not pass the data on.
@@ -272,11 +280,11 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
                 recv: room(count),
                 op: Predefined::Sum.into(),
             };
-            let outcome = inter.collective(sum);
+            let outcome = inter.collectives().carry_out(sum);
             if me == odd || me % 2 != odd % 2 {
                 is_told(outcome, &(me, odd));
             }
-            engine.block_on(world.fence()).expect("a fence");
+            engine.block_on(world.internal().fence()).expect("a fence");
         }
         drop(inter);
         assert!(

@@ -81,7 +81,7 @@ impl Component for PluginComponent {
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
         }
-        if comm.is_for_steps() {
+        if comm.collectives().is_for_steps() {
             return Err(Refusal(
                 "what is made for steps of other collectives is served without plugins".into(),
             ));
@@ -110,7 +110,7 @@ impl Component for PluginComponent {
             table,
             this,
             seat,
-            turns: TicketOrder::default(),
+            tickets: TicketOrder::default(),
             enabled: Cell::new(false),
         }));
         if module.serves() == CallSet::NONE {
@@ -128,7 +128,7 @@ pub(super) struct Inner {
     pub(super) table: ModuleTable,
     pub(super) this: *mut c_void,
     pub(super) seat: Rc<Seat>,
-    turns: TicketOrder,
+    tickets: TicketOrder,
     enabled: Cell<bool>,
 }
 
@@ -186,12 +186,12 @@ impl Inner {
     }
 
     /// Blocking form; `None` is `NEXT`.
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<Option<()>, Error> {
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let code = match self.table.barrier {
             Some(barrier) => {
                 let mut invocation = PluginCall {
-                    cx: cx.clone(),
+                    invocation: invocation.clone(),
                     call: call.clone(),
                 };
                 // SAFETY: `this` is valid until `drop` calls `free`, and `invocation` outlives the call.
@@ -220,7 +220,7 @@ impl Inner {
     }
 
     /// Nonblocking form; `None` is `NEXT`.
-    async fn start(&self, cx: &Invocation, call: CallId) -> Result<Option<()>, Error> {
+    async fn start(&self, invocation: &Invocation, call: CallId) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let mut ticket = 0;
         let mut code = if self.has_split() {
@@ -229,9 +229,9 @@ impl Inner {
             NEXT
         };
         if matches!(code, DONE | PENDING) {
-            let _polled = cx.engine().poll_always();
+            let _polled = invocation.engine().poll_always();
             code = poll_fn(|_| match self.test(ticket, &mut why) {
-                PENDING => match cx.comm().usable() {
+                PENDING => match invocation.comm().usable() {
                     Ok(()) => Poll::Pending,
                     Err(error) => Poll::Ready(Err(error)),
                 },
@@ -305,27 +305,30 @@ impl Module for PluginModule {
         })
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
         let inner = self.0.clone();
-        let turn = inner.turns.draw();
+        let ticket = inner.tickets.draw();
         Box::pin(async move {
-            if inner.start(&cx, call.id()).await?.is_some() {
+            if inner.start(&invocation, call.id()).await?.is_some() {
                 return Ok(());
             }
-            turn.come(cx.engine()).await;
-            let next = Table::of(cx.comm(), call.id())?.start(cx.next_down(), call)?;
-            turn.pass();
+            ticket.come(invocation.engine()).await;
+            let next =
+                Table::of(invocation.comm(), call.id())?.start(invocation.next_down(), call)?;
+            ticket.pass();
             next.await
         })
     }
 
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        let turn = self.0.turns.draw();
-        if self.0.run(cx, call)?.is_some() {
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        let ticket = self.0.tickets.draw();
+        if self.0.run(invocation, call)?.is_some() {
             return Ok(());
         }
-        cx.engine().block_on(turn.come(cx.engine()));
-        Table::run_next(cx, call)
+        invocation
+            .engine()
+            .block_on(ticket.come(invocation.engine()));
+        Table::run_next(invocation, call)
     }
 
     fn eureka(&self) -> Option<&dyn EurekaLine> {

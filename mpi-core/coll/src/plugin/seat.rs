@@ -91,7 +91,7 @@ pub(super) static HOST: Host = table::<Seat>();
 
 /// The type behind `portcullis_call`.
 pub(super) struct PluginCall {
-    pub cx: Invocation,
+    pub invocation: Invocation,
     pub call: crate::Call,
 }
 
@@ -141,7 +141,7 @@ impl Seat {
 
     /// Begins the conversations; every member calls it at the same point.
     pub fn begin(&self, comm: &Comm) {
-        let tag = || comm.hidden().tag();
+        let tag = || comm.internal().conversation().tag();
         self.tags.set(Some(Tags {
             waited: tag(),
             tested: tag(),
@@ -238,19 +238,19 @@ impl Services for Seat {
     }
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
-        let cx = self.waiting(dest)?;
+        let invocation = self.waiting(dest)?;
         let scratch = room(data.len())?;
         scratch.all().unpack_at(0, data);
         self.engine
-            .block_on(cx.send(&scratch.all().as_send(), dest))
+            .block_on(invocation.send(&scratch.all().as_send(), dest))
             .map_err(|e| e.to_string())
     }
 
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
-        let cx = self.waiting(source)?;
+        let invocation = self.waiting(source)?;
         let scratch = room(data.len())?;
         self.engine
-            .block_on(cx.recv(&scratch.all(), source))
+            .block_on(invocation.recv(&scratch.all(), source))
             .map_err(|e| e.to_string())?;
         scratch.all().as_send().pack_at(0, data);
         Ok(())
@@ -258,17 +258,17 @@ impl Services for Seat {
 
     fn fence(&self) -> Result<(), String> {
         self.may_block()?;
-        let cx = self.conversation(self.rank, |tags| tags.fences)?;
+        let invocation = self.conversation(self.rank, |tags| tags.fences)?;
         self.engine
-            .block_on(algo::barrier_dissemination::barrier(&cx))
+            .block_on(algo::barrier_dissemination::barrier(&invocation))
             .map_err(|e| e.to_string())
     }
 
     fn start_send(&self, dest: u32, bytes: &[u8]) -> Result<u64, String> {
-        let cx = self.conversation(dest, |tags| tags.tested)?;
+        let invocation = self.conversation(dest, |tags| tags.tested)?;
         let data = room(bytes.len())?;
         data.all().unpack_at(0, bytes);
-        let pending = cx.isend(&data.all().as_send(), dest);
+        let pending = invocation.isend(&data.all().as_send(), dest);
         Ok(self.keep(Message {
             pending,
             data,
@@ -277,9 +277,9 @@ impl Services for Seat {
     }
 
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String> {
-        let cx = self.conversation(source, |tags| tags.tested)?;
+        let invocation = self.conversation(source, |tags| tags.tested)?;
         let data = room(bytes)?;
-        let pending = cx.irecv(&data.all(), source);
+        let pending = invocation.irecv(&data.all(), source);
         Ok(self.keep(Message {
             pending,
             data,
@@ -375,11 +375,11 @@ impl Services for Seat {
 
     unsafe fn call_next(call: *mut Call) -> Result<(), String> {
         // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns, and `call` is that pointer.
-        let PluginCall { cx, call } = unsafe { &*call.cast::<PluginCall>() };
-        if !cx.engine().may_block() {
+        let PluginCall { invocation, call } = unsafe { &*call.cast::<PluginCall>() };
+        if !invocation.engine().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }
-        Table::run_next(cx, call).map_err(|e| e.to_string())
+        Table::run_next(invocation, call).map_err(|e| e.to_string())
     }
 }
 

@@ -16,7 +16,7 @@ impl Seat {
         }
         self.memory.sweep();
         let leader = self.node_ranks().next().unwrap_or(self.rank);
-        let cx = self.waiting(leader)?;
+        let invocation = self.waiting(leader)?;
         let skip = HEAD.max(align);
         let len = bytes
             .checked_add(skip)
@@ -38,14 +38,15 @@ impl Seat {
         let told = self.engine.block_on(async {
             if self.rank == leader {
                 let others = self.node_ranks().filter(|rank| *rank != leader);
-                cx.all(
-                    others
-                        .map(|rank| cx.isend(&word.send(0..1), rank))
-                        .collect(),
-                )
-                .await
+                invocation
+                    .all(
+                        others
+                            .map(|rank| invocation.isend(&word.send(0..1), rank))
+                            .collect(),
+                    )
+                    .await
             } else {
-                cx.recv(&word.recv(0..1), leader).await
+                invocation.recv(&word.recv(0..1), leader).await
             }
         });
         told.map_err(|e| e.to_string())?;

@@ -103,8 +103,8 @@ impl Module for FaultyModule {
         };
         Box::pin(std::future::ready(outcome))
     }
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        Box::pin(async move { Table::next(&cx, call).await })
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        Box::pin(async move { Table::next(&invocation, call).await })
     }
     fn disable(&self) {
         self.calls.disabled.fetch_add(1, Relaxed);
@@ -148,7 +148,10 @@ fn with_priority(value: &str) -> Params {
 fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
     job.run(|engine| {
         let world = engine.world().expect("a world");
-        world.collective(Call::Barrier).expect("a barrier");
+        world
+            .collectives()
+            .carry_out(Call::Barrier)
+            .expect("a barrier");
         let table = Table::chosen(&world).expect("a table");
         let chain = table.chain(CallId::Barrier).map(str::to_owned).collect();
         (chain, table.explain("WORLD"))

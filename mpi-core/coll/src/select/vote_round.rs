@@ -20,8 +20,8 @@ pub async fn vote(
         Err(_) => comm.rank(),
     };
     let mut refusers: Vec<u32> = mine.iter().map(ballot).collect();
-    let cx = comm.hidden();
-    let all = ControlGroup::of(&cx, comm.group(), comm.rank());
+    let invocation = comm.internal().conversation();
+    let all = ControlGroup::of(&invocation, comm.group(), comm.rank());
     all.lowest(&mut refusers).await?;
 
     let mut verdicts = Vec::with_capacity(mine.len());
@@ -30,7 +30,7 @@ pub async fn vote(
             Ok(())
         } else {
             let reason = own.err().map(|r| r.0).unwrap_or_default();
-            let reason = hear(&comm.hidden(), reason, refuser).await?;
+            let reason = hear(&comm.internal().conversation(), reason, refuser).await?;
             Err(Refusal(format!("rank {refuser}: {reason}")))
         });
     }
@@ -38,8 +38,12 @@ pub async fn vote(
 }
 
 /// Broadcasts the reason of the member `from`.
-async fn hear(cx: &Conversation, reason: String, from: u32) -> Result<String, Error> {
-    let all = ControlGroup::of(cx, cx.comm().group(), cx.comm().rank());
+async fn hear(invocation: &Conversation, reason: String, from: u32) -> Result<String, Error> {
+    let all = ControlGroup::of(
+        invocation,
+        invocation.comm().group(),
+        invocation.comm().rank(),
+    );
     let text = all.tell(reason.into_bytes(), from).await?;
     Ok(String::from_utf8(text)
         .unwrap_or_else(|bad| String::from_utf8_lossy(bad.as_bytes()).into_owned()))

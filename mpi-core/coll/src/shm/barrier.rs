@@ -45,12 +45,12 @@ pub enum ShmBarrier {
 }
 
 impl ShmBarrier {
-    /// The barrier at `place`, if that is inside the node's memory.
-    pub fn at(node: &Node, place: ShmOffset, kind: Kind, members: &Members) -> Option<ShmBarrier> {
+    /// The barrier at `offset`, if that is inside the node's memory.
+    pub fn at(node: &Node, offset: ShmOffset, kind: Kind, members: &Members) -> Option<ShmBarrier> {
         Some(match kind {
-            Kind::Counter => ShmBarrier::Counter(Counter::at(node, place, members.count())?),
+            Kind::Counter => ShmBarrier::Counter(Counter::at(node, offset, members.count())?),
             Kind::Flags => {
-                ShmBarrier::Flags(Flags::at(node, place, members.me(), members.count())?)
+                ShmBarrier::Flags(Flags::at(node, offset, members.me(), members.count())?)
             }
         })
     }

@@ -59,16 +59,28 @@ impl CmaAccess {
     }
 
     /// Reads from address `at` in a member's memory.
-    pub fn read(&self, cx: &Invocation, rank: u32, at: u64, into: &mut [u8]) -> Result<(), Error> {
+    pub fn read(
+        &self,
+        invocation: &Invocation,
+        rank: u32,
+        at: u64,
+        into: &mut [u8],
+    ) -> Result<(), Error> {
         let bytes = into.len();
         let read = self.pid(rank).and_then(|pid| cma::read(pid, at, into));
-        said(read, cx, rank, Copying::From, bytes)
+        said(read, invocation, rank, Copying::From, bytes)
     }
 
     /// Writes to address `at` in the memory of a member that has asked for it.
-    pub fn write(&self, cx: &Invocation, rank: u32, at: u64, data: &[u8]) -> Result<(), Error> {
+    pub fn write(
+        &self,
+        invocation: &Invocation,
+        rank: u32,
+        at: u64,
+        data: &[u8],
+    ) -> Result<(), Error> {
         let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
-        said(written, cx, rank, Copying::To, data.len())
+        said(written, invocation, rank, Copying::To, data.len())
     }
 
     fn pid(&self, rank: u32) -> Result<u32, CmaError> {
@@ -80,14 +92,14 @@ impl CmaAccess {
 /// Adds both ranks to the error of a failed copy.
 fn said(
     copied: Result<(), CmaError>,
-    cx: &Invocation,
+    invocation: &Invocation,
     rank: u32,
     copying: Copying,
     bytes: usize,
 ) -> Result<(), Error> {
     Ok(copied.map_err(|why| CollError::Unreachable {
-        comm: cx.comm().label(),
-        me: cx.rank(),
+        comm: invocation.comm().label(),
+        me: invocation.rank(),
         rank,
         copying,
         bytes,

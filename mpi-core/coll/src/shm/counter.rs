@@ -21,9 +21,9 @@ pub struct Counter {
 impl Counter {
     pub const LEN: usize = LINE;
 
-    pub fn at(node: &Node, place: ShmOffset, members: u32) -> Option<Counter> {
+    pub fn at(node: &Node, offset: ShmOffset, members: u32) -> Option<Counter> {
         Some(Counter {
-            arrivals: node.hold(place)?,
+            arrivals: node.hold(offset)?,
             members: u64::from(members),
         })
     }

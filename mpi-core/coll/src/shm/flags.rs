@@ -40,11 +40,11 @@ impl Flags {
         members as usize * rounds(members) as usize * SETS * LINE
     }
 
-    pub fn at(node: &Node, place: ShmOffset, me: u32, members: u32) -> Option<Flags> {
+    pub fn at(node: &Node, offset: ShmOffset, me: u32, members: u32) -> Option<Flags> {
         let flag = |rank: u32, round: u32, set: u64| {
             let which = u64::from(rank) * u64::from(rounds(members)) + u64::from(round);
             let which = which * SETS as u64 + set;
-            node.hold(ShmOffset(place.0 + which * LINE as u64))
+            node.hold(ShmOffset(offset.0 + which * LINE as u64))
         };
         let flags = |rank, round| Some([flag(rank, round, 0)?, flag(rank, round, 1)?]);
         let round = |round: u32| {

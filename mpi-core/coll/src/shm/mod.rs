@@ -308,15 +308,19 @@ impl Module for ShmModule {
         self.0.place.get().is_some()
     }
 
-    fn start(&self, cx: Invocation, mut call: Call) -> Running {
+    fn start(&self, invocation: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
-                let _polled = cx.engine().poll_always();
-                let passed = async { Polled.until(cx.engine(), || state.step(&mut pass)).await };
-                wait::unless_broken(cx.comm(), passed).await
+                let _polled = invocation.engine().poll_always();
+                let passed = async {
+                    Polled
+                        .until(invocation.engine(), || state.step(&mut pass))
+                        .await
+                };
+                wait::unless_broken(invocation.comm(), passed).await
             });
         }
         let lane = Lane::Nonblocking;
@@ -324,14 +328,15 @@ impl Module for ShmModule {
         match route.and_then(|route| state.begin_data(lane, route)) {
             // The future of a short call is less than half as large as the others, and allocators are faster with that.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
-                if let Some(emptied) = cx.emptied(&call) {
+                if let Some(emptied) = invocation.emptied(&call) {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _polled = cx.engine().poll_always();
-                    match state.in_cells(&begun, Polled, &cx) {
+                    let _polled = invocation.engine().poll_always();
+                    match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
-                            wait::unless_broken(cx.comm(), operation.run_at_once(&call)).await
+                            wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
+                                .await
                         }
                         // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
@@ -339,38 +344,45 @@ impl Module for ShmModule {
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _polled = cx.engine().poll_always();
-                wait::unless_broken(cx.comm(), state.carry_out(begun, Polled, &cx, &call)).await
+                let _polled = invocation.engine().poll_always();
+                wait::unless_broken(
+                    invocation.comm(),
+                    state.carry_out(begun, Polled, &invocation, &call),
+                )
+                .await
             }),
-            None => Box::pin(async move { Table::next(&cx, call).await }),
+            None => Box::pin(async move { Table::next(&invocation, call).await }),
         }
     }
 
     #[inline]
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        let (state, comm) = (&*self.0, cx.comm());
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        let (state, comm) = (&*self.0, invocation.comm());
         if let Call::Barrier = call {
             return state.pass(comm);
         }
         let Some(route) = state.route(Lane::Blocking, call) else {
-            return Table::run_next(cx, call);
+            return Table::run_next(invocation, call);
         };
         if let Route::Measured(shape) = route {
-            return wait::now(comm, state.run_measured(shape, cx, call));
+            return wait::now(comm, state.run_measured(shape, invocation, call));
         }
         let Some(begun) = state.begin_data(Lane::Blocking, route) else {
             return Ok(());
         };
         if route == Route::Cells(Shape::Whole)
-            && let Some(emptied) = cx.emptied(call)
+            && let Some(emptied) = invocation.emptied(call)
         {
-            let emptied = state.carry_out(begun, Blocking(comm), cx, &emptied);
+            let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
         // Each nested future is a considerable part of the cost of a short call.
-        match (route, state.in_cells(&begun, Blocking(comm), cx)) {
+        match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) => wait::now(comm, operation.run(call, shape)),
-            _ => wait::now(comm, state.carry_out(begun, Blocking(comm), cx, call)),
+            _ => wait::now(
+                comm,
+                state.carry_out(begun, Blocking(comm), invocation, call),
+            ),
         }
     }
 

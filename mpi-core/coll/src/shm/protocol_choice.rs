@@ -332,7 +332,7 @@ mod tests {
 
     /// One member of a simulated job.
     struct Member<'a> {
-        ways: ProtocolChoice<&'a [AtomicU64]>,
+        choice: ProtocolChoice<&'a [AtomicU64]>,
         /// The last number that it has begun, and the last that it has finished.
         number: u64,
         finished: u64,
@@ -350,7 +350,7 @@ mod tests {
     ) -> Vec<Vec<Way>> {
         let memory: Vec<AtomicU64> = (0..words(members)).map(|_| AtomicU64::new(0)).collect();
         let member = |me| Member {
-            ways: ProtocolChoice::new(&memory[..], me, members, |_| Way::Fragments).unwrap(),
+            choice: ProtocolChoice::new(&memory[..], me, members, |_| Way::Fragments).unwrap(),
             number: 0,
             finished: 0,
             under_way: None,
@@ -364,14 +364,14 @@ mod tests {
                 member.finished += 1;
                 if let (true, Some(call)) = (member.finished == member.number, member.under_way) {
                     let (_, _, costs) = which(member.gone.len() as u64 - 1);
-                    member.ways.report(call.number, costs[call.way as usize]);
+                    member.choice.report(call.number, costs[call.way as usize]);
                 }
             } else if member.number < slowest + DEPTH {
                 let (call, more, _) = which(member.gone.len() as u64);
                 let finished = |number| slowest >= number;
                 let call =
                     member
-                        .ways
+                        .choice
                         .begin(CALLS[call], member.number + 1, Instant::now(), finished);
                 member.number += 1 + more[call.way as usize];
                 member.gone.push(call.way);

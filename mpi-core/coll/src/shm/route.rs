@@ -72,9 +72,9 @@ impl State {
             call.id(),
             CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
         );
-        let ways = match &place.long {
+        let protocol_choice = match &place.long {
             Long::Always(way) => return LongWay(Some(*way)),
-            Long::Measured(ways) => ways,
+            Long::Measured(protocol_choice) => protocol_choice,
         };
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
@@ -87,7 +87,7 @@ impl State {
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
-            _ => LongWay(Some(ways.first(call.id()))),
+            _ => LongWay(Some(protocol_choice.first(call.id()))),
         }
     }
 
@@ -112,7 +112,7 @@ impl State {
     pub(super) async fn run_measured(
         &self,
         shape: Shape,
-        cx: &Invocation,
+        invocation: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
         let began = crate::trial::now();
@@ -120,17 +120,17 @@ impl State {
             // Unreachable: no call is measured without cells.
             return Ok(());
         };
-        let Long::Measured(ways) = &place.long else {
+        let Long::Measured(protocol_choice) = &place.long else {
             return Ok(());
         };
         let number = cells.next();
         let address = cells.long_address(number);
         cells
-            .make_room(Blocking(cx.comm()), cx.engine(), address)
+            .make_room(Blocking(invocation.comm()), invocation.engine(), address)
             .await?;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
-        let measured = ways.begin(kind, number, began, finished);
+        let measured = protocol_choice.begin(kind, number, began, finished);
         let route = match measured.way {
             Way::Fragments => Some(Route::Cells(shape)),
             Way::Copy => self.copies(place, call),
@@ -138,19 +138,21 @@ impl State {
         let begun = route.and_then(|route| self.begin_data(Lane::Blocking, route));
         let outcome = match begun {
             Some(begun) => {
-                let outcome = self.carry_out(begun, Blocking(cx.comm()), cx, call).await;
-                or_leave(cx.comm(), outcome)?
+                let outcome = self
+                    .carry_out(begun, Blocking(invocation.comm()), invocation, call)
+                    .await;
+                or_leave(invocation.comm(), outcome)?
             }
             None => {
                 let number = cells.begin(1);
-                let outcome = Table::run_next(cx, call);
+                let outcome = Table::run_next(invocation, call);
                 cells.end_long(&self.members, number);
                 outcome
             }
         };
         #[cfg(feature = "testing")]
         crate::trial::costs::end(measured.way);
-        ways.end(measured);
+        protocol_choice.end(measured);
         outcome
     }
 
@@ -160,7 +162,7 @@ impl State {
         &'a self,
         begun: &Begun,
         wait: W,
-        cx: &'a Invocation,
+        invocation: &'a Invocation,
     ) -> Option<small::SmallOp<'a, W>> {
         let Route::Cells(_) = begun.route else {
             return None;
@@ -171,8 +173,8 @@ impl State {
             cells: &small.cells,
             occupancy: small.occupancy,
             members: &self.members,
-            engine: cx.engine(),
-            comm: cx.comm(),
+            engine: invocation.engine(),
+            comm: invocation.comm(),
             number: begun.number,
             wait,
         })
@@ -182,11 +184,11 @@ impl State {
         &self,
         begun: Begun,
         wait: impl Wait,
-        cx: &Invocation,
+        invocation: &Invocation,
         call: &Call,
     ) -> Result<(), Error> {
         if let (Route::Cells(shape), Some(operation)) =
-            (begun.route, self.in_cells(&begun, wait, cx))
+            (begun.route, self.in_cells(&begun, wait, invocation))
         {
             return operation.run(call, shape).await;
         }
@@ -199,7 +201,7 @@ impl State {
             large,
             cells: &small[begun.lane as usize].cells,
             members: &self.members,
-            cx,
+            invocation,
             number: begun.number,
             wait,
         };

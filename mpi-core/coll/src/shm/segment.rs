@@ -111,8 +111,8 @@ impl State {
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
                 let first = |call| usual(config.occupancy, call);
-                let ways = ProtocolChoice::new(memory, members.me(), members.count(), first);
-                Long::Measured(ways.ok_or_else(outside)?)
+                let choice = ProtocolChoice::new(memory, members.me(), members.count(), first);
+                Long::Measured(choice.ok_or_else(outside)?)
             }
         };
         let _ = self.place.set(Segment {

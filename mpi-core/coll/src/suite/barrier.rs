@@ -32,9 +32,11 @@ pub fn pass(comm: &Comm, form: Form, round: u32) {
         Form::Mixed => round.is_multiple_of(3),
     };
     if blocking {
-        comm.collective(Call::Barrier).expect("a barrier");
+        comm.collectives()
+            .carry_out(Call::Barrier)
+            .expect("a barrier");
     } else {
-        let req = comm.icollective(Call::Barrier).expect("a barrier");
+        let req = comm.collectives().begin(Call::Barrier).expect("a barrier");
         comm.engine().wait(&req).expect("the end of a barrier");
     }
 }
@@ -114,7 +116,7 @@ pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
             for number in 1..=FLIGHT as u32 {
                 dawdle(me, lap * 100 + number);
                 entered[me as usize].store(lap * FLIGHT as u32 + number, Ordering::SeqCst);
-                let req = world.icollective(Call::Barrier).expect("a barrier");
+                let req = world.collectives().begin(Call::Barrier).expect("a barrier");
                 flight.push((lap * FLIGHT as u32 + number, req));
             }
             while !flight.is_empty() {
@@ -141,6 +143,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
         let buf = space.as_send();
         if me.is_multiple_of(2) && to != me && !to.is_multiple_of(2) {
             let sent = world
+                .p2p()
                 .isend(buf, to as i32, 1, Mode::Synchronous)
                 .expect("a send");
             pass(&world, form, 0);
@@ -149,7 +152,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
             }
         } else {
             if !me.is_multiple_of(2) {
-                world.recv(space, from as i32, 1).expect("a message");
+                world.p2p().recv(space, from as i32, 1).expect("a message");
             }
             pass(&world, form, 0);
         }
@@ -161,10 +164,12 @@ pub fn communicators_do_not_meet(job: &Job, rounds: u32) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
         for round in 0..rounds {
-            let twin = engine.block_on(world.dup()).expect("a duplicate");
-            let first = twin.icollective(Call::Barrier).expect("a barrier");
+            let twin = engine
+                .block_on(world.constructors().dup())
+                .expect("a duplicate");
+            let first = twin.collectives().begin(Call::Barrier).expect("a barrier");
             dawdle(world.rank(), round);
-            let second = world.icollective(Call::Barrier).expect("a barrier");
+            let second = world.collectives().begin(Call::Barrier).expect("a barrier");
             engine.wait(&second).expect("the end of a barrier");
             engine.wait(&first).expect("the end of a barrier");
         }

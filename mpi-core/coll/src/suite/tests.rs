@@ -27,8 +27,11 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix
         if !algorithm.suits(&part.call) {
             continue;
         }
-        let (cx, call) = (Invocation::from(&world.hidden()), part.call.clone());
-        let running = async move { algorithm.run(&cx, &call).await };
+        let (invocation, call) = (
+            Invocation::from(&world.internal().conversation()),
+            part.call.clone(),
+        );
+        let running = async move { algorithm.run(&invocation, &call).await };
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {
@@ -87,13 +90,17 @@ impl Flight {
 /// The world, a duplicate, and a split of it in which ranks have other numbers.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
-    let twin = engine.block_on(world.dup()).expect("a duplicate");
+    let twin = engine
+        .block_on(world.constructors().dup())
+        .expect("a duplicate");
     let me = world.rank();
     let part = SplitKey {
         color: Some(u64::from(me % 2)),
         key: -(me as i32),
     };
-    let part = engine.block_on(world.split(part)).expect("a part");
+    let part = engine
+        .block_on(world.constructors().split(part))
+        .expect("a part");
     [world, twin].into_iter().chain(part).collect()
 }
 
@@ -123,11 +130,16 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
                 }
                 match shared.below(3) {
                     0 => {
-                        comm.collective(part.call.clone()).expect("a collective");
+                        comm.collectives()
+                            .carry_out(part.call.clone())
+                            .expect("a collective");
                         part.check(&(comm.name(), comm.size(), &case));
                     }
                     1 => {
-                        let req = comm.icollective(part.call.clone()).expect("a collective");
+                        let req = comm
+                            .collectives()
+                            .begin(part.call.clone())
+                            .expect("a collective");
                         flights.push((case, part, Flight::Nonblocking(req)));
                     }
                     _ => {
@@ -188,7 +200,10 @@ fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
                 let mut random = SplitMix64(11);
                 let case = Case::random(call, 3, &mut random);
                 let part = case.part(world.rank());
-                world.collective(part.call.clone()).expect("a collective");
+                world
+                    .collectives()
+                    .carry_out(part.call.clone())
+                    .expect("a collective");
                 part.check(&(algorithm, &case));
             });
         }
@@ -256,7 +271,10 @@ fn in_a_row(
             call = next(call, &mut shared);
             let case = Case::random(call, size, &mut shared);
             let part = case.part(me);
-            world.collective(part.call.clone()).expect("a collective");
+            world
+                .collectives()
+                .carry_out(part.call.clone())
+                .expect("a collective");
             part.check(&(size, &case));
             for _ in 0..own.below(3) {
                 std::thread::yield_now();
@@ -387,7 +405,10 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
                         for _ in 0..FLIGHTS {
                             let case = Case::random(call, size, &mut random);
                             let part = case.part(world.rank());
-                            let req = world.icollective(part.call.clone()).expect("a collective");
+                            let req = world
+                                .collectives()
+                                .begin(part.call.clone())
+                                .expect("a collective");
                             flights.push((case, part, req));
                         }
                         while let Some((case, part, req)) = flights.pop() {

@@ -223,14 +223,17 @@ impl Module for TunedModule {
         Some(shown(&self.plan.get()?[call as usize], call))
     }
 
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        let algorithm = self.choose(&call, cx.size());
-        Box::pin(async move { carry_out(algorithm, &cx, &call).await })
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        let algorithm = self.choose(&call, invocation.size());
+        Box::pin(async move { carry_out(algorithm, &invocation, &call).await })
     }
 
-    fn run(&self, cx: &Invocation, call: &Call) -> Result<(), Error> {
-        cx.engine()
-            .block_on(carry_out(self.choose(call, cx.size()), cx, call))
+    fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
+        invocation.engine().block_on(carry_out(
+            self.choose(call, invocation.size()),
+            invocation,
+            call,
+        ))
     }
 }
 
@@ -271,11 +274,11 @@ fn shown(steps: &[Step], call: CallId) -> String {
 
 async fn carry_out(
     algorithm: Option<Algorithm>,
-    cx: &Invocation,
+    invocation: &Invocation,
     call: &Call,
 ) -> Result<(), Error> {
     match algorithm {
-        Some(algorithm) => algorithm.run(cx, call).await,
+        Some(algorithm) => algorithm.run(invocation, call).await,
         None => Ok(()),
     }
 }

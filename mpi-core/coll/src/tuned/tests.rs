@@ -54,7 +54,8 @@ fn sum(job: &Job, call: impl Fn(RecvBuf, u32) -> Call + Sync) -> Vec<Vec<u8>> {
         let mine = (0..COUNT).map(|i| operand(world.rank(), i).to_ne_bytes());
         buf.all().unpack_at(0, &mine.flatten().collect::<Vec<u8>>());
         world
-            .collective(call(buf.all(), world.rank()))
+            .collectives()
+            .carry_out(call(buf.all(), world.rank()))
             .expect("a sum");
         buf.all().as_send().to_vec()
     })

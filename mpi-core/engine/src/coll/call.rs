@@ -98,28 +98,28 @@ pub enum Call {
     },
     /// `recv` has `recv.count` elements for each neighbour, consecutively; neighbourhood collectives have no `MPI_IN_PLACE`.
     NeighborAllgather {
-        near: Rc<Neighbours>,
+        neighbours: Rc<Neighbours>,
         send: SendBuf,
         recv: RecvBuf,
     },
     NeighborAllgatherv {
-        near: Rc<Neighbours>,
+        neighbours: Rc<Neighbours>,
         send: SendBuf,
         recv: Rc<[RecvBuf]>,
     },
     /// `send` and `recv` have a block of their count for each neighbour.
     NeighborAlltoall {
-        near: Rc<Neighbours>,
+        neighbours: Rc<Neighbours>,
         send: SendBuf,
         recv: RecvBuf,
     },
     NeighborAlltoallv {
-        near: Rc<Neighbours>,
+        neighbours: Rc<Neighbours>,
         send: Rc<[SendBuf]>,
         recv: Rc<[RecvBuf]>,
     },
     NeighborAlltoallw {
-        near: Rc<Neighbours>,
+        neighbours: Rc<Neighbours>,
         send: Rc<[SendBuf]>,
         recv: Rc<[RecvBuf]>,
     },

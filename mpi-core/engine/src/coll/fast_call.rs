@@ -106,7 +106,7 @@ impl FastCall<'_> {
 
     /// Returns its signature for the state page, the same as that of the corresponding [`super::Call`].
     #[inline(always)]
-    pub fn said(&self) -> CallSignature {
+    pub fn signature(&self) -> CallSignature {
         let (root, op) = match self {
             FastCall::Barrier | FastCall::Allgather { .. } | FastCall::Alltoall { .. } => {
                 (None, None)

@@ -4,8 +4,9 @@
 //! one that is started while others are active waits for its turn.
 
 use super::Comm;
+use super::failure_state::FailureState;
 use crate::Error;
-use crate::fault::{AgreementKey, Circle, Death, FaultError, Faults, NodeAgreement, Value};
+use crate::fault::{AgreementKey, Death, FaultError, Faults, NodeAgreement, Participants, Value};
 use mpi_transport::btl::ProcId;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -25,43 +26,58 @@ pub struct Agreed {
 
 /// The sequence number of one agreement on its communicator; dropping it ends the agreement's turn.
 struct Turn<'a> {
-    comm: &'a Comm,
+    agreement: Agreement<'a>,
     number: u64,
 }
 
 impl<'a> Turn<'a> {
-    fn take(comm: &'a Comm) -> Turn<'a> {
-        let number = comm.failure_state().agreements().begin();
-        Turn { comm, number }
+    fn take(agreement: Agreement<'a>) -> Turn<'a> {
+        let number = agreement.state.agreements().begin();
+        Turn { agreement, number }
     }
 
     /// Returns true if all earlier agreements have ended.
     fn has_come(&self) -> bool {
-        self.comm.failure_state().agreements().is_up(self.number)
+        self.agreement.state.agreements().is_up(self.number)
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.comm.failure_state().agreements().end(self.number) {
-            self.comm.engine().pml().requests().nudge();
+        if self.agreement.state.agreements().end(self.number) {
+            self.agreement.comm.engine().pml().requests().nudge();
         }
     }
 }
 
-impl Comm {
+/// The agreements of a communicator's living members.
+#[derive(Clone, Copy)]
+pub struct Agreement<'a> {
+    comm: &'a Comm,
+    state: &'a FailureState,
+}
+
+impl<'a> Agreement<'a> {
+    pub(super) fn new(comm: &'a Comm, state: &'a FailureState) -> Agreement<'a> {
+        Agreement { comm, state }
+    }
+
+    pub(super) fn comm(self) -> &'a Comm {
+        self.comm
+    }
+
     /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member. The outcome is the same at all living members,
     /// and afterwards each of them knows that all members that did not contribute are dead.
-    pub fn agree_now(&self, flag: u32) -> Result<Agreed, Error> {
-        let agreements = self.failure_state().agreements();
-        let engine = self.engine();
+    pub fn agree_now(self, flag: u32) -> Result<Agreed, Error> {
+        let agreements = self.state.agreements();
+        let engine = self.comm.engine();
         match agreements.memory().ready() {
             Some(memory) if agreements.is_idle() => {
                 let turn = Turn::take(self);
                 memory.begin(turn.number, &self.contribution(flag, 0));
                 let mut settled = 0;
                 let mut is_over = || {
-                    let wrong = !self.failure_state().is_none();
+                    let wrong = !self.comm.is_sound();
                     settled = memory.settled(turn.number, settled, wrong);
                     memory.is_over(settled)
                 };
@@ -75,26 +91,26 @@ impl Comm {
         }
     }
 
-    /// The nonblocking form of [`Comm::agree_now`] (`MPIX_Comm_iagree`).
-    pub async fn agree(&self, flag: u32) -> Result<Agreed, Error> {
+    /// The nonblocking form of [`Agreement::agree_now`] (`MPIX_Comm_iagree`).
+    pub async fn agree(self, flag: u32) -> Result<Agreed, Error> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
     /// Returns the maximum of the numbers of all living members, the same at each of them, whichever members have died; used to free an object that they hold together.
-    pub async fn highest_of_living(&self, number: u64) -> Result<u64, Error> {
+    pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
     }
 
-    /// As [`Comm::agree`], with a number; also returns the members of [`Comm::all_procs`] on whose deaths all agree.
+    /// As [`Agreement::agree`], with a number; also returns the members of `Comm::all_procs` on whose deaths all agree.
     pub(super) async fn agree_on(
-        &self,
+        self,
         flag: u32,
         number: u64,
     ) -> Result<(Agreed, Vec<ProcId>), Error> {
-        let Some(faults) = self.engine().faults() else {
+        let Some(faults) = self.comm.engine().faults() else {
             return Err(FaultError::failed(
-                &self.label(),
+                &self.comm.label(),
                 &["MPI is not running in this process".into()],
                 0,
             )
@@ -107,7 +123,7 @@ impl Comm {
         })
         .await;
         let value = self.contribution(flag, number);
-        let value = match self.failure_state().agreements().memory().ready() {
+        let value = match self.state.agreements().memory().ready() {
             Some(memory) => self.decide_in(memory, turn.number, value).await,
             None => self.decide_in_messages(faults, turn.number, value).await?,
         };
@@ -115,25 +131,25 @@ impl Comm {
     }
 
     /// Returns this process's contribution; the lists of dead and acknowledged members are empty where nothing is wrong.
-    fn contribution(&self, flag: u32, number: u64) -> Value {
+    fn contribution(self, flag: u32, number: u64) -> Value {
         let plain = Value {
             flag,
             number,
             ..Value::default()
         };
-        if self.failure_state().is_none() {
+        if self.comm.is_sound() {
             return plain;
         }
-        let failures = self.failures();
-        let first = self.failure_state().acknowledged().min(failures.len());
-        let procs = self.all_procs();
+        let failures = self.comm.failures().deaths();
+        let first = self.state.acknowledged().min(failures.len());
+        let procs = self.comm.all_procs();
         let among = |failures: &[Death]| -> Vec<bool> {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
             procs.iter().map(is_there).collect()
         };
         // A member that left before all others reached this agreement does not take part in it.
         let gone: Vec<_> = (failures.iter().cloned())
-            .chain(self.departures())
+            .chain(self.comm.failures().departures())
             .collect();
         Value {
             dead: among(&gone),
@@ -142,13 +158,13 @@ impl Comm {
         }
     }
 
-    async fn decide_in(&self, memory: &NodeAgreement, number: u64, value: Value) -> Value {
+    async fn decide_in(self, memory: &NodeAgreement, number: u64, value: Value) -> Value {
         memory.begin(number, &value);
-        let _awake = self.engine().poll_always();
-        let agreements = self.failure_state().agreements();
+        let _awake = self.comm.engine().poll_always();
+        let agreements = self.state.agreements();
         let mut settled = 0;
         poll_fn(|_| {
-            let wrong = !self.failure_state().is_none();
+            let wrong = !self.comm.is_sound();
             settled = memory.settled(number, settled, wrong);
             match memory.is_over(settled) {
                 true => Poll::Ready(memory.outcome(number, &agreements.left_out())),
@@ -159,25 +175,25 @@ impl Comm {
     }
 
     async fn decide_in_messages(
-        &self,
+        self,
         faults: &Faults,
         number: u64,
         mut value: Value,
     ) -> Result<Value, Error> {
-        let engine = self.engine();
-        let agreements = self.failure_state().agreements();
+        let engine = self.comm.engine();
+        let agreements = self.state.agreements();
         let key = AgreementKey {
-            comm: self.context().number(),
+            comm: self.comm.context().number(),
             number,
         };
-        let procs = self.all_procs();
-        let circle = self.circle(&procs)?;
-        value.memory = (agreements.memory()).word(engine, &procs, number, circle.me == 0);
+        let procs = self.comm.all_procs();
+        let participants = self.participants(&procs)?;
+        value.memory = (agreements.memory()).word(engine, &procs, number, participants.me == 0);
         // Agreements over messages always carry both lists.
         value.dead.resize(procs.len(), false);
         value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();
-        running.begin(key, circle, value);
+        running.begin(key, participants, value);
         let decision = poll_fn(|_| match running.decision(key) {
             Some(decision) if faults.has_said_all() => Poll::Ready(decision),
             _ => Poll::Pending,
@@ -188,28 +204,29 @@ impl Comm {
     }
 
     /// Records the dead of a decision as dead. Returns the result and the dead.
-    fn conclude(&self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
+    fn conclude(self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
         let dead: Vec<ProcId> = match decision.dead.contains(&true) {
             false => Vec::new(),
             true => {
-                let members = self.all_procs().into_iter().zip(&decision.dead);
+                let members = self.comm.all_procs().into_iter().zip(&decision.dead);
                 let dead = members.filter(|(_, dead)| **dead);
                 dead.map(|(proc, _)| proc).collect()
             }
         };
-        if dead.contains(&self.engine().me()) {
+        if dead.contains(&self.comm.engine().me()) {
             return Err(self.held_for_dead());
         }
         for proc in &dead {
-            self.engine().found_dead(*proc);
+            self.comm.engine().found_dead(*proc);
         }
         let error = decision.has_news().then(|| {
-            let error = self.failed(|_| true);
-            let unknown = || FaultError::failed(&self.label(), &["a member has failed".into()], 0);
+            let error = self.comm.failures().failed(|_| true);
+            let unknown =
+                || FaultError::failed(&self.comm.label(), &["a member has failed".into()], 0);
             Error::from(error.unwrap_or_else(unknown))
         });
         if !dead.is_empty() {
-            self.failure_state().agreements().leave_out(dead.clone());
+            self.state.agreements().leave_out(dead.clone());
         }
         let agreed = Agreed {
             flag: decision.flag,
@@ -220,9 +237,9 @@ impl Comm {
     }
 
     #[cold]
-    fn held_for_dead(&self) -> Error {
+    fn held_for_dead(self) -> Error {
         let why = "the other members hold this process for dead".to_string();
-        FaultError::failed(&self.label(), &[why], 0).into()
+        FaultError::failed(&self.comm.label(), &[why], 0).into()
     }
 
     /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
@@ -230,13 +247,13 @@ impl Comm {
     /// With fault tolerance it makes two agreements. When the second begins to end, all members know the result of the first,
     /// so no process that leaves is still asked for it.
     /// The second is awaited for a bounded time only, since processes that have left do not answer.
-    pub async fn fence_of_living(&self) -> Result<(), Error> {
+    pub async fn fence_of_living(self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);
-        if !self.engine().is_fault_tolerant() {
-            return self.fence().await;
+        if !self.comm.engine().is_fault_tolerant() {
+            return self.comm.internal().fence().await;
         }
         self.agree(0).await?;
-        let _awake = self.engine().poll_always();
+        let _awake = self.comm.engine().poll_always();
         let until = Instant::now() + MOMENT;
         let mut second = pin!(self.agree(0));
         poll_fn(|cx| match second.as_mut().poll(cx) {
@@ -249,16 +266,16 @@ impl Comm {
     }
 
     /// Returns the members of the next agreement: all except those that earlier agreements found dead.
-    fn circle(&self, procs: &[ProcId]) -> Result<Circle, Error> {
-        let left_out = self.failure_state().agreements().left_out();
+    fn participants(self, procs: &[ProcId]) -> Result<Participants, Error> {
+        let left_out = self.state.agreements().left_out();
         let part = (0..).zip(procs);
         let part = part.filter(|(_, proc)| !left_out.contains(proc));
         let (members, places): (Vec<u32>, Vec<ProcId>) = part.map(|(m, p)| (m, *p)).unzip();
-        let me = self.engine().me();
+        let me = self.comm.engine().me();
         let Some(me) = (0..).zip(&places).find(|(_, proc)| **proc == me) else {
             return Err(self.held_for_dead());
         };
-        Ok(Circle {
+        Ok(Participants {
             me: me.0,
             members,
             places,

@@ -26,13 +26,18 @@ pub trait Framework {
     /// Allgather in an internal conversation.
     ///
     /// `first` describes rank 0's block; the other blocks follow it in memory. Each member has written its own block already.
-    fn allgather<'a>(&self, talk: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()>;
+    fn allgather<'a>(&self, conversation: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()>;
 
     /// Broadcast of `buf` from the member `root`.
-    fn bcast<'a>(&self, talk: &'a Conversation, buf: &'a RecvBuf, root: u32) -> Joint<'a, ()>;
+    fn bcast<'a>(
+        &self,
+        conversation: &'a Conversation,
+        buf: &'a RecvBuf,
+        root: u32,
+    ) -> Joint<'a, ()>;
 
     /// Barrier in an internal conversation.
-    fn barrier<'a>(&self, talk: &'a Conversation) -> Joint<'a, ()>;
+    fn barrier<'a>(&self, conversation: &'a Conversation) -> Joint<'a, ()>;
 }
 
 /// What a process could use for a communicator, before the members have agreed.
@@ -66,7 +71,7 @@ pub trait Collectives: Any {
     fn takes_fast_call(&self, call: CallId) -> Option<usize>;
 
     /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
-    fn carry_out_fast_call(&self, comm: &Comm, brief: &FastCall<'_>) -> Result<(), Error>;
+    fn carry_out_fast_call(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 
     /// Returns the eureka line of a component for the communicator, if one has it.
     fn eureka(&self) -> Option<&dyn EurekaLine> {

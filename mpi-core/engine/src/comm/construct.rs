@@ -3,7 +3,8 @@
 //! Rank 0 sends one message, the invitation ([`Proposal::invite`]).
 //! Where the other members do not know the communicator's number yet, the number precedes the invitation, or a value that reports that none is left ([`context_id`]).
 
-use super::{Chosen, Collectives, Comm, Context, ControlGroup, Proposal, Purpose, context_id};
+use super::collective_calls::{CollectiveCalls, Purpose};
+use super::{Collectives, Comm, Context, ControlGroup, Proposal, context_id};
 use crate::Error;
 use crate::fault::is_about_deaths;
 
@@ -18,17 +19,17 @@ impl ControlGroup<'_> {
             let context = Context::numbered(context_id::told(leader, word)?);
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
-            comm.0.purpose.set(purpose);
-            let stand = engine.coll()?.propose(&comm)?;
-            Ok((comm, stand))
+            comm.collectives().set_purpose(purpose);
+            let proposal = engine.coll()?.propose(&comm)?;
+            Ok((comm, proposal))
         };
         let (made, words);
         if self.rank() == 0 {
             let word = engine.next_numbers(1, engine.is_mixed(self.group()));
             made = make(word);
             let mut own = word.to_le_bytes().to_vec();
-            if let Ok((comm, stand)) = &made {
-                stand.invite(comm, &mut own);
+            if let Ok((comm, proposal)) = &made {
+                proposal.invite(comm, &mut own);
             }
             words = self.tell(own, 0).await?;
         } else {
@@ -37,78 +38,84 @@ impl ControlGroup<'_> {
             let word = words.first_chunk().copied().unwrap_or_default();
             made = make(u64::from_le_bytes(word));
         }
-        let (comm, stand) = made?;
+        let (comm, proposal) = made?;
         let invitation = words.get(NUMBER..).unwrap_or_default();
         let whole = self.whole();
         if let Some(whole) = whole {
-            whole.takes_part(&comm);
+            whole.failures().takes_part(&comm);
         }
-        let chosen = comm.or_alone(stand.agree(&comm, invitation).await);
+        let chosen = comm
+            .collectives()
+            .or_alone(proposal.agree(&comm, invitation).await);
         if let (Some(whole), Purpose::Program) = (whole, purpose) {
-            whole.lets_go(&comm);
+            whole.failures().lets_go(&comm);
         }
-        comm.adopt(chosen?);
+        comm.collectives().adopt(chosen?);
         Ok(comm)
     }
 }
 
-impl Comm {
+impl CollectiveCalls<'_> {
     /// Agrees with all members on the components that serve this communicator, whose number all of them know.
-    pub(crate) async fn choose_coll(&self) -> Result<(), Error> {
-        if self.is_inter() {
-            self.adopt(self.engine().coll()?.between_groups());
+    pub(crate) async fn choose(self) -> Result<(), Error> {
+        if self.comm().is_inter() {
+            self.adopt(self.comm().engine().coll()?.between_groups());
             return Ok(());
         }
-        let stand = self.engine().coll()?.propose(self)?;
-        let chosen = self.invite_and_agree(stand).await;
+        let proposal = self.comm().engine().coll()?.propose(self.comm())?;
+        let chosen = self.invite_and_agree(proposal).await;
         self.adopt(self.or_alone(chosen)?);
         Ok(())
     }
 
     async fn invite_and_agree(
-        &self,
-        stand: Box<dyn Proposal>,
+        self,
+        proposal: Box<dyn Proposal>,
     ) -> Result<Box<dyn Collectives>, Error> {
         let mut invitation = Vec::new();
-        if self.rank() == 0 {
-            stand.invite(self, &mut invitation);
+        if self.comm().rank() == 0 {
+            proposal.invite(self.comm(), &mut invitation);
         }
-        let cx = self.hidden();
-        let all = ControlGroup::of(&cx, self.group(), self.rank());
+        let conversation = self.comm().internal().conversation();
+        let all = ControlGroup::of(&conversation, self.comm().group(), self.comm().rank());
         let invitation = all.tell(invitation, 0).await?;
-        stand.agree(self, &invitation).await
+        proposal.agree(self.comm(), &invitation).await
     }
 
     /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, this process chooses alone,
     /// so that a death neither keeps MPI from starting nor keeps the living members from communicating.
     /// After the death of another process, in the communicator from which this one is made, the members live and need the same choice, so the error is returned.
     fn or_alone(
-        &self,
+        self,
         chosen: Result<Box<dyn Collectives>, Error>,
     ) -> Result<Box<dyn Collectives>, Error> {
         match chosen {
             Err(error)
-                if self.engine().is_fault_tolerant()
-                    && !self.is_broken_from_outside()
+                if self.comm().engine().is_fault_tolerant()
+                    && !self.comm().failures().is_broken_from_outside()
                     && is_about_deaths(&error) =>
             {
-                Ok(self.engine().coll()?.propose(self)?.choose_alone())
+                Ok(self
+                    .comm()
+                    .engine()
+                    .coll()?
+                    .propose(self.comm())?
+                    .choose_alone())
             }
             chosen => chosen,
         }
     }
 
     /// Installs the collectives of this communicator.
-    fn adopt(&self, table: Box<dyn Collectives>) {
+    fn adopt(self, table: Box<dyn Collectives>) {
         // The layer above explains the world. Rank 0 of the job prints for all members: where each rank has private communicators,
         // such as copies of MPI_COMM_SELF, the other ranks would print the same lines.
-        let (_, serial) = Context::chosen(self.0.context.number());
-        if serial > 1 && self.engine().me() == 0 && self.engine().explains() {
-            for line in table.explain(&self.label()) {
+        let (_, serial) = Context::chosen(self.comm().context().number());
+        if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().explains() {
+            for line in table.explain(&self.comm().label()) {
                 printable::eprintln!("explain: {line}");
             }
         }
-        // `set` succeeds: a communicator is agreed on once, by the call that creates it.
-        let _ = self.0.coll.set(Chosen::new(table));
+        self.install(table);
     }
 }

@@ -19,7 +19,7 @@ const NONE_LEFT: u64 = u64::MAX;
 /// Serial numbers of the predefined communicators.
 pub(super) const WORLD: u32 = 0;
 pub(super) const MYSELF: u32 = 1;
-pub(super) const MEETING: u32 = 2;
+pub(super) const BOOTSTRAP: u32 = 2;
 const FIRST: u32 = 3;
 
 /// The serial number of the next communicator that this process numbers.

@@ -23,7 +23,7 @@ const RADIX: u32 = 8;
 
 /// A group, and the conversation in which its members communicate.
 pub struct ControlGroup<'a> {
-    cx: &'a Conversation,
+    conversation: &'a Conversation,
     group: &'a Group,
     /// This process's rank in the group.
     rank: u32,
@@ -31,17 +31,23 @@ pub struct ControlGroup<'a> {
 
 impl<'a> ControlGroup<'a> {
     /// Creates the control group of the members of `group`, all of which are in the conversation.
-    pub fn of(cx: &'a Conversation, group: &'a Group, rank: u32) -> ControlGroup<'a> {
-        ControlGroup { cx, group, rank }
+    pub fn of(conversation: &'a Conversation, group: &'a Group, rank: u32) -> ControlGroup<'a> {
+        ControlGroup {
+            conversation,
+            group,
+            rank,
+        }
     }
 
     pub(super) fn engine(&self) -> &Engine {
-        self.cx.engine()
+        self.conversation.engine()
     }
 
     /// Returns the communicator of the conversation, if all its members take part in the group's operation.
     pub(super) fn whole(&self) -> Option<&Comm> {
-        self.cx.is_of_all().then(|| self.cx.comm())
+        self.conversation
+            .is_of_all()
+            .then(|| self.conversation.comm())
     }
 
     pub(super) fn group(&self) -> &Group {
@@ -66,7 +72,7 @@ impl<'a> ControlGroup<'a> {
             Some(parent) => {
                 // The first message is short.
                 let parent = self.called(parent);
-                self.cx.irecv(first.clone(), parent).await?;
+                self.conversation.irecv(first.clone(), parent).await?;
                 first.as_send().pack_at(0, &mut head);
             }
             None => {
@@ -85,7 +91,11 @@ impl<'a> ControlGroup<'a> {
             more => {
                 let rest = Scratch::bytes(more as i64)?;
                 match tree.parent() {
-                    Some(parent) => self.cx.recv(rest.all(), self.called(parent)).await?,
+                    Some(parent) => {
+                        self.conversation
+                            .recv(rest.all(), self.called(parent))
+                            .await?
+                    }
                     None => {
                         rest.all().unpack_at(0, &own[here..]);
                     }
@@ -123,9 +133,9 @@ impl<'a> ControlGroup<'a> {
         let place = |at: i64| at * len..(at + 1) * len;
         let heard = (0..).zip(&children).map(|(at, child)| {
             let room = memory.recv(place(at));
-            self.cx.irecv(room, self.called(child.rank))
+            self.conversation.irecv(room, self.called(child.rank))
         });
-        self.cx.all(heard.collect()).await?;
+        self.conversation.all(heard.collect()).await?;
         let mut bytes = [0; NUMBER];
         for at in 0..own {
             let theirs = memory.send(place(at));
@@ -140,8 +150,8 @@ impl<'a> ControlGroup<'a> {
         }
         if let Some(parent) = tree.parent() {
             let parent = self.called(parent);
-            self.cx.send(ours.as_send(), parent).await?;
-            self.cx.recv(ours.clone(), parent).await?;
+            self.conversation.send(ours.as_send(), parent).await?;
+            self.conversation.recv(ours.clone(), parent).await?;
         }
         self.pass_on(&tree, ours.as_send()).await?;
         for (i, number) in (0..).step_by(NUMBER).zip(numbers) {
@@ -156,13 +166,18 @@ impl<'a> ControlGroup<'a> {
     }
 
     async fn pass_on(&self, tree: &Knomial, data: SendBuf) -> Result<(), Error> {
-        let send = |child: Child| self.cx.isend(data.clone(), self.called(child.rank));
-        self.cx.all(tree.children().map(send).collect()).await
+        let send = |child: Child| {
+            self.conversation
+                .isend(data.clone(), self.called(child.rank))
+        };
+        self.conversation
+            .all(tree.children().map(send).collect())
+            .await
     }
 
     /// Returns a member's rank in the conversation.
     fn called(&self, rank: u32) -> u32 {
-        let all = self.cx.comm().group();
+        let all = self.conversation.comm().group();
         let proc = self.group.proc(rank);
         proc.and_then(|proc| all.rank_of(proc)).unwrap_or(0)
     }

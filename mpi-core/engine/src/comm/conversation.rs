@@ -78,6 +78,7 @@ impl Conversation {
         // An internal message needs all members that take part, not only `dest`.
         let sent = self.usable().and_then(|()| {
             self.comm
+                .p2p()
                 .isend_on(self.plane, buf, dest, self.tag, Mode::Standard)
         });
         self.pending(sent)
@@ -85,15 +86,17 @@ impl Conversation {
 
     /// Starts receiving from `source` a message that may be shorter than `buf`.
     pub fn irecv(&self, buf: RecvBuf, source: u32) -> Pending {
-        let req = self
-            .usable()
-            .and_then(|()| self.comm.irecv_on(self.plane, buf, source as i32, self.tag));
+        let req = self.usable().and_then(|()| {
+            self.comm
+                .p2p()
+                .irecv_on(self.plane, buf, source as i32, self.tag)
+        });
         self.pending(req.map(Sent::Pending))
     }
 
     #[inline]
     fn usable(&self) -> Result<(), Error> {
-        self.comm.usable_among(self.among.as_ref())
+        self.comm.failures().usable_among(self.among.as_ref())
     }
 
     fn pending(&self, started: Result<Sent, Error>) -> Pending {
@@ -189,7 +192,7 @@ impl Pending {
     /// Cancels the message after a failure on the communicator. Returns the error once the buffer is free.
     #[cold]
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
-        let error = comm.usable_among(self.among.as_ref()).err()?;
+        let error = comm.failures().usable_among(self.among.as_ref()).err()?;
         if !self.given_up {
             self.engine().pml().give_up(req, &error);
             self.given_up = true;
@@ -219,7 +222,7 @@ impl Future for Pending {
             }
             State::Waiting(req) => {
                 if let Some(comm) = self.comm.upgrade()
-                    && !comm.failure_state().is_none()
+                    && !comm.is_sound()
                     && let Some(error) = self.give_up(&comm, &req)
                 {
                     return Poll::Ready(Err(error));

@@ -39,7 +39,7 @@ pub enum CommError {
     /// This process cannot be reached from other jobs.
     Unreachable { why: String },
     /// The program gave the leader of a group invalid arguments for the remote group.
-    LeaderError { leader: ProcId, astray: LeaderError },
+    LeaderError { leader: ProcId, error: LeaderError },
     /// The other leader announced a message of this many words; no operation of this library sends one of that length.
     Strange { words: u64 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
@@ -104,11 +104,11 @@ impl fmt::Display for CommError {
             CommError::Unreachable { why } => {
                 write!(f, "processes of other jobs cannot be reached: {why}")
             }
-            CommError::LeaderError { leader, astray } => {
+            CommError::LeaderError { leader, error } => {
                 write!(
                     f,
                     "no intercommunicator was made: rank {leader} of the job, the leader of its group, does not reach the other group: {}",
-                    astray.why
+                    error.why
                 )
             }
             CommError::Short { source, bytes, due } => write!(

@@ -96,130 +96,147 @@ impl std::error::Error for EurekaError {}
 
 impl crate::Failure for EurekaError {}
 
-impl Comm {
+/// The eureka line of a communicator.
+#[derive(Clone, Copy)]
+pub struct EurekaCalls<'a> {
+    comm: &'a Comm,
+    state: &'a Eureka,
+}
+
+impl<'a> EurekaCalls<'a> {
+    pub(super) fn new(comm: &'a Comm, state: &'a Eureka) -> EurekaCalls<'a> {
+        EurekaCalls { comm, state }
+    }
+
     /// `MPIX_Eureka_begin`: opens a round, in which the line is low; every member calls, and it may wait for the others.
-    pub fn eureka_begin(&self) -> Result<(), Error> {
-        if self.is_inter() {
+    pub fn begin(self) -> Result<(), Error> {
+        if self.comm.is_inter() {
             return Err(CommError::Kind {
                 operation: "MPIX_Eureka_begin",
                 inter: true,
             }
             .into());
         }
-        self.usable()?;
-        if self.engine().script().is_some() {
+        self.comm.usable()?;
+        if self.comm.engine().script().is_some() {
             return Err(EurekaError::Recorded.into());
         }
-        let state = self.eureka();
-        if state.round.borrow().is_some() {
-            let comm = self.label();
+        if self.state.round.borrow().is_some() {
+            let comm = self.comm.label();
             return Err(EurekaError::Open { comm }.into());
         }
-        let line = self.coll().and_then(|coll| coll.eureka());
+        let line = self
+            .comm
+            .collectives()
+            .components()
+            .and_then(|coll| coll.eureka());
         let way = match line {
             Some(line) if line.begin()? => Way::Line,
             _ => self.word_round()?,
         };
-        *state.round.borrow_mut() = Some(Round { way, first: None });
+        *self.state.round.borrow_mut() = Some(Round { way, first: None });
         Ok(())
     }
 
     /// `MPIX_Eureka_raise`: raises the line. Local. Returns true if this member is the first of the round.
-    pub fn eureka_raise(&self) -> Result<bool, Error> {
+    pub fn raise(self) -> Result<bool, Error> {
         let round = self.open_round("MPIX_Eureka_raise")?;
         if let Some(first) = round.first {
             return Ok(first);
         }
         let first = match &round.way {
-            Way::Line => self.eureka_line()?.raise()?,
-            Way::Word(word, number) => word.raise(*number, self.rank()),
+            Way::Line => self.line()?.raise()?,
+            Way::Word(word, number) => word.raise(*number, self.comm.rank()),
         };
-        if let Some(round) = &mut *self.eureka().round.borrow_mut() {
+        if let Some(round) = &mut *self.state.round.borrow_mut() {
             round.first = Some(first);
         }
         Ok(first)
     }
 
     /// `MPIX_Eureka_test`: returns whether a member has raised the line in this round, and whether this one was first. Local.
-    pub fn eureka_test(&self) -> Result<(bool, bool), Error> {
+    pub fn test(self) -> Result<(bool, bool), Error> {
         let round = self.open_round("MPIX_Eureka_test")?;
         let found = match &round.way {
-            Way::Line => self.eureka_line()?.is_found()?,
+            Way::Line => self.line()?.is_found()?,
             Way::Word(word, number) => word.is_found(*number),
         };
         Ok((found, round.first == Some(true)))
     }
 
     /// `MPIX_Eureka_end`: ends the round when all members have called it. Returns the member that was first, if the line was raised.
-    pub fn eureka_end(&self) -> Result<Option<u32>, Error> {
+    pub fn end(self) -> Result<Option<u32>, Error> {
         let round = self.open_round("MPIX_Eureka_end")?;
         // The round is over even if its end fails: an error means that a member has died.
-        *self.eureka().round.borrow_mut() = None;
+        *self.state.round.borrow_mut() = None;
         if let Way::Line = round.way {
-            self.eureka_line()?.end()?;
+            self.line()?.end()?;
         }
         let mut first = [match round.first {
-            Some(true) => self.rank(),
+            Some(true) => self.comm.rank(),
             _ => u32::MAX,
         }];
-        let talk = self.hidden();
-        let group = ControlGroup::of(&talk, self.group(), self.rank());
-        self.engine().block_on(group.lowest(&mut first))?;
+        let conversation = self.comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
+        self.comm.engine().block_on(group.lowest(&mut first))?;
         Ok(Some(first[0]).filter(|rank| *rank != u32::MAX))
     }
 
-    fn open_round(&self, call: &'static str) -> Result<Round, Error> {
-        let round = self.eureka().round.borrow().clone();
+    fn open_round(self, call: &'static str) -> Result<Round, Error> {
+        let round = self.state.round.borrow().clone();
         let round = round.ok_or_else(|| {
-            let comm = self.label();
+            let comm = self.comm.label();
             EurekaError::NotOpen { call, comm }
         })?;
         // After a finder has died, or the communicator was revoked, the line might never rise.
-        self.usable()?;
+        self.comm.usable()?;
         Ok(round)
     }
 
-    fn eureka_line(&self) -> Result<&dyn EurekaLine, Error> {
-        let line = self.coll().and_then(|coll| coll.eureka());
+    fn line(self) -> Result<&'a dyn EurekaLine, Error> {
+        let line = self
+            .comm
+            .collectives()
+            .components()
+            .and_then(|coll| coll.eureka());
         line.ok_or_else(|| self.no_line("the component that had it is gone"))
     }
 
     /// Opens a round that uses the word in the node's memory, which the first one allocates; every member calls.
-    fn word_round(&self) -> Result<Way, Error> {
-        let state = self.eureka();
-        let word = match state.word.get() {
+    fn word_round(self) -> Result<Way, Error> {
+        let word = match self.state.word.get() {
             Some(word) => word.clone(),
             None => {
-                let word = Rc::new(self.engine().block_on(self.find_word())?);
-                state.word.get_or_init(|| word).clone()
+                let word = Rc::new(self.comm.engine().block_on(self.find_word())?);
+                self.state.word.get_or_init(|| word).clone()
             }
         };
         // The round number in the word identifies the round of a raise, so nothing needs clearing.
-        let number = state.rounds.get().wrapping_add(1).max(1);
-        state.rounds.set(number);
+        let number = self.state.rounds.get().wrapping_add(1).max(1);
+        self.state.rounds.set(number);
         Ok(Way::Word(word, number))
     }
 
     /// Rank 0 allocates the word and broadcasts its address; the members use it if all of them can map it.
-    async fn find_word(&self) -> Result<FoundWord, Error> {
-        let talk = self.hidden();
-        let group = ControlGroup::of(&talk, self.group(), self.rank());
+    async fn find_word(self) -> Result<FoundWord, Error> {
+        let conversation = self.comm.internal().conversation();
+        let group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
         let mut made = None;
         let mut offer = Offer::default();
-        if self.rank() == 0 {
-            (offer, made) = FoundWord::offer(self);
+        if self.comm.rank() == 0 {
+            (offer, made) = FoundWord::offer(self.comm);
         }
         let told = group.tell(offer.to_bytes().to_vec(), 0).await?;
         let place = Offer::from_bytes(&told).map_err(|why| self.no_line(why))?;
-        let word = FoundWord::at(self, place, made);
+        let word = FoundWord::at(self.comm, place, made);
         let mut all = [word.is_some().into()];
         group.lowest(&mut all).await?;
         let word = word.filter(|_| all == [1]);
         word.ok_or_else(|| self.no_line("a member cannot reach the memory of rank 0"))
     }
 
-    fn no_line(&self, why: &'static str) -> Error {
-        let comm = self.label();
+    fn no_line(self, why: &'static str) -> Error {
+        let comm = self.comm.label();
         EurekaError::NoLine { comm, why }.into()
     }
 }

@@ -37,7 +37,7 @@ impl Offer {
         match word {
             APART => Err("not all members share the memory of one node"),
             FULL => Err("the memory of the node has no room for one"),
-            place => Ok(ShmOffset(place)),
+            offset => Ok(ShmOffset(offset)),
         }
     }
 }
@@ -75,12 +75,12 @@ impl FoundWord {
     }
 
     /// Maps the word at this address, which rank 0 allocated as `block`.
-    pub(super) fn at(comm: &Comm, place: ShmOffset, block: Option<ShmBlock>) -> Option<FoundWord> {
+    pub(super) fn at(comm: &Comm, offset: ShmOffset, block: Option<ShmBlock>) -> Option<FoundWord> {
         let (engine, group) = (comm.engine(), comm.group());
         let faults = engine.faults()?;
         let memory = engine
             .node()
-            .hold_all(place, words(group.size() as usize))?;
+            .hold_all(offset, words(group.size() as usize))?;
         Some(FoundWord {
             memory: Rc::new(memory),
             me: comm.rank(),

@@ -1,17 +1,17 @@
 //! Fault tolerance on a communicator: failure errors, revocation, acknowledgement (`MPIX_Comm_...`).
 
+use super::Comm;
 use super::failure_state::FailureState;
-use super::{Comm, Inner};
 use crate::Error;
 use crate::fault::{Affected, Death, FaultError};
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
-use std::rc::{Rc, Weak};
+use std::rc::Weak;
 
 /// The number of failures that an error text lists.
 const SHOWN: usize = 4;
 
-/// While it lives, a failure of one communicator also fails the operations of another; see [`Comm::while_making`].
+/// While it lives, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].
 #[must_use = "the communicators are apart as soon as it is dropped"]
 pub struct Making {
     whole: Comm,
@@ -20,94 +20,73 @@ pub struct Making {
 
 impl Drop for Making {
     fn drop(&mut self) {
-        self.whole.lets_go(&self.part);
+        self.whole.failures().lets_go(&self.part);
     }
 }
 
-impl Affected for Inner {
-    fn has_member(&self, proc: ProcId) -> bool {
-        self.group.rank_of(proc).is_some() || self.peers.rank_of(proc).is_some()
-    }
-
-    fn loses_member(self: Rc<Self>) {
-        Comm(self).has_lost_member();
-    }
-
-    fn is_revoked_by_peer(self: Rc<Self>) {
-        Comm(self).revoke();
-    }
-
-    fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId> {
-        let comm = Comm(self);
-        match comm.is_mixed() {
-            true => comm.all_procs(),
-            false => Vec::new(),
-        }
-    }
+/// The failures and the revocation of a communicator.
+#[derive(Clone, Copy)]
+pub struct Failures<'a> {
+    comm: &'a Comm,
+    state: &'a FailureState,
 }
 
-impl Comm {
+impl<'a> Failures<'a> {
+    #[inline]
+    pub(super) fn new(comm: &'a Comm, state: &'a FailureState) -> Failures<'a> {
+        Failures { comm, state }
+    }
+
     /// Registers a new communicator for failure notifications, and applies the failures known already.
-    pub(super) fn hears_of_failures(&self) {
-        let Some(faults) = self.engine().faults() else {
+    pub(super) fn register(self, affected: Weak<dyn Affected>) {
+        let Some(faults) = self.comm.engine().faults() else {
             return;
         };
-        let this: Weak<dyn Affected> = Rc::<Inner>::downgrade(&self.0);
-        if faults.welcome(self.context().number(), this) {
-            self.failure_state().add(FailureState::REVOKED);
+        if faults.welcome(self.comm.context().number(), affected) {
+            self.state.add(FailureState::REVOKED);
         }
         let deaths = faults.deaths();
-        let mut members = self.group().iter().chain(self.peers().iter());
+        let mut members = self.comm.group().iter().chain(self.comm.peers().iter());
         if !deaths.is_empty() && members.any(|proc| deaths.is_dead(proc)) {
-            self.failure_state().add(FailureState::FAILED);
+            self.state.add(FailureState::FAILED);
         }
-    }
-
-    /// Returns all members of both sides, in the same order at all of them.
-    pub(super) fn all_procs(&self) -> Vec<ProcId> {
-        let mut all: Vec<ProcId> = self.group().iter().collect();
-        if self.is_inter() {
-            all.extend(self.peers().iter());
-            all.sort_by_key(|proc| self.engine().name_of(*proc));
-        }
-        all
     }
 
     /// Returns the members known to be dead, in the order in which this process learnt of them.
-    pub(super) fn failures(&self) -> Vec<Death> {
-        let faults = self.engine().faults();
+    pub(super) fn deaths(self) -> Vec<Death> {
+        let faults = self.comm.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
-            (faults.deaths()).dead_among(|proc| self.0.has_member(proc))
+            (faults.deaths()).dead_among(|proc| self.comm.has_member(proc))
         })
     }
 
     /// Returns true if it fails because its parent, the communicator that it is a part of, has failed.
-    pub(crate) fn is_broken_from_outside(&self) -> bool {
-        self.failure_state().outer().is_some()
+    pub(crate) fn is_broken_from_outside(self) -> bool {
+        self.state.outer().is_some()
     }
 
     /// Returns the members known to have left MPI.
-    pub(super) fn departures(&self) -> Vec<Death> {
-        let faults = self.engine().faults();
+    pub(super) fn departures(self) -> Vec<Death> {
+        let faults = self.comm.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
-            (faults.deaths()).left_among(|proc| self.0.has_member(proc))
+            (faults.deaths()).left_among(|proc| self.comm.has_member(proc))
         })
     }
 
     /// Returns the error of an operation that needs certain members, if some of those have died.
-    pub(super) fn failed(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
-        self.error_about(&self.failures(), needed)
+    pub(super) fn failed(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
+        self.error_about(&self.deaths(), needed)
     }
 
     /// Returns the error of an operation that needs certain members, if some of those have died or have left MPI.
-    fn gone(&self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
-        let mut all = self.failures();
+    fn gone(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
+        let mut all = self.deaths();
         all.append(&mut self.departures());
         self.error_about(&all, needed)
     }
 
     fn error_about(
-        &self,
+        self,
         failures: &[Death],
         needed: impl Fn(ProcId) -> bool,
     ) -> Option<FaultError> {
@@ -118,27 +97,23 @@ impl Comm {
             .collect();
         let shown = sentences.len().min(SHOWN);
         let more = sentences.len() - shown;
-        (shown > 0).then(|| FaultError::failed(&self.label(), &sentences[..shown], more))
+        (shown > 0).then(|| FaultError::failed(&self.comm.label(), &sentences[..shown], more))
     }
 
     /// Returns the error of using a revoked communicator.
     #[cold]
-    pub(crate) fn error_if_revoked(&self) -> Result<(), Error> {
-        match self.failure_state().has(FailureState::REVOKED) {
-            true => Err(FaultError::revoked(&self.label()).into()),
+    pub(crate) fn error_if_revoked(self) -> Result<(), Error> {
+        match self.state.has(FailureState::REVOKED) {
+            true => Err(FaultError::revoked(&self.comm.label()).into()),
             false => Ok(()),
         }
     }
 
     /// Returns the error of an operation that needs every member.
     #[cold]
-    pub(crate) fn error_of_all(&self) -> Result<(), Error> {
+    pub(crate) fn error_of_all(self) -> Result<(), Error> {
         self.error_if_revoked()?;
-        match self
-            .failure_state()
-            .outer()
-            .or_else(|| self.failed(|_| true))
-        {
+        match self.state.outer().or_else(|| self.failed(|_| true)) {
             Some(error) => Err(error.into()),
             None => Ok(()),
         }
@@ -146,7 +121,7 @@ impl Comm {
 
     /// Returns the error of an operation of these members: one of them has died, or the communicator is revoked.
     #[cold]
-    fn error_of_some(&self, members: &Group) -> Result<(), Error> {
+    fn error_of_some(self, members: &Group) -> Result<(), Error> {
         self.error_if_revoked()?;
         match self.failed(|proc| members.rank_of(proc).is_some()) {
             Some(error) => Err(error.into()),
@@ -156,26 +131,17 @@ impl Comm {
 
     /// As [`Comm::usable`], for an operation of these members only, or of all if `None`.
     #[inline]
-    pub(crate) fn usable_among(&self, members: Option<&Group>) -> Result<(), Error> {
-        match (self.failure_state().is_none(), members) {
+    pub(crate) fn usable_among(self, members: Option<&Group>) -> Result<(), Error> {
+        match (self.comm.is_sound(), members) {
             (true, _) => Ok(()),
             (false, None) => self.error_of_all(),
             (false, Some(members)) => self.error_of_some(members),
         }
     }
 
-    /// Checks that an operation of all members can run: no member is known to be dead, and the communicator is not revoked.
-    #[inline]
-    pub fn usable(&self) -> Result<(), Error> {
-        match self.failure_state().is_none() {
-            true => Ok(()),
-            false => self.error_of_all(),
-        }
-    }
-
     /// Notes that a member has failed or left: operations that need it fail from now on, and after a failure those that need all members.
-    pub(super) fn has_lost_member(&self) {
-        self.failure_state().add(FailureState::FAILED);
+    pub(super) fn lost_member(self) {
+        self.state.add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {
             self.break_parts(&error);
         }
@@ -186,62 +152,64 @@ impl Comm {
     /// if the whole has failed at some of them already, which then do not join.
     ///
     /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
-    pub(crate) fn takes_part(&self, part: &Comm) {
-        if !self.engine().is_fault_tolerant() {
+    pub(crate) fn takes_part(self, part: &Comm) {
+        if !self.comm.engine().is_fault_tolerant() {
             return;
         }
-        self.failure_state().add_part(part);
-        if let Err(error) = self.usable()
+        self.state.add_part(part);
+        if let Err(error) = self.comm.usable()
             && let Some(error) = error.find::<FaultError>()
         {
-            part.breaks_with(error);
+            part.failures().breaks_with(error);
         }
     }
 
     /// Makes the part independent of this communicator.
-    pub(crate) fn lets_go(&self, part: &Comm) {
-        self.failure_state().remove_part(part);
-        let failure_state = part.failure_state();
-        if failure_state.set_outer(None).is_some() && part.failures().is_empty() {
+    pub(crate) fn lets_go(self, part: &Comm) {
+        self.state.remove_part(part);
+        let failure_state = part.failures().state;
+        if failure_state.set_outer(None).is_some() && part.failures().deaths().is_empty() {
             failure_state.remove(FailureState::FAILED);
         }
     }
 
-    /// While an object is created on `part`, a communicator of some or all members, makes the operations of `part` fail when those of this one fail.
-    /// Without this, the other members would wait for the later steps of members at which this communicator has failed meanwhile.
-    pub fn while_making(&self, part: &Comm) -> Making {
+    /// Makes the operations of `part`, a communicator of some or all members, fail when those of this one do, while an object is created on it.
+    /// Members at which this one has failed meanwhile do not reach the later steps, for which the others would wait.
+    pub fn while_making(self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {
-            whole: self.clone(),
+            whole: self.comm.clone(),
             part: part.clone(),
         }
     }
 
-    fn break_parts(&self, error: &FaultError) {
+    fn break_parts(self, error: &FaultError) {
         // Internal operations within one side are steps of operations of both sides.
-        if let Some(within) = self.within() {
-            within.breaks_with(error);
+        if let Some(within) = self.comm.within() {
+            within.failures().breaks_with(error);
         }
-        for part in self.failure_state().parts() {
-            part.breaks_with(error);
+        for part in self.state.parts() {
+            part.failures().breaks_with(error);
         }
     }
 
     /// Notes that the parent communicator has failed.
-    fn breaks_with(&self, error: &FaultError) {
-        let failure_state = self.failure_state();
+    fn breaks_with(self, error: &FaultError) {
+        let failure_state = self.state;
         failure_state.add(FailureState::FAILED);
         failure_state.set_outer(Some(error.clone()));
         self.break_parts(error);
         // Active operations check the communicator themselves.
-        self.engine().pml().requests().nudge();
+        self.comm.engine().pml().requests().nudge();
     }
 
     /// Returns the error of sending to a rank, or of receiving from it once all its messages have arrived.
     #[cold]
-    pub(crate) fn error_of_peer(&self, rank: i32) -> Result<(), Error> {
+    pub(crate) fn error_of_peer(self, rank: i32) -> Result<(), Error> {
         self.error_if_revoked()?;
-        let proc = u32::try_from(rank).ok().and_then(|r| self.peers().proc(r));
+        let proc = u32::try_from(rank)
+            .ok()
+            .and_then(|r| self.comm.peers().proc(r));
         match proc.and_then(|proc| self.gone(|gone| gone == proc)) {
             Some(error) => Err(error.into()),
             None => Ok(()),
@@ -249,80 +217,88 @@ impl Comm {
     }
 
     /// Returns the error about possible senders whose failure the program has not acknowledged.
-    pub(crate) fn unacknowledged(&self) -> Option<FaultError> {
-        let acknowledged = self.failure_state().acknowledged();
-        let failures = self.failures();
+    pub(crate) fn unacknowledged(self) -> Option<FaultError> {
+        let acknowledged = self.state.acknowledged();
+        let failures = self.deaths();
         let new: Vec<ProcId> = failures
             .iter()
             .skip(acknowledged)
             .map(|(proc, _)| *proc)
-            .filter(|proc| self.peers().rank_of(*proc).is_some())
+            .filter(|proc| self.comm.peers().rank_of(*proc).is_some())
             .collect();
         self.failed(|proc| new.contains(&proc))
     }
 
     /// Interrupts receives from any source because of unacknowledged failures, or ends them if no process is left to send to them.
-    pub(crate) fn interrupt_receives(&self) {
-        let pml = self.engine().pml();
+    pub(crate) fn interrupt_receives(self) {
+        let pml = self.comm.engine().pml();
         if let Some(error) = self.unacknowledged() {
-            pml.interrupt_any_source(self.context(), &error.pending().into());
+            pml.interrupt_any_source(self.comm.context(), &error.pending().into());
         } else if let Some(error) = self.no_sender() {
-            pml.end_any_source(self.context(), &error.into());
+            pml.end_any_source(self.comm.context(), &error.into());
         }
     }
 
     /// Returns the error of a receive from any source if all other processes have died or left.
-    pub(crate) fn no_sender(&self) -> Option<FaultError> {
-        let faults = self.engine().faults()?;
-        let me = self.engine().me();
-        let mut others = self.peers().iter().filter(|proc| *proc != me).peekable();
+    pub(crate) fn no_sender(self) -> Option<FaultError> {
+        let faults = self.comm.engine().faults()?;
+        let me = self.comm.engine().me();
+        let mut others = self
+            .comm
+            .peers()
+            .iter()
+            .filter(|proc| *proc != me)
+            .peekable();
         others.peek()?;
         let all_gone = others.all(|proc| faults.deaths().is_dead(proc));
         all_gone.then(|| self.gone(|_| true)).flatten()
     }
 
     /// `MPIX_Comm_revoke`: every operation fails from now on, at this process at once and at all others soon.
-    pub fn revoke(&self) {
-        if self.failure_state().has(FailureState::REVOKED) {
+    pub fn revoke(self) {
+        if self.state.has(FailureState::REVOKED) {
             return;
         }
-        self.failure_state().add(FailureState::REVOKED);
-        let error = FaultError::revoked(&self.label());
+        self.state.add(FailureState::REVOKED);
+        let error = FaultError::revoked(&self.comm.label());
         self.break_parts(&error);
-        if let Some(faults) = self.engine().faults() {
-            let number = self.context().number();
-            faults.pass_revocation_on(number, &self.all_procs(), self.engine().me());
+        if let Some(faults) = self.comm.engine().faults() {
+            let number = self.comm.context().number();
+            faults.pass_revocation_on(number, &self.comm.all_procs(), self.comm.engine().me());
         }
         let error = Error::from(error);
-        let pml = self.engine().pml();
-        pml.give_up_all(self.context().number(), &error);
+        let pml = self.comm.engine().pml();
+        pml.give_up_all(self.comm.context().number(), &error);
         // Active internal operations check the communicator themselves.
         pml.requests().nudge();
     }
 
     /// `MPIX_Comm_is_revoked`, as far as this process knows.
-    pub fn is_revoked(&self) -> bool {
-        self.failure_state().has(FailureState::REVOKED)
+    pub fn is_revoked(self) -> bool {
+        self.state.has(FailureState::REVOKED)
     }
 
     /// `MPIX_Comm_get_failed`: returns the members of both sides that this process knows to be dead; later calls only append to the list.
-    pub fn get_failed(&self) -> Group {
-        Group::from_procs(self.failures().into_iter().map(|(proc, _)| proc).collect())
+    pub fn get_failed(self) -> Group {
+        Group::from_procs(self.deaths().into_iter().map(|(proc, _)| proc).collect())
     }
 
     /// `MPIX_Comm_ack_failed`: acknowledges the first `how_many` failures. Returns the number of acknowledged failures.
-    pub fn acknowledge(&self, how_many: usize) -> usize {
-        let known = self.failures().len();
-        let acknowledged = self.failure_state().acknowledge(how_many.min(known));
-        self.engine().pml().resume_any_source(self.context());
+    pub fn acknowledge(self, how_many: usize) -> usize {
+        let known = self.deaths().len();
+        let acknowledged = self.state.acknowledge(how_many.min(known));
+        self.comm
+            .engine()
+            .pml()
+            .resume_any_source(self.comm.context());
         self.interrupt_receives();
         acknowledged
     }
 
     /// Returns the members whose failure has been acknowledged.
-    pub fn acknowledged(&self) -> Group {
-        let first = self.failure_state().acknowledged();
-        let failures = self.failures().into_iter().take(first);
+    pub fn acknowledged(self) -> Group {
+        let first = self.state.acknowledged();
+        let failures = self.deaths().into_iter().take(first);
         Group::from_procs(failures.map(|(proc, _)| proc).collect())
     }
 }

@@ -5,7 +5,8 @@
 //! The tag of a conversation there is a hash of the program's string tag and of the kind of object;
 //! the standard requires the program to use different strings in calls that overlap in time.
 
-use super::{Comm, CommError, ControlGroup, LeaderError, Purpose};
+use super::collective_calls::Purpose;
+use super::{Comm, CommError, ControlGroup, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
 use crate::engine::Engine;
@@ -28,11 +29,13 @@ impl Engine {
         if self.is_mixed(group) {
             return Err(CommError::Strangers.into());
         }
-        let meeting = self.meeting();
-        let cx = meeting.group_conversation(conversation("communicator", text));
-        let cx = cx.among(group);
-        let circle = ControlGroup::of(&cx, group, rank);
-        circle.found(Purpose::Program).await.map(Some)
+        let bootstrap = self.bootstrap();
+        let conversation = bootstrap
+            .internal()
+            .group_conversation(conversation("communicator", text));
+        let conversation = conversation.among(group);
+        let control_group = ControlGroup::of(&conversation, group, rank);
+        control_group.found(Purpose::Program).await.map(Some)
     }
 
     /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what is wrong with it, is significant on the local leader only.
@@ -42,17 +45,17 @@ impl Engine {
         other: Option<Result<ProcId, LeaderError>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
-        let meeting = self.meeting();
+        let bootstrap = self.bootstrap();
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {
             // The leader of the other group waits for this one.
-            meeting.refuse_inter(*proc, tag, error);
+            bootstrap.inter().refuse(*proc, tag, error);
         }
         let Some(local) = made? else {
             return Ok(None);
         };
-        let bridge = other.map(|other| other.map(|proc| (&meeting, proc)));
-        local.inter(leader, bridge, tag).await.map(Some)
+        let bridge = other.map(|other| other.map(|proc| (&bootstrap, proc)));
+        local.inter().create(leader, bridge, tag).await.map(Some)
     }
 }

@@ -205,7 +205,7 @@ async fn swap(
         Some(Err(_)) => lens.set(0, LEADER_ERROR),
         None => {}
     }
-    let here = local.hidden();
+    let here = local.internal().conversation();
     let coll = local.engine().coll()?;
     let told = coll.bcast(&here, &lens.recv(0..4), leader).await;
     if told.is_ok() && lens.get(0) == LEADER_ERROR {
@@ -261,116 +261,115 @@ async fn connect(
     let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
     let (ours, other) = ((group, rank), (remote, Some(local)));
     let comm = Comm::between(engine, context, ours, other, String::new());
-    comm.choose_coll().await?;
+    comm.collectives().choose().await?;
     Ok(Some(comm))
 }
 
-impl Comm {
-    /// Notifies the other leader, which waits on `self`, that the group that this process would have led in [`Comm::inter`] has failed before.
-    pub(super) fn refuse_inter(&self, peer: u32, tag: i32, error: &Error) {
+/// Creates an intercommunicator between this process and one other, with an id that both know and no other communicator has.
+pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
+    let local = engine.myself().ok_or_else(|| CommError::Unreachable {
+        why: "MPI is not running in this process".into(),
+    })?;
+    let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
+    let context = Context::numbered(number);
+    let name = String::new();
+    Ok(Comm::between(
+        engine,
+        context,
+        (own, 0),
+        (other, Some(local)),
+        name,
+    ))
+}
+
+/// The functions that create an intercommunicator from a communicator, or a communicator from an intercommunicator.
+#[derive(Clone, Copy)]
+pub struct InterConstructors<'a> {
+    comm: &'a Comm,
+}
+
+impl<'a> InterConstructors<'a> {
+    pub(super) fn new(comm: &'a Comm) -> InterConstructors<'a> {
+        InterConstructors { comm }
+    }
+
+    /// Notifies the other leader, which waits on this communicator, that the group that this process would have led in [`InterConstructors::create`] has failed before.
+    pub(super) fn refuse(self, peer: u32, tag: i32, error: &Error) {
         refuse(self.between_leaders(peer, tag), peer, error);
     }
 
     /// Returns the conversation with the other leader, a rank of this communicator; no other member takes part.
-    fn between_leaders(&self, peer: u32, tag: i32) -> Conversation {
-        let both = self.peers().proc(peer).into_iter();
-        let both = both.chain([self.engine().me()]);
-        let link = self.group_conversation(tag);
+    fn between_leaders(self, peer: u32, tag: i32) -> Conversation {
+        let both = self.comm.peers().proc(peer).into_iter();
+        let both = both.chain([self.comm.engine().me()]);
+        let link = self.comm.internal().group_conversation(tag);
         link.among(&Group::from_procs(both.collect()))
-    }
-
-    /// Creates an intercommunicator between this process and one other, with an id that both know and no other communicator has.
-    pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
-        let local = engine.myself().ok_or_else(|| CommError::Unreachable {
-            why: "MPI is not running in this process".into(),
-        })?;
-        let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
-        let context = Context::numbered(number);
-        let name = String::new();
-        Ok(Comm::between(
-            engine,
-            context,
-            (own, 0),
-            (other, Some(local)),
-            name,
-        ))
     }
 
     /// Creates a communicator of members of this one, with ids on which all of them have agreed: its own, and those of both sides of an intercommunicator.
     pub(crate) async fn made_again(
-        &self,
+        self,
         number: u64,
         group: Group,
         remote: Option<Group>,
     ) -> Result<Comm, Error> {
-        let engine = self.engine();
+        let engine = self.comm.engine();
         let number = context_id::told(engine.me(), number)?;
         let context = Context::numbered(number);
         let rank = group.rank_of(engine.me()).unwrap_or(0);
         let Some(remote) = remote else {
-            return self.finish(context, group, rank).await;
+            return self.comm.constructors().finish(context, group, rank).await;
         };
         // Both sides compute the same order from the names of their first members.
         let first = |group: &Group| group.proc(0).map(|proc| engine.name_of(proc));
-        let is_first = first(self.group()) < first(self.peers());
+        let is_first = first(self.comm.group()) < first(self.comm.peers());
         let inside = Context::numbered(number + if is_first { 1 } else { 2 });
         let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
         let (ours, theirs) = ((group, rank), (remote, Some(local)));
         let comm = Comm::between(engine, context, ours, theirs, String::new());
-        comm.choose_coll().await?;
+        comm.collectives().choose().await?;
         Ok(comm)
     }
 
-    /// Returns the intracommunicator of an intercommunicator's local group; `operation` is for the error text if there is none.
-    pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
-        let inter = false;
-        let local = self.0.local.as_ref();
-        local.ok_or_else(|| CommError::Kind { operation, inter }.into())
-    }
-
-    /// Returns an error if this is an intercommunicator, on which `operation` is not defined.
-    pub(super) fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
-        let inter = true;
-        match self.is_inter() {
-            true => Err(CommError::Kind { operation, inter }.into()),
-            false => Ok(()),
-        }
-    }
-
-    /// `MPI_Intercomm_create`: `self` is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
+    /// `MPI_Intercomm_create`: it is the local communicator, `bridge` the peer communicator and the rank of the other leader in it,
     /// or what is wrong with them; `bridge` is significant on the local leader only.
-    pub async fn inter(
-        &self,
+    pub async fn create(
+        self,
         leader: u32,
         bridge: Option<Result<(&Comm, u32), LeaderError>>,
         tag: i32,
     ) -> Result<Comm, Error> {
-        self.only_intra("MPI_Intercomm_create")?;
-        let group = self.group().clone();
+        self.comm.only_intra("MPI_Intercomm_create")?;
+        let group = self.comm.group().clone();
         let mut mine = Vec::new();
         let mut link = None;
-        if self.rank() == leader
+        if self.comm.rank() == leader
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
                 // The ids are random if any member may be of another job, which possibly only the other leader knows.
-                let mixed = self.is_mixed() || bridge.is_mixed();
-                mine = Side::told(self.engine(), 1, mixed, names(self.engine(), &group));
-                (bridge.between_leaders(peer, tag), peer)
+                let mixed = self.comm.is_mixed() || bridge.is_mixed();
+                mine = Side::told(
+                    self.comm.engine(),
+                    1,
+                    mixed,
+                    names(self.comm.engine(), &group),
+                );
+                (bridge.inter().between_leaders(peer, tag), peer)
             }));
         }
-        let (ours, theirs, _introduced) = swap(self, leader, link, mine).await?;
-        let remote = theirs.group(self.engine())?;
-        let made = connect(self.engine(), (&ours, group), (&theirs, remote), 0).await?;
+        let (ours, theirs, _introduced) = swap(self.comm, leader, link, mine).await?;
+        let remote = theirs.group(self.comm.engine())?;
+        let made = connect(self.comm.engine(), (&ours, group), (&theirs, remote), 0).await?;
         // Every caller is a member of its group, and no communicator is empty.
-        made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
+        made.ok_or_else(|| self.comm.p2p().no_rank(i64::from(self.comm.rank())))
     }
 
     /// Returns the leader's contribution and its conversation with the other leader; the first member of each group leads.
-    fn lead(&self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
-        match self.rank() {
+    fn lead(self, link: Conversation, comms: u32, words: Vec<u64>) -> (Vec<u64>, Link) {
+        match self.comm.rank() {
             0 => {
-                let told = Side::told(self.engine(), comms, self.is_mixed(), words);
+                let told = Side::told(self.comm.engine(), comms, self.comm.is_mixed(), words);
                 (told, Some(Ok((link, 0))))
             }
             _ => (Vec::new(), None),
@@ -378,51 +377,62 @@ impl Comm {
     }
 
     /// `MPI_Comm_dup` of an intercommunicator.
-    pub(super) async fn inter_dup(&self) -> Result<Comm, Error> {
-        let group = self.group().clone();
-        let made = self.inter_create(&group).await?;
-        made.ok_or_else(|| self.no_rank(i64::from(self.rank())))
+    pub(super) async fn dup(self) -> Result<Comm, Error> {
+        let group = self.comm.group().clone();
+        let made = self.create_of_part(&group).await?;
+        made.ok_or_else(|| self.comm.p2p().no_rank(i64::from(self.comm.rank())))
     }
 
     /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group; members of both new groups are connected.
     ///
     /// Every member checks both contributions, so that a wrong group on one side fails on both.
-    pub(super) async fn inter_create(&self, group: &Group) -> Result<Option<Comm>, Error> {
-        let local = self.local("MPI_Comm_create")?;
-        let (mine, link) = self.lead(self.hidden(), 1, names(self.engine(), group));
+    pub(super) async fn create_of_part(self, group: &Group) -> Result<Option<Comm>, Error> {
+        let local = self.comm.local("MPI_Comm_create")?;
+        let (mine, link) = self.lead(
+            self.comm.internal().conversation(),
+            1,
+            names(self.comm.engine(), group),
+        );
         let (ours, theirs, _introduced) = swap(local, 0, link, mine).await?;
-        let remote = theirs.group(self.engine())?;
+        let remote = theirs.group(self.comm.engine())?;
         let (this, that) = ("this side", "the other side");
         let sides = [
-            (&ours.group(self.engine())?, this, self.group()),
-            (&remote, that, self.peers()),
-            (group, this, self.group()),
+            (&ours.group(self.comm.engine())?, this, self.comm.group()),
+            (&remote, that, self.comm.peers()),
+            (group, this, self.comm.group()),
         ];
         for (part, called, whole) in sides {
             is_part(part, called, whole)?;
         }
-        connect(self.engine(), (&ours, group.clone()), (&theirs, remote), 0).await
+        connect(
+            self.comm.engine(),
+            (&ours, group.clone()),
+            (&theirs, remote),
+            0,
+        )
+        .await
     }
 
     /// `MPI_Comm_split` of an intercommunicator: members of one colour on both sides are connected.
-    pub(super) async fn inter_split(&self, mine: SplitKey) -> Result<Option<Comm>, Error> {
+    pub(super) async fn split(self, mine: SplitKey) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
-        let local = self.local("MPI_Comm_split")?;
-        let hidden = self.hidden();
+        let local = self.comm.local("MPI_Comm_split")?;
+        let hidden = self.comm.internal().conversation();
         let color = mine.color.unwrap_or(NO_COLOR);
-        let me = self.engine().name_of(self.engine().me());
+        let me = self.comm.engine().name_of(self.comm.engine().me());
         let said = local
+            .internal()
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
         // The number of colours on both sides is at most the number of local members.
-        let (words, link) = self.lead(hidden, self.size(), said);
+        let (words, link) = self.lead(hidden, self.comm.size(), said);
         let (ours, theirs, _introduced) = swap(local, 0, link, words).await?;
         if color == NO_COLOR {
             return Ok(None);
         }
         let members = |side: &Side, color: u64| -> Result<Group, CommError> {
             let of_color = side.words.chunks_exact(EACH).filter(|w| w[0] == color);
-            let keyed = of_color.map(|w| Ok((w[1] as i64, self.engine().proc_named(w[2])?)));
+            let keyed = of_color.map(|w| Ok((w[1] as i64, self.comm.engine().proc_named(w[2])?)));
             let mut keyed: Vec<(i64, ProcId)> = keyed.collect::<Result<_, CommError>>()?;
             // Stable: ties keep the order of the parent.
             keyed.sort_by_key(|(key, _)| *key);
@@ -441,24 +451,24 @@ impl Comm {
             (&ours, members(&ours, color)?),
             (&theirs, members(&theirs, color)?),
         );
-        connect(self.engine(), pair.0, pair.1, which as u32).await
+        connect(self.comm.engine(), pair.0, pair.1, which as u32).await
     }
 
     /// `MPI_Intercomm_merge`: creates an intracommunicator of both groups; the group whose members pass `high` comes last.
-    pub async fn merge(&self, high: bool) -> Result<Comm, Error> {
-        self.usable()?;
-        let local = self.local("MPI_Intercomm_merge")?;
-        let (mine, link) = self.lead(self.hidden(), 1, vec![high.into()]);
+    pub async fn merge(self, high: bool) -> Result<Comm, Error> {
+        self.comm.usable()?;
+        let local = self.comm.local("MPI_Intercomm_merge")?;
+        let (mine, link) = self.lead(self.comm.internal().conversation(), 1, vec![high.into()]);
         let (ours, theirs, _introduced) = swap(local, 0, link, mine).await?;
         let order = |side: &Side| (side.words.first().copied(), side.number);
         let we_first = order(&ours) < order(&theirs);
         let (low, group) = match we_first {
-            true => (&ours, self.group().union(self.peers())),
-            false => (&theirs, self.peers().union(self.group())),
+            true => (&ours, self.comm.group().union(self.comm.peers())),
+            false => (&theirs, self.comm.peers().union(self.comm.group())),
         };
-        let rank = group.rank_of(self.engine().me()).unwrap_or(0);
+        let rank = group.rank_of(self.comm.engine().me()).unwrap_or(0);
         let context = Context::numbered(low.number);
-        self.finish(context, group, rank).await
+        self.comm.constructors().finish(context, group, rank).await
     }
 }
 

@@ -99,11 +99,11 @@ pub(super) async fn show_cards(
 async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     let engine = local.engine();
     let own = to_words(&engine.universe().own_card().encode());
-    let lens = local.share(&[own.len() as u64]).await?;
+    let lens = local.internal().share(&[own.len() as u64]).await?;
     let longest = lens.iter().copied().max().unwrap_or(0) as usize;
     let mut padded = own;
     padded.resize(longest, 0);
-    let all = local.share(&padded).await?;
+    let all = local.internal().share(&padded).await?;
     let mut mine = Vec::new();
     if leads {
         let cards = all.chunks_exact(longest.max(1));
@@ -172,7 +172,7 @@ async fn swap_words(
         Some(Err(_)) => len.set(0, LEADER_ERROR),
         None => {}
     }
-    let here = local.hidden();
+    let here = local.internal().conversation();
     let coll = local.engine().coll()?;
     coll.bcast(&here, &len.recv(0..1), leader).await?;
     let words = len.get(0);

@@ -95,7 +95,7 @@ fn heard(words: &U64Buf) -> CommError {
         .collect();
     CommError::LeaderError {
         leader: words.get(0) as ProcId,
-        astray: LeaderError {
+        error: LeaderError {
             code: words.get(1) as i32,
             why: String::from_utf8_lossy(&text).into_owned(),
         },
@@ -109,10 +109,14 @@ pub(super) async fn share(
     why: Option<&LeaderError>,
 ) -> Result<CommError, Error> {
     let words = match why {
-        Some(astray) => astray.told(local.engine().me()),
+        Some(error) => error.told(local.engine().me()),
         None => U64Buf::new(MOST),
     };
-    let (talk, all) = (local.hidden(), words.recv(0..MOST));
-    local.engine().coll()?.bcast(&talk, &all, leader).await?;
+    let (conversation, all) = (local.internal().conversation(), words.recv(0..MOST));
+    local
+        .engine()
+        .coll()?
+        .bcast(&conversation, &all, leader)
+        .await?;
     Ok(heard(&words))
 }

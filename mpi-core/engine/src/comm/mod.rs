@@ -3,10 +3,26 @@
 //! A communicator is reference counted.
 //! Dropping the last reference releases its context and shuts its components down, so active operations outlive `MPI_Comm_free` as the standard requires.
 //!
+//! [`Comm`] is its identity: context, groups, rank and name. Its operations are in its parts, each a type with state of its own:
+//!
+//! | part | file | subject |
+//! |---|---|---|
+//! | [`P2p`] | `p2p`, `planes` | messages, and the matching state of each plane |
+//! | [`Probes`] | `probe` | probes |
+//! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the components that serve them |
+//! | [`Internal`] | `internal` | messages and steps of this library among the members |
+//! | [`Constructors`] | `create`, `shrink` | new communicators of members |
+//! | [`InterConstructors`] | `inter` | intercommunicators |
+//! | [`HardwareSplits`] | `split_type` | splits by hardware |
+//! | [`Failures`] | `failures`, `failure_state` | deaths of members, revocation |
+//! | [`Agreement`] | `agree`, `uniform_outcome` | agreement of the living members |
+//! | [`EurekaCalls`] | `eureka`, `eureka_word` | the eureka line |
+//!
 //! The first member of the new group takes the context id from its own counter and sends it to the others,
 //! in the message that also starts the agreement on components. So ids do not run out in practice, and cost no message of their own.
 
 mod agree;
+mod collective_calls;
 mod collectives;
 mod construct;
 mod context_id;
@@ -20,9 +36,12 @@ mod failure_state;
 mod failures;
 mod from_group;
 mod inter;
+mod internal;
 pub(crate) mod introduce;
 mod leader_error;
 mod p2p;
+mod planes;
+mod probe;
 mod process;
 mod replay;
 mod shrink;
@@ -30,29 +49,35 @@ mod split_type;
 mod u64_buf;
 mod uniform_outcome;
 
-pub use agree::Agreed;
+pub use agree::{Agreed, Agreement};
+pub use collective_calls::CollectiveCalls;
 pub use collectives::{Collectives, Framework, Joint, Proposal, Unserved};
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
-pub use create::SplitKey;
+pub use create::{Constructors, SplitKey};
 pub use error::{CommError, LeaderError};
-pub use eureka::{EurekaError, EurekaLine};
-pub use failures::Making;
-pub use p2p::Probed;
+pub use eureka::{EurekaCalls, EurekaError, EurekaLine};
+pub use failures::{Failures, Making};
+pub use inter::InterConstructors;
+pub(crate) use inter::bridge;
+pub use internal::Internal;
+pub use p2p::P2p;
+pub use probe::{Probed, Probes};
+pub use split_type::HardwareSplits;
 pub use u64_buf::U64Buf;
 
+use crate::Error;
 use crate::btl::ProcId;
-use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::engine::Engine;
-use crate::fault::is_about_deaths;
+use crate::fault::Affected;
 use crate::group::{Comparison, Group};
-use crate::pml::Matching;
 use crate::pml::{Context, Plane};
-use crate::request::Req;
-use crate::{Error, RunObserver};
+use collective_calls::Chosen;
 use eureka::Eureka;
 use failure_state::FailureState;
-use std::cell::{Cell, OnceCell, RefCell};
+use internal::Numbers;
+use planes::Planes;
+use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 /// A counted reference to a communicator.
@@ -69,14 +94,6 @@ impl WeakComm {
     }
 }
 
-/// The purpose of a communicator.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Program,
-    /// Created by a component, for steps of its calls on another communicator.
-    Steps,
-}
-
 struct Inner {
     engine: Engine,
     context: Context,
@@ -86,45 +103,18 @@ struct Inner {
     /// On an intercommunicator, the intracommunicator of the local group.
     local: Option<Comm>,
     rank: u32,
-    /// Matching state by [`Plane`].
-    planes: [Rc<Matching>; 3],
-    /// The matching state of the rarely used planes, created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
-    rare_planes: [OnceCell<Rc<Matching>>; 3],
-    /// The components that serve its calls; set once all members have agreed.
-    coll: OnceCell<Chosen>,
-    purpose: Cell<Purpose>,
-    /// The numbers of the next collective call and of the next internal conversation; equal at all members.
-    next_call: Cell<i32>,
-    next_hidden: Cell<i32>,
-    /// The next tag of a partition that this process sends.
-    next_partition: Cell<i32>,
     name: RefCell<String>,
     /// The members of other jobs, on both sides.
     foreign: Box<[ProcId]>,
+    planes: Planes,
+    chosen: Chosen,
+    numbers: Numbers,
     failure_state: FailureState,
     eureka: Eureka,
 }
 
-/// The components that carry out the calls of a communicator.
-struct Chosen {
-    collectives: Box<dyn Collectives>,
-    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
-    brief: [i64; CallId::ALL.len()],
-}
-
-/// Less than the size of any call.
-const NOTHING: i64 = -1;
-
-impl Chosen {
-    fn new(collectives: Box<dyn Collectives>) -> Chosen {
-        let most = |most: usize| most.min(i64::MAX as usize) as i64;
-        let brief = CallId::ALL.map(|call| collectives.takes_fast_call(call).map_or(NOTHING, most));
-        Chosen { collectives, brief }
-    }
-}
-
 impl Comm {
-    /// Creates a communicator whose context all members know; [`Comm::choose_coll`] installs its collectives.
+    /// Creates a communicator whose context all members know; [`CollectiveCalls::choose`] installs its collectives.
     pub(crate) fn assemble(
         engine: &Engine,
         context: Context,
@@ -144,44 +134,95 @@ impl Comm {
         (peers, local): (Group, Option<Comm>),
         name: String,
     ) -> Comm {
-        let plane = |p| engine.pml().matching_among(context.plane(p), &peers);
+        let planes = Planes::new(engine, context, &peers);
         let foreign = foreign_members(engine, &group, local.is_some().then_some(&peers));
         let comm = Comm(Rc::new(Inner {
-            planes: [
-                plane(Plane::User),
-                plane(Plane::Collective),
-                plane(Plane::Hidden),
-            ],
             engine: engine.clone(),
             context,
             group,
             peers,
             local,
             rank,
-            coll: OnceCell::new(),
-            purpose: Cell::new(Purpose::Program),
-            next_call: Cell::new(0),
-            next_hidden: Cell::new(0),
-            next_partition: Cell::new(0),
-            rare_planes: Default::default(),
             name: RefCell::new(name),
             foreign,
+            planes,
+            chosen: Chosen::default(),
+            numbers: Numbers::default(),
             failure_state: FailureState::default(),
             eureka: Eureka::default(),
         }));
-        comm.hears_of_failures();
+        let affected: Weak<dyn Affected> = Rc::<Inner>::downgrade(&comm.0);
+        comm.failures().register(affected);
         comm
     }
 
-    /// The state of its failures.
+    /// Returns its point-to-point operations.
     #[inline(always)]
-    fn failure_state(&self) -> &FailureState {
-        &self.0.failure_state
+    pub fn p2p(&self) -> P2p<'_> {
+        P2p::new(self, &self.0.planes)
     }
 
-    /// The state of its eureka line.
-    fn eureka(&self) -> &Eureka {
-        &self.0.eureka
+    /// Returns its probes.
+    #[inline(always)]
+    pub fn probes(&self) -> Probes<'_> {
+        Probes::new(self, &self.0.planes)
+    }
+
+    /// Returns its collective operations.
+    #[inline(always)]
+    pub fn collectives(&self) -> CollectiveCalls<'_> {
+        CollectiveCalls::new(self, &self.0.chosen)
+    }
+
+    /// Returns the operations by which this library's layers communicate among its members.
+    pub fn internal(&self) -> Internal<'_> {
+        Internal::new(self, &self.0.numbers)
+    }
+
+    /// Returns the functions that create a communicator from it.
+    pub fn constructors(&self) -> Constructors<'_> {
+        Constructors::new(self)
+    }
+
+    /// Returns the functions that create an intercommunicator from it, or a communicator from an intercommunicator.
+    pub fn inter(&self) -> InterConstructors<'_> {
+        InterConstructors::new(self)
+    }
+
+    /// Returns its splits by hardware.
+    pub fn hardware(&self) -> HardwareSplits<'_> {
+        HardwareSplits::new(self)
+    }
+
+    /// Returns its failures and revocation.
+    #[inline]
+    pub fn failures(&self) -> Failures<'_> {
+        Failures::new(self, &self.0.failure_state)
+    }
+
+    /// Returns the agreements of its living members.
+    pub fn agreement(&self) -> Agreement<'_> {
+        Agreement::new(self, &self.0.failure_state)
+    }
+
+    /// Returns its eureka line.
+    pub fn eureka(&self) -> EurekaCalls<'_> {
+        EurekaCalls::new(self, &self.0.eureka)
+    }
+
+    /// Returns true if no failure is known, and it is not revoked.
+    #[inline(always)]
+    fn is_sound(&self) -> bool {
+        self.0.failure_state.is_none()
+    }
+
+    /// Checks that an operation of all members can run: no member is known to be dead, and the communicator is not revoked.
+    #[inline]
+    pub fn usable(&self) -> Result<(), Error> {
+        match self.is_sound() {
+            true => Ok(()),
+            false => self.failures().error_of_all(),
+        }
     }
 
     /// On an intercommunicator, the intracommunicator of the local group.
@@ -288,153 +329,57 @@ impl Comm {
         }
     }
 
-    /// Returns the components that serve its calls, once chosen.
-    pub fn coll(&self) -> Option<&dyn Collectives> {
-        self.0.coll.get().map(|chosen| &*chosen.collectives)
+    /// Returns the intracommunicator of an intercommunicator's local group; `operation` is for the error text if there is none.
+    pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
+        let inter = false;
+        self.within()
+            .ok_or_else(|| CommError::Kind { operation, inter }.into())
     }
 
-    fn served(&self, call: CallId) -> Result<&dyn Collectives, Error> {
-        self.coll().ok_or_else(|| Unserved::on(self, call))
-    }
-
-    /// Carries out a collective operation.
-    #[inline]
-    pub fn collective(&self, call: Call) -> Result<(), Error> {
-        self.usable()?;
-        let (number, state) = (self.next_call(), self.engine().state());
-        // A component's calls on communicators of its own are part of the program's call.
-        let outermost = !state.is_inside();
-        if outermost {
-            self.publish_collective(number, &call);
-            state.inside(true);
-        }
-        let served = self.served(call.id());
-        let outcome = served.and_then(|coll| coll.carry_out(self, number, &call));
-        if outermost {
-            state.inside(false);
-        }
-        outcome
-    }
-
-    /// Carries out a fast call, if the first component in order accepts it; otherwise has no effect and returns `None`.
-    ///
-    /// Only for calls of the program: a component's calls are part of those.
-    #[inline(always)]
-    pub fn try_fast_call(&self, brief: &FastCall<'_>) -> Option<Result<(), Error>> {
-        let (engine, chosen) = (self.engine(), self.0.coll.get()?);
-        if brief.bytes() as i64 > chosen.brief[brief.id() as usize] {
-            return None;
-        }
-        if engine.observer().is_some() || !self.0.failure_state.is_none() {
-            return None;
-        }
-        let (number, state) = (self.next_call(), engine.state());
-        let (comm, round) = (self.context().number(), number as u64 + 1);
-        state.collective(comm, self.size(), round, brief.said().words());
-        state.inside(true);
-        let outcome = chosen.collectives.carry_out_fast_call(self, brief);
-        state.inside(false);
-        Some(outcome)
-    }
-
-    /// Starts a collective operation; the request completes as the engine progresses.
-    pub fn icollective(&self, call: Call) -> Result<Req, Error> {
-        self.usable()?;
-        let number = self.next_call();
-        self.publish_collective(number, &call);
-        let running = self.served(call.id())?.begin(self, number, call)?;
-        Ok(self.engine().start_future(running))
-    }
-
-    /// Returns true if a component created it for steps of its calls on another communicator.
-    pub fn is_for_steps(&self) -> bool {
-        self.0.purpose.get() == Purpose::Steps
-    }
-
-    /// An internal barrier, without any component; returns after every member has called it.
-    /// It is not defined on an intercommunicator.
-    pub async fn fence(&self) -> Result<(), Error> {
-        self.engine().coll()?.barrier(&self.hidden()).await
-    }
-
-    /// Precedes disconnecting: returns after every member, on both sides, has called it.
-    /// With fault tolerance, the living members leave together.
-    pub async fn farewell(&self) -> Result<(), Error> {
-        match (self.engine().is_fault_tolerant(), self.is_mixed()) {
-            (false, _) => self.farewell_of_all().await,
-            (true, false) => self.agree(0).await.map(drop),
-            // Another job may not be fault tolerant, so its members do not take part in the agreement.
-            (true, true) => match self.farewell_of_all().await {
-                Err(error) if is_about_deaths(&error) => Ok(()),
-                left => left,
-            },
+    /// Returns an error if this is an intercommunicator, on which `operation` is not defined.
+    fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
+        let inter = true;
+        match self.is_inter() {
+            true => Err(CommError::Kind { operation, inter }.into()),
+            false => Ok(()),
         }
     }
 
-    async fn farewell_of_all(&self) -> Result<(), Error> {
-        let Some(local) = &self.0.local else {
-            return self.fence().await;
-        };
-        local.fence().await?;
-        // The first members of both sides notify each other, and each then notifies its own side.
-        if self.rank() == 0 {
-            let (across, none) = (self.hidden(), U64Buf::new(2));
-            across
-                .sendrecv(none.send(0..1), 0, none.recv(1..2), 0)
-                .await?;
+    /// Returns true if a process is a member, on either side.
+    fn has_member(&self, proc: ProcId) -> bool {
+        self.0.has_member(proc)
+    }
+
+    /// Returns all members of both sides, in the same order at all of them.
+    fn all_procs(&self) -> Vec<ProcId> {
+        let mut all: Vec<ProcId> = self.group().iter().collect();
+        if self.is_inter() {
+            all.extend(self.peers().iter());
+            all.sort_by_key(|proc| self.engine().name_of(*proc));
         }
-        local.fence().await
+        all
+    }
+}
+
+impl Affected for Inner {
+    fn has_member(&self, proc: ProcId) -> bool {
+        self.group.rank_of(proc).is_some() || self.peers.rank_of(proc).is_some()
     }
 
-    /// Returns a new internal conversation; members must create them in the same order.
-    pub fn hidden(&self) -> Conversation {
-        let tag = self.0.next_hidden.get();
-        self.0.next_hidden.set(tag.wrapping_add(1) & i32::MAX);
-        Conversation::new(self.clone(), Plane::Hidden, tag)
+    fn loses_member(self: Rc<Self>) {
+        Comm(self).failures().lost_member();
     }
 
-    /// Reserves consecutive tags. Returns the first; tags repeat after two thousand million partitions.
-    pub(crate) fn next_partitions(&self, how_many: u32) -> i32 {
-        let first = self.0.next_partition.get();
-        let next = |first: i32| {
-            i32::try_from(how_many)
-                .ok()
-                .and_then(|n| first.checked_add(n))
-        };
-        let (first, next) = match next(first) {
-            Some(next) => (first, next),
-            None => (0, next(0).unwrap_or(0)),
-        };
-        self.0.next_partition.set(next);
-        first
+    fn is_revoked_by_peer(self: Rc<Self>) {
+        Comm(self).failures().revoke();
     }
 
-    #[cold]
-    fn rare_plane(&self, plane: Plane) -> &Rc<Matching> {
-        let slot = &self.0.rare_planes[plane as usize - Plane::Announce as usize];
-        slot.get_or_init(|| {
-            let context = self.context().plane(plane);
-            self.engine().pml().matching_among(context, self.peers())
-        })
-    }
-
-    /// Publishes on the state page which collective operation begins; rounds are counted from one.
-    #[inline]
-    fn publish_collective(&self, number: i32, call: &Call) {
-        let said = CallSignature::of(call);
-        let (comm, round) = (self.context().number(), number as u64 + 1);
-        if let Some(trace) = self.engine().observer().and_then(RunObserver::trace) {
-            trace.rounds(comm, round, &said);
+    fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId> {
+        let comm = Comm(self);
+        match comm.is_mixed() {
+            true => comm.all_procs(),
+            false => Vec::new(),
         }
-        self.engine()
-            .state()
-            .collective(comm, self.size(), round, said.words());
-    }
-
-    fn next_call(&self) -> i32 {
-        let tag = self.0.next_call.get();
-        self.0.next_call.set(tag.wrapping_add(1) & i32::MAX);
-        tag
     }
 }
 
@@ -449,13 +394,13 @@ fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Bo
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(chosen) = self.coll.get() {
-            chosen.collectives.disable();
+        if let Some(components) = self.chosen.components() {
+            components.disable();
         }
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }
-        if self.context == Context::new(0, context_id::MEETING) {
+        if self.context == Context::new(0, context_id::BOOTSTRAP) {
             // Messages for a later call of this process may have arrived on the bootstrap communicator already.
             return;
         }

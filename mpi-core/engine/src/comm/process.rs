@@ -1,6 +1,6 @@
 //! The predefined communicators of a process, and the collective components of all its communicators.
 
-use super::context_id::{MEETING, MYSELF, WORLD};
+use super::context_id::{BOOTSTRAP, MYSELF, WORLD};
 use super::{Comm, CommError, Framework};
 use crate::Error;
 use crate::engine::Engine;
@@ -15,7 +15,7 @@ struct Predefined {
     world: RefCell<Option<Comm>>,
     myself: RefCell<Option<Comm>>,
     /// The bootstrap communicator, for processes that have no communicator in common yet.
-    meeting: RefCell<Option<Comm>>,
+    bootstrap: RefCell<Option<Comm>>,
 }
 
 impl Engine {
@@ -39,7 +39,7 @@ impl Engine {
         self.hear_of_failures();
         let (alone, context) = (Group::range(self.me(), 1), Context::new(self.me(), MYSELF));
         let alone = Comm::assemble(self, context, alone, 0, "MPI_COMM_SELF".into());
-        self.block_on(alone.choose_coll())?;
+        self.block_on(alone.collectives().choose())?;
         *self.predefined().myself.borrow_mut() = Some(alone);
         self.state().run();
         Ok(())
@@ -49,7 +49,7 @@ impl Engine {
     pub fn join_world(&self) -> Result<(), Error> {
         let (all, context) = (Group::range(0, self.size()), Context::new(0, WORLD));
         let world = Comm::assemble(self, context, all, self.me(), "MPI_COMM_WORLD".into());
-        self.block_on(world.choose_coll())?;
+        self.block_on(world.collectives().choose())?;
         *self.predefined().world.borrow_mut() = Some(world);
         Ok(())
     }
@@ -65,8 +65,8 @@ impl Engine {
         self.send_copies();
         self.leave_world();
         let predefined = self.predefined();
-        let (myself, meeting) = (predefined.myself.take(), predefined.meeting.take());
-        drop((myself, meeting));
+        let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
+        drop((myself, bootstrap));
         // The caller may not call into MPI again for long, or at all.
         self.pml().bml().settle();
         self.state().finalized();
@@ -83,11 +83,11 @@ impl Engine {
     }
 
     /// Returns the bootstrap communicator, which the first use creates.
-    pub(super) fn meeting(&self) -> Comm {
-        let slot = &self.predefined().meeting;
+    pub(super) fn bootstrap(&self) -> Comm {
+        let slot = &self.predefined().bootstrap;
         let known = slot.borrow().clone();
         known.unwrap_or_else(|| {
-            let (job, context) = (Group::range(0, self.size()), Context::new(0, MEETING));
+            let (job, context) = (Group::range(0, self.size()), Context::new(0, BOOTSTRAP));
             let made = Comm::assemble(self, context, job, self.me(), "the job".into());
             slot.borrow_mut().insert(made).clone()
         })

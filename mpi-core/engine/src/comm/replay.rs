@@ -2,63 +2,31 @@
 //!
 //! In any other run each of them costs one branch on a plain load.
 
-use super::Comm;
+use super::{P2p, Probes};
 use crate::Error;
 use crate::datatype::Room;
-use crate::pml::Key;
-use crate::pml::Plane;
+use crate::pml::{Key, Plane};
 use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
-impl Comm {
-    #[inline]
-    fn script(&self) -> Option<&Script> {
-        self.engine().script()
-    }
-
+impl P2p<'_> {
     /// Posts a receive of the program.
     #[inline(always)]
     pub(super) fn irecv_of_program(
-        &self,
+        self,
         buf: impl Into<Room>,
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {
-        if let Some(script) = self.script() {
+        if let Some(script) = self.comm().engine().script() {
             return self.irecv_scripted(script, buf.into(), source, tag);
         }
         self.irecv_on(Plane::User, buf, source, tag)
     }
 
-    /// Returns a message that a probe finds without waiting.
-    pub(super) fn find_now<T>(
-        &self,
-        asked: Key,
-        look: impl Fn(Key) -> Option<T>,
-        status: impl Fn(&T) -> Status,
-    ) -> Result<Option<T>, Error> {
-        match self.script() {
-            Some(script) => self.find_now_scripted(script, asked, look, status),
-            None => self.look_for(|| look(asked), asked.source(), asked.tag()),
-        }
-    }
-
-    /// Waits for a message that matches a probe.
-    pub(super) fn find<T>(
-        &self,
-        asked: Key,
-        look: impl Fn(Key) -> Option<T>,
-        status: impl Fn(&T) -> Status,
-    ) -> Result<T, Error> {
-        match self.script() {
-            Some(script) => self.find_scripted(script, asked, look, status),
-            None => self.wait_for(|| look(asked), asked.source(), asked.tag()),
-        }
-    }
-
     #[cold]
     fn irecv_scripted(
-        &self,
+        self,
         script: &Script,
         buf: Room,
         source: i32,
@@ -69,10 +37,38 @@ impl Comm {
         script.posted(req.id(), key);
         Ok(req)
     }
+}
+
+impl Probes<'_> {
+    /// Returns a message that a probe finds without waiting.
+    pub(super) fn find_now<T>(
+        self,
+        asked: Key,
+        look: impl Fn(Key) -> Option<T>,
+        status: impl Fn(&T) -> Status,
+    ) -> Result<Option<T>, Error> {
+        match self.comm().engine().script() {
+            Some(script) => self.find_now_scripted(script, asked, look, status),
+            None => self.look_for(|| look(asked), asked.source(), asked.tag()),
+        }
+    }
+
+    /// Waits for a message that matches a probe.
+    pub(super) fn find<T>(
+        self,
+        asked: Key,
+        look: impl Fn(Key) -> Option<T>,
+        status: impl Fn(&T) -> Status,
+    ) -> Result<T, Error> {
+        match self.comm().engine().script() {
+            Some(script) => self.find_scripted(script, asked, look, status),
+            None => self.wait_for(|| look(asked), asked.source(), asked.tag()),
+        }
+    }
 
     #[cold]
     fn find_now_scripted<T>(
-        &self,
+        self,
         script: &Script,
         asked: Key,
         look: impl Fn(Key) -> Option<T>,
@@ -85,7 +81,7 @@ impl Comm {
                     .wait_for(|| look(key), key.source(), key.tag())
                     .map(Some),
                 None => {
-                    self.engine().poll_once();
+                    self.comm().engine().poll_once();
                     Ok(None)
                 }
             };
@@ -101,7 +97,7 @@ impl Comm {
     /// A probe without a wildcard makes no nondeterministic decision.
     #[cold]
     fn find_scripted<T>(
-        &self,
+        self,
         script: &Script,
         asked: Key,
         look: impl Fn(Key) -> Option<T>,

@@ -5,7 +5,7 @@
 //! 2. the living members create the communicator, as any other is created;
 //! 3. they agree on whether all of them have it; if not, another member has died meanwhile, and they start over.
 
-use super::Comm;
+use super::{Comm, Constructors};
 use crate::Error;
 use crate::fault::is_about_deaths;
 use crate::group::Group;
@@ -17,17 +17,17 @@ const MADE: u32 = 1;
 /// Context ids for the communicator and, on an intercommunicator, for each side's own.
 const NUMBERS: u32 = 3;
 
-impl Comm {
+impl Constructors<'_> {
     /// Returns a communicator of the living members, in their order; never fails because of a death.
-    pub async fn shrink(&self) -> Result<Comm, Error> {
-        let engine = self.engine();
-        let mixed = self.is_mixed();
+    pub async fn shrink(self) -> Result<Comm, Error> {
+        let engine = self.comm().engine();
+        let mixed = self.comm().is_mixed();
         loop {
             let proposed = engine.next_numbers(NUMBERS, mixed);
-            let (agreed, dead) = self.agree_on(u32::MAX, proposed).await?;
+            let (agreed, dead) = self.comm().agreement().agree_on(u32::MAX, proposed).await?;
             let made = self.of_living(agreed.number, &dead).await;
             let flag = if made.is_ok() { MADE } else { 0 };
-            let (all, _) = self.agree_on(flag, 0).await?;
+            let (all, _) = self.comm().agreement().agree_on(flag, 0).await?;
             match made {
                 Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
                 // No member has died, so another attempt would fail in the same way.
@@ -37,12 +37,12 @@ impl Comm {
         }
     }
 
-    async fn of_living(&self, number: u64, dead: &[ProcId]) -> Result<Comm, Error> {
+    async fn of_living(self, number: u64, dead: &[ProcId]) -> Result<Comm, Error> {
         let part = |group: &Group| {
             Group::from_procs(group.iter().filter(|proc| !dead.contains(proc)).collect())
         };
-        let group = part(self.group());
-        let remote = self.is_inter().then(|| part(self.peers()));
-        self.made_again(number, group, remote).await
+        let group = part(self.comm().group());
+        let remote = self.comm().is_inter().then(|| part(self.comm().peers()));
+        self.comm().inter().made_again(number, group, remote).await
     }
 }

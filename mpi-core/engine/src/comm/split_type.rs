@@ -6,39 +6,48 @@ use crate::topo::reorder::Place;
 use mpi_base::hardware::{Confinement, Kind};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-impl Comm {
+/// The splits of a communicator by hardware.
+#[derive(Clone, Copy)]
+pub struct HardwareSplits<'a> {
+    comm: &'a Comm,
+}
+
+impl<'a> HardwareSplits<'a> {
+    pub(super) fn new(comm: &'a Comm) -> HardwareSplits<'a> {
+        HardwareSplits { comm }
+    }
+
     /// Splits into communicators of members with common memory.
-    pub async fn split_shared(&self, key: i32) -> Result<Option<Comm>, Error> {
-        let color = Some(self.engine().node_id());
-        self.split(SplitKey { color, key }).await
+    pub async fn split_shared(self, key: i32) -> Result<Option<Comm>, Error> {
+        let color = Some(self.comm.engine().node_id());
+        self.comm
+            .constructors()
+            .split(SplitKey { color, key })
+            .await
     }
 
     /// Splits into communicators of members confined to the same instance of a kind of hardware; `None` for members that are not confined to one.
-    pub async fn split_hardware(&self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
+    pub async fn split_hardware(self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
         let color = self.place(&Confinement::of_this_process(), kind);
-        self.split(SplitKey { color, key }).await
-    }
-
-    /// Logical OR over all members; every member calls it.
-    ///
-    /// A member with `MPI_UNDEFINED` does not know how the others split, which may take one step or several.
-    pub async fn any(&self, mine: bool) -> Result<bool, Error> {
-        let all = self.share(&[mine.into()]).await?;
-        Ok(all.contains(&1))
+        self.comm
+            .constructors()
+            .split(SplitKey { color, key })
+            .await
     }
 
     /// Splits by the largest kind of hardware whose instances differ among members. Returns the communicator and that kind;
     /// members without a `key` get `None` and do not count.
-    pub async fn split_next_level(&self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
+    pub async fn split_next_level(self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;
-        self.only_intra("splitting at the next level of hardware")?;
+        self.comm
+            .only_intra("splitting at the next level of hardware")?;
         let here = Confinement::of_this_process();
         let places = Kind::ALL.map(|kind| {
             let place = key.and_then(|_| self.place(&here, kind));
             place.unwrap_or(NOWHERE)
         });
         let mine = [&places[..], &[key.is_some().into()]].concat();
-        let all = self.share(&mine).await?;
+        let all = self.comm.internal().share(&mine).await?;
         let members = || {
             all.chunks_exact(mine.len())
                 .filter(|m| m.last() == Some(&1))
@@ -58,31 +67,35 @@ impl Comm {
         let color = found.map(|kind| places[kind as usize]);
         let color = color.filter(|p| *p != NOWHERE);
         let key = key.unwrap_or(0);
-        let new = self.split(SplitKey { color, key }).await?;
+        let new = self
+            .comm
+            .constructors()
+            .split(SplitKey { color, key })
+            .await?;
         Ok(new.zip(found))
     }
 
     /// Returns the hardware location of each member, by rank; every member calls it.
-    pub async fn places(&self) -> Result<Vec<Place>, Error> {
-        self.only_intra("finding out where members are")?;
-        let page = self.engine().state();
+    pub async fn places(self) -> Result<Vec<Place>, Error> {
+        self.comm.only_intra("finding out where members are")?;
+        let page = self.comm.engine().state();
         let here = page.confinement().unwrap_or(Confinement::FREE);
-        let all = self.share(&self.whole_place(&here)).await?;
+        let all = self.comm.internal().share(&self.whole_place(&here)).await?;
         Ok(all.as_chunks().0.to_vec())
     }
 
-    /// As [`Comm::places`] without a message, if all members are on this node.
-    pub fn places_here(&self) -> Option<Vec<Place>> {
-        let engine = self.engine();
-        let mut places = vec![Place::default(); self.size() as usize];
+    /// As [`HardwareSplits::places`] without a message, if all members are on this node.
+    pub fn places_here(self) -> Option<Vec<Place>> {
+        let engine = self.comm.engine();
+        let mut places = vec![Place::default(); self.comm.size() as usize];
         let mut found = 0;
-        for (rank, local) in engine.members_here(self.group()) {
+        for (rank, local) in engine.members_here(self.comm.group()) {
             let page = engine.node().state(local).ok()?;
             // A member of a communicator is at least in MPI_Init, where it publishes its confinement before its first message, or has died before that.
             let here = loop {
                 match page.confinement() {
                     Some(here) => break here,
-                    None if self.usable().is_err() => return None,
+                    None if self.comm.usable().is_err() => return None,
                     None => {
                         engine.poll_once();
                         std::thread::yield_now();
@@ -92,25 +105,25 @@ impl Comm {
             places[rank as usize] = self.whole_place(&here);
             found += 1;
         }
-        (found == self.size()).then_some(places)
+        (found == self.comm.size()).then_some(places)
     }
 
     /// Makes a location on this node comparable among all nodes.
-    fn whole_place(&self, here: &Confinement) -> Place {
+    fn whole_place(self, here: &Confinement) -> Place {
         // An instance number is unique on one node only; hashed with the node's number it is unique in the job. Unconfined processes of a node are equal.
         here.words().map(|word| self.instance_here(word))
     }
 
     /// Returns an instance of a kind of hardware as a number that no other node of the job uses.
-    fn place(&self, confinement: &Confinement, kind: Kind) -> Option<u64> {
+    fn place(self, confinement: &Confinement, kind: Kind) -> Option<u64> {
         let instance = confinement.instance(kind)?;
         Some(self.instance_here(instance))
     }
 
     /// Returns equal numbers to processes of one job for the same instance on the same node; always below the colour of `MPI_UNDEFINED`.
-    fn instance_here(&self, instance: u32) -> u64 {
+    fn instance_here(self, instance: u32) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.engine().node_id(), instance).hash(&mut hasher);
+        (self.comm.engine().node_id(), instance).hash(&mut hasher);
         hasher.finish() >> 1
     }
 }

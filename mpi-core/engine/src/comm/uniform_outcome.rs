@@ -10,27 +10,27 @@
 //! If a root dies between the steps, its group never receives the other group's outcome. The group then fails, and each member that has the communicator revokes it,
 //! so that no process of the other side waits in it.
 
-use super::{Agreed, Comm, LeaderError, U64Buf};
+use super::{Agreed, Agreement, Comm, LeaderError, U64Buf};
 use crate::Error;
 use crate::fault::FaultError;
 
 const YES: u32 = 1;
 
-impl Comm {
+impl Agreement<'_> {
     /// Agrees on the outcome of a connection of this group, whose root reached the other root at `bridge`.
     pub(crate) async fn uniform_outcome(
-        &self,
+        self,
         root: u32,
         bridge: Option<Result<Comm, LeaderError>>,
         made: Result<Comm, Error>,
     ) -> Result<Comm, Error> {
         if let (Err(_), Some(Ok(bridge))) = (&made, &bridge) {
             // The other root may wait for a message that this one does not send.
-            bridge.revoke();
+            bridge.failures().revoke();
         }
         let ours = self.agree(made.is_ok().into()).await?;
         let both = match &bridge {
-            _ if self.rank() != root => true,
+            _ if self.comm().rank() != root => true,
             Some(Ok(bridge)) if is_fault_tolerant(bridge) => {
                 exchange_outcome(bridge, ours.flag == YES).await
             }
@@ -38,17 +38,17 @@ impl Comm {
             _ => false,
         };
         let Agreed { flag, error, .. } = self.agree(both.into()).await?;
-        let root_lives = self.group().proc(root).is_some_and(|proc| {
-            let faults = self.engine().faults();
+        let root_lives = self.comm().group().proc(root).is_some_and(|proc| {
+            let faults = self.comm().engine().faults();
             faults.is_none_or(|faults| !faults.deaths().is_dead(proc))
         });
         match made {
             Ok(comm) if flag == YES && root_lives => Ok(comm),
             Ok(comm) => {
-                comm.revoke();
+                comm.failures().revoke();
                 Err(error.unwrap_or_else(|| {
                     let why = "a process of the other group has failed while both connected";
-                    FaultError::failed(&self.label(), &[why.into()], 0).into()
+                    FaultError::failed(&self.comm().label(), &[why.into()], 0).into()
                 }))
             }
             Err(error) => Err(error),
@@ -67,6 +67,10 @@ async fn exchange_outcome(bridge: &Comm, ours: bool) -> bool {
     let words = U64Buf::new(2);
     words.set(0, ours.into());
     let (send, recv) = (words.send(0..1), words.recv(1..2));
-    let exchanged = bridge.hidden().sendrecv(send, 0, recv, 0).await;
+    let exchanged = bridge
+        .internal()
+        .conversation()
+        .sendrecv(send, 0, recv, 0)
+        .await;
     ours && exchanged.is_ok() && words.get(1) == 1
 }

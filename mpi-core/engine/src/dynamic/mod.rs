@@ -23,6 +23,7 @@ pub use port_name::{PortName, PortNameError};
 pub use ports::Ports;
 
 use crate::Error;
+use crate::comm::bridge;
 use crate::comm::{Comm, CommError, LeaderError};
 use crate::engine::Engine;
 use std::time::Duration;
@@ -54,47 +55,65 @@ impl Engine {
 }
 
 impl Comm {
+    /// Returns the calls that connect its members with another job.
+    pub fn ports(&self) -> PortCalls<'_> {
+        PortCalls { comm: self }
+    }
+}
+
+/// The calls that connect the members of a communicator with another job.
+#[derive(Clone, Copy)]
+pub struct PortCalls<'a> {
+    comm: &'a Comm,
+}
+
+impl PortCalls<'_> {
     /// `MPI_Comm_accept`: `port`, or what is wrong with it, is significant on the root only; `refused` is the error code for a refusal there.
     pub async fn accept(
-        &self,
+        self,
         root: u32,
         port: Option<Result<PortName, LeaderError>>,
         refused: i32,
     ) -> Result<Comm, Error> {
         let met = match port {
             None => None,
-            Some(Err(astray)) => Some(Err(astray)),
+            Some(Err(error)) => Some(Err(error)),
             Some(Ok(port)) => Some(self.wait_for_caller(&port, refused).await),
         };
         self.over_bridge(root, met).await
     }
 
     /// Called by a member that failed before it could accept, while other members of its group may accept: takes part in their uniform outcome.
-    pub async fn not_accepted(&self, root: u32, error: Error) -> Result<Comm, Error> {
-        match self.engine().is_fault_tolerant() {
-            true => self.uniform_outcome(root, None, Err(error)).await,
+    pub async fn not_accepted(self, root: u32, error: Error) -> Result<Comm, Error> {
+        match self.comm.engine().is_fault_tolerant() {
+            true => {
+                self.comm
+                    .agreement()
+                    .uniform_outcome(root, None, Err(error))
+                    .await
+            }
             false => Err(error),
         }
     }
 
     /// Completes accept and connect, once the roots have connected.
     async fn over_bridge(
-        &self,
+        self,
         root: u32,
         met: Option<Result<Comm, LeaderError>>,
     ) -> Result<Comm, Error> {
         let bridge = met.as_ref().map(|met| met.as_ref());
         let bridge = bridge.map(|met| met.map(|bridge| (bridge, 0)).map_err(Clone::clone));
-        let made = self.inter(root, bridge, 0).await;
-        match self.engine().is_fault_tolerant() {
-            true => self.uniform_outcome(root, met, made).await,
+        let made = self.comm.inter().create(root, bridge, 0).await;
+        match self.comm.engine().is_fault_tolerant() {
+            true => self.comm.agreement().uniform_outcome(root, met, made).await,
             false => made,
         }
     }
 
     /// `MPI_Comm_connect`; waits up to `patience` for an accept on the port, or without a limit.
     pub async fn connect(
-        &self,
+        self,
         root: u32,
         port: Option<Result<PortName, LeaderError>>,
         patience: Option<Duration>,
@@ -102,31 +121,31 @@ impl Comm {
     ) -> Result<Comm, Error> {
         let met = match port {
             None => None,
-            Some(Err(astray)) => Some(Err(astray)),
+            Some(Err(error)) => Some(Err(error)),
             Some(Ok(port)) => Some(self.call_at(&port, patience, refused).await),
         };
         self.over_bridge(root, met).await
     }
 
-    async fn wait_for_caller(&self, port: &PortName, code: i32) -> Result<Comm, LeaderError> {
-        let engine = self.engine();
+    async fn wait_for_caller(self, port: &PortName, code: i32) -> Result<Comm, LeaderError> {
+        let engine = self.comm.engine();
         let failed = |why: String| LeaderError { code, why };
         let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
-        let broken = || self.usable().err().map(|error| error.to_string());
+        let broken = || self.comm.usable().err().map(|error| error.to_string());
         let accepted = ports.accept(engine, port.number(), broken).await;
         let (proc, call) = accepted.map_err(|why| self.own_failure(failed(why)))?;
-        let bridge = Comm::bridge(engine, proc, call);
+        let bridge = bridge(engine, proc, call);
         engine.part_from(&[proc]);
         bridge.map_err(|e| failed(e.to_string()))
     }
 
     async fn call_at(
-        &self,
+        self,
         port: &PortName,
         patience: Option<Duration>,
         code: i32,
     ) -> Result<Comm, LeaderError> {
-        let engine = self.engine();
+        let engine = self.comm.engine();
         let failed = |why: String| LeaderError { code, why };
         let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
         let universe = engine.universe();
@@ -136,16 +155,19 @@ impl Comm {
         })?;
         // Held while the connection is attempted, so that it stays known.
         universe.hold([proc].into_iter());
-        let broken = || self.usable().err().map(|error| error.to_string());
+        let broken = || self.comm.usable().err().map(|error| error.to_string());
         let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;
-        let bridge = called
-            .and_then(|call| Comm::bridge(engine, proc, call).map_err(|error| error.to_string()));
+        let bridge =
+            called.and_then(|call| bridge(engine, proc, call).map_err(|error| error.to_string()));
         engine.part_from(&[proc]);
         bridge.map_err(|why| self.own_failure(failed(why)))
     }
 
     /// Returns the failure of the root's own group, if it has failed, or else `otherwise`.
-    fn own_failure(&self, otherwise: LeaderError) -> LeaderError {
-        self.usable().err().map_or(otherwise, LeaderError::lost)
+    fn own_failure(self, otherwise: LeaderError) -> LeaderError {
+        self.comm
+            .usable()
+            .err()
+            .map_or(otherwise, LeaderError::lost)
     }
 }

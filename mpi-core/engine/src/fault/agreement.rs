@@ -40,7 +40,7 @@ struct Agreement {
 }
 
 /// The processes of an agreement: the process and the member of the communicator at each place.
-pub(crate) struct Circle {
+pub(crate) struct Participants {
     pub(crate) places: Vec<ProcId>,
     pub(crate) members: Vec<u32>,
     /// The place of this process.
@@ -78,12 +78,12 @@ impl Agreements {
     }
 
     /// Begins an agreement with this process's contribution.
-    pub(crate) fn begin(&self, key: Key, circle: Circle, value: Value) {
-        let Circle {
+    pub(crate) fn begin(&self, key: Key, participants: Participants, value: Value) {
+        let Participants {
             places,
             members,
             me,
-        } = circle;
+        } = participants;
         let speaks_of = value.dead.len();
         let (dead, mut out) = (dead_places(&places, &self.deaths), Vec::new());
         let era = Era::begin(me, members, value, &dead, &mut out);

@@ -14,10 +14,10 @@
 //! Deaths in other jobs are reported in both cases (`abroad`).
 //!
 //! The functions for the program are in [`comm`](crate::comm); this module sees a communicator only as something that failures affect:
-//! * [`Comm::revoke`](crate::comm::Comm::revoke): all operations of the communicator fail at all members; each member announces it to its neighbours in a circulant graph
+//! * [`Failures::revoke`](crate::comm::Failures::revoke): all operations of the communicator fail at all members; each member announces it to its neighbours in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Comm::agree`](crate::comm::Comm::agree): all living members agree on a number and on which members are dead, over messages (`era`) or in their node's shared memory (`node_agreement`);
-//! * [`Comm::shrink`](crate::comm::Comm::shrink): creates a communicator of the living members, on which they agree in the same way.
+//! * [`Agreement::agree`](crate::comm::Agreement::agree): all living members agree on a number and on which members are dead, over messages (`era`) or in their node's shared memory (`node_agreement`);
+//! * [`Constructors::shrink`](crate::comm::Constructors::shrink): creates a communicator of the living members, on which they agree in the same way.
 
 mod abroad;
 mod agreement;
@@ -33,7 +33,7 @@ pub(crate) mod wire;
 pub use error::{FaultError, FaultKind};
 pub use failures::Faults;
 
-pub(crate) use agreement::Circle;
+pub(crate) use agreement::Participants;
 pub(crate) use comm_agreements::CommAgreements;
 pub(crate) use deaths::{Death, Deaths};
 pub(crate) use era::Value;

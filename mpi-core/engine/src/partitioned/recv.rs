@@ -71,7 +71,7 @@ impl PartitionedRecv {
         let mut announcement = None;
         if source != PROC_NULL {
             let room = words.recv(0..ANNOUNCEMENT);
-            announcement = Some(comm.irecv_on(Plane::Announce, room, source, tag)?);
+            announcement = Some(comm.p2p().irecv_on(Plane::Announce, room, source, tag)?);
         }
         let whole = buf;
         Ok(PartitionedRecv(Rc::new(Receiver {
@@ -197,6 +197,7 @@ impl Receiver {
         let (room, source) = (words.send(0..ANSWER), self.source as u32);
         let sent = self
             .comm
+            .p2p()
             .isend_on(Plane::Answer, room, source, base, Mode::Standard)?;
         if let Sent::Pending(req) = sent {
             *self.answer.borrow_mut() = Some(req);
@@ -217,9 +218,10 @@ impl Receiver {
             if parts.is_empty() {
                 for number in 0..link.partitions {
                     let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
-                    let req = self
-                        .comm
-                        .irecv_on(Plane::Partition, nothing, self.source, tag)?;
+                    let req =
+                        self.comm
+                            .p2p()
+                            .irecv_on(Plane::Partition, nothing, self.source, tag)?;
                     parts.push(Part { req, staged: None });
                 }
             }
@@ -244,6 +246,7 @@ impl Receiver {
             let tag = link.base + number as i32;
             let req = self
                 .comm
+                .p2p()
                 .irecv_on(Plane::Partition, room, self.source, tag)?;
             parts.push(Part { req, staged });
         }

@@ -43,14 +43,17 @@ impl PartitionedSend {
         dest: i32,
         tag: i32,
     ) -> Result<PartitionedSend, Error> {
-        let base = comm.next_partitions(partitions);
+        let base = comm.internal().next_partitions(partitions);
         let (mut announcement, mut answer) = (None, None);
         let room = U64Buf::new(ANSWER);
         if dest != PROC_NULL {
-            answer = Some(comm.irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?);
+            answer = Some(
+                comm.p2p()
+                    .irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?,
+            );
             let bytes = each * buf.datatype().size();
             let words = U64Buf::of(&[base as u64, partitions.into(), bytes as u64]);
-            let sent = comm.isend_on(
+            let sent = comm.p2p().isend_on(
                 Plane::Announce,
                 words.send(0..ANNOUNCEMENT),
                 dest as u32,
@@ -101,7 +104,7 @@ impl PartitionedSend {
         if self.dest == PROC_NULL || self.refusal().is_some() {
             return Ok(());
         }
-        let sent = self.comm.isend_on(
+        let sent = self.comm.p2p().isend_on(
             Plane::Partition,
             self.buf.whole.slice(self.buf.elements(partition)),
             self.dest as u32,

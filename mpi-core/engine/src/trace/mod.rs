@@ -144,8 +144,8 @@ impl Trace {
     }
 
     /// Records the start of a collective operation.
-    pub(crate) fn rounds(&self, comm: u64, round: u64, said: &CallSignature) {
-        let [call, root, op, bytes] = said.words();
+    pub(crate) fn rounds(&self, comm: u64, round: u64, signature: &CallSignature) {
+        let [call, root, op, bytes] = signature.words();
         self.tape.write(&Event {
             call: call as u16,
             peer: root as i32,
@@ -158,7 +158,7 @@ impl Trace {
     }
 
     /// Decodes what `Trace::rounds` wrote, for the reader of the ring.
-    pub fn said(event: &Event) -> CallSignature {
+    pub fn signature(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
     }

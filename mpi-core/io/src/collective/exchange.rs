@@ -36,7 +36,7 @@ impl<'c> Exchange<'c> {
     pub unsafe fn expect(&mut self, from: usize, room: *mut u8, len: usize) -> Result<(), Error> {
         // SAFETY: `room` has `len` bytes for this post alone, by this function's contract; `done` and `drop` wait for the request.
         let buf = unsafe { RecvBuf::new(room, len as i64, Named::BYTE.into()) };
-        let req = self.comm.irecv(buf, from as i32, TAG)?;
+        let req = self.comm.p2p().irecv(buf, from as i32, TAG)?;
         self.coming.push((from, req));
         Ok(())
     }
@@ -48,7 +48,7 @@ impl<'c> Exchange<'c> {
     pub unsafe fn send(&mut self, to: usize, data: &[u8]) -> Result<(), Error> {
         // SAFETY: the data stay unchanged by this function's contract; `done` and `drop` wait for the request.
         let buf = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
-        if let Sent::Pending(req) = self.comm.isend(buf, to as i32, TAG, Mode::Standard)? {
+        if let Sent::Pending(req) = self.comm.p2p().isend(buf, to as i32, TAG, Mode::Standard)? {
             self.going.push(req);
         }
         Ok(())

@@ -81,7 +81,11 @@ impl ShmBuffers {
         let Ok(win) = ShmBuffers::window(comm, size) else {
             return Ok(None);
         };
-        let base = |rank| win.shared_segment(rank).map(|segment| segment.base);
+        let base = |rank| {
+            win.memory()
+                .shared_segment(rank)
+                .map(|segment| segment.base)
+        };
         let bases = (0..plan.aggregators() as i32).map(base);
         let bases = match bases.collect::<Result<_, _>>() {
             Ok(bases) => bases,
@@ -99,7 +103,7 @@ impl ShmBuffers {
         if aggregates {
             buffers.clear(comm.rank() as usize);
         }
-        let met = comm.engine().block_on(comm.fence());
+        let met = comm.engine().block_on(comm.internal().fence());
         buffers.unless_failed(met).map(Some)
     }
 
@@ -117,7 +121,7 @@ impl ShmBuffers {
     /// Makes the buffers on several nodes: each leader holds those of all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        let nodes = engine.block_on(comm.share(&[engine.node_id()]))?;
+        let nodes = engine.block_on(comm.internal().share(&[engine.node_id()]))?;
         let two_level = TwoLevel::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;
@@ -129,7 +133,7 @@ impl ShmBuffers {
                 0
             };
             let win = ShmBuffers::window(two_level.local(), size).ok()?;
-            let base = win.shared_segment(0).ok()?.base;
+            let base = win.memory().shared_segment(0).ok()?.base;
             let each = |aggregator| base.wrapping_add(2 * aggregator * len_of(part));
             Some(ShmBuffers {
                 win,
@@ -139,7 +143,7 @@ impl ShmBuffers {
             })
         });
         // The memory of one node may be exhausted; then all use messages.
-        let all = engine.block_on(comm.share(&[made.is_some().into()]));
+        let all = engine.block_on(comm.internal().share(&[made.is_some().into()]));
         let Some(buffers) = made else {
             return all.map(|_| None);
         };
@@ -154,7 +158,7 @@ impl ShmBuffers {
         if buffers.meets(comm).rank() == 0 {
             (0..aggregators).for_each(|aggregator| buffers.clear(aggregator));
         }
-        let met = engine.block_on(buffers.meets(comm).fence());
+        let met = engine.block_on(buffers.meets(comm).internal().fence());
         buffers.unless_failed(met).map(Some)
     }
 
@@ -190,7 +194,7 @@ impl ShmBuffers {
     }
 
     fn meet(&self, comm: &Comm) -> Result<(), Error> {
-        comm.engine().block_on(self.meets(comm).fence())
+        comm.engine().block_on(self.meets(comm).internal().fence())
     }
 
     pub(crate) fn buffer(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {

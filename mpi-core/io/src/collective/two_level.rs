@@ -45,7 +45,10 @@ impl TwoLevel {
         let neighbours = group(neighbours.map(|(rank, _)| rank).collect());
         let leads = |(rank, node): &(u32, &u64)| !nodes[..*rank as usize].contains(node);
         let leading = group(ranks.filter(leads).map(|(rank, _)| rank).collect());
-        let block_on = |group| comm.engine().block_on(comm.create_for_steps(group));
+        let block_on = |group| {
+            comm.engine()
+                .block_on(comm.constructors().create_for_steps(group))
+        };
         let local = block_on(&neighbours);
         // Also if the first has failed: the leaders of other nodes wait for this one.
         let leaders = block_on(&leading);

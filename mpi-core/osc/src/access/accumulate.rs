@@ -7,7 +7,6 @@ use crate::Error;
 use crate::access::{TargetArgs, TargetLocation};
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
-use crate::direct::word::Word;
 use crate::error::{OscClass, OscError};
 use crate::op::{Op, Predefined};
 use crate::request::Req;
@@ -20,13 +19,27 @@ use crate::win::Win;
 const LONGEST_PLAIN: usize = 16;
 
 impl Win {
+    /// Returns its accumulates.
+    #[inline(always)]
+    pub fn accumulates(&self) -> Accumulates<'_> {
+        Accumulates { win: self }
+    }
+}
+
+/// The accumulates of a window.
+#[derive(Clone, Copy)]
+pub struct Accumulates<'a> {
+    win: &'a Win,
+}
+
+impl<'a> Accumulates<'a> {
     /// Returns the operator on the basic type of the target's elements, or an error if it is not allowed on windows.
-    fn combine(&self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
+    fn combine(self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
         let Op::Predefined(op) = op else {
             let sentence = format!(
                 "{call} of rank {} on {} is given {}, but only predefined operators may be used on windows",
-                self.rank(),
-                self.label(),
+                self.win.rank(),
+                self.win.label(),
                 op.name()
             );
             return Err(OscError::new(OscClass::Op, sentence).into());
@@ -34,29 +47,20 @@ impl Win {
         let Some(named) = datatype.basic_element() else {
             let sentence = format!(
                 "{call} of rank {} on {} is given {datatype}, whose basic elements are not all of one predefined type",
-                self.rank(),
-                self.label()
+                self.win.rank(),
+                self.win.label()
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
         self.combine_of(*op, named)
     }
 
-    pub(crate) fn combine_of(&self, op: Predefined, named: Named) -> Result<Combine, Error> {
-        if let Some(combine) = self.0.combine.get()
-            && combine.op() == op
-            && combine.named() == named
-        {
-            return Ok(combine);
-        }
-        let combine = Combine::new(op, named)?;
-        self.0.combine.set(Some(combine));
-        self.0.word.set(Word::new(op, named));
-        Ok(combine)
+    pub(crate) fn combine_of(self, op: Predefined, named: Named) -> Result<Combine, Error> {
+        self.win.state().last_combine().find(op, named)
     }
 
     /// Checks that the elements of both sides have the same basic type.
-    fn check_alike(&self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
+    fn check_alike(self, call: &str, combine: &Combine, datatype: &Datatype) -> Result<(), Error> {
         let kind = |named: Named| named.info().kind;
         match datatype.basic_element() {
             Some(named) if kind(named) == kind(combine.named()) => Ok(()),
@@ -65,8 +69,8 @@ impl Win {
             _ => {
                 let sentence = format!(
                     "{call} of rank {} on {} combines {datatype} with {}: both need basic elements of the same predefined type",
-                    self.rank(),
-                    self.label(),
+                    self.win.rank(),
+                    self.win.label(),
                     combine.named().info().name
                 );
                 Err(OscError::new(OscClass::Type, sentence).into())
@@ -76,21 +80,21 @@ impl Win {
 
     /// `MPI_Accumulate`.
     pub fn accumulate(
-        &self,
+        self,
         origin: &SendBuf,
         target_args: TargetArgs<'_>,
         op: &Op,
     ) -> Result<(), Error> {
         const CALL: &str = "MPI_Accumulate";
-        let Some(target) = self.target(target_args.rank)? else {
+        let Some(target) = self.win.target(target_args.rank)? else {
             return Ok(());
         };
-        self.check_access(target)?;
+        self.win.accesses().check_access(target)?;
         if matches!(op, Op::Predefined(Predefined::NoOp)) {
             let sentence = format!(
                 "{CALL} of rank {} on {} is given MPI_NO_OP, which only the get forms take",
-                self.rank(),
-                self.label()
+                self.win.rank(),
+                self.win.label()
             );
             return Err(OscError::new(OscClass::Op, sentence).into());
         }
@@ -99,11 +103,13 @@ impl Win {
         }
         let combine = self.combine(CALL, op, target_args.datatype)?;
         self.check_alike(CALL, &combine, origin.datatype())?;
-        self.check_lengths(CALL, origin.bytes(), &target_args)?;
+        self.win
+            .accesses()
+            .check_lengths(CALL, origin.bytes(), &target_args)?;
         let kind = AccessKind::Update(combine.named().info().kind);
-        let _ordered = self.note(CALL, kind, target, &target_args)?;
-        self.lock_before_message(target)?;
-        match self.locate(
+        let _ordered = self.win.checks().note(CALL, kind, target, &target_args)?;
+        self.win.passive().lock_before_message(target)?;
+        match self.win.accesses().locate(
             target,
             target_args.disp,
             target_args.count,
@@ -111,12 +117,23 @@ impl Win {
         )? {
             TargetLocation::Direct(memory) => {
                 let runs = runs::of(target_args.datatype, target_args.count, origin.bytes());
-                // SAFETY: `spot` checked that the target memory holds all elements.
+                // SAFETY: `locate` checked that the target memory holds all elements.
                 let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
-                done.map_err(|why| self.unreachable(target, "update", origin.bytes(), why))
+                done.map_err(|why| {
+                    self.win
+                        .accesses()
+                        .unreachable(target, "update", origin.bytes(), why)
+                })
             }
             TargetLocation::Message(at) => {
-                self.accumulate_remote(target, at, &combine, &packed(origin), &target_args, None)?;
+                self.win.messages().accumulate(
+                    target,
+                    at,
+                    &combine,
+                    &packed(origin),
+                    &target_args,
+                    None,
+                )?;
                 Ok(())
             }
         }
@@ -124,17 +141,17 @@ impl Win {
 
     /// `MPI_Get_accumulate`. Returns a request if the result has not arrived yet.
     pub fn get_accumulate(
-        &self,
+        self,
         origin: &SendBuf,
         result: &mut RecvBuf,
         target_args: TargetArgs<'_>,
         op: &Op,
     ) -> Result<Option<Req>, Error> {
         const CALL: &str = "MPI_Get_accumulate";
-        let Some(target) = self.target(target_args.rank)? else {
+        let Some(target) = self.win.target(target_args.rank)? else {
             return Ok(None);
         };
-        self.check_access(target)?;
+        self.win.accesses().check_access(target)?;
         let bytes = target_args.datatype.bytes(target_args.count);
         if bytes == 0 {
             return Ok(None);
@@ -146,19 +163,23 @@ impl Win {
             true => Default::default(),
             false => {
                 self.check_alike(CALL, &combine, origin.datatype())?;
-                self.check_lengths(CALL, origin.bytes(), &target_args)?;
+                self.win
+                    .accesses()
+                    .check_lengths(CALL, origin.bytes(), &target_args)?;
                 packed(origin)
             }
         };
-        self.check_lengths(CALL, result.bytes(), &target_args)?;
+        self.win
+            .accesses()
+            .check_lengths(CALL, result.bytes(), &target_args)?;
         let kind = AccessKind::Update(combine.named().info().kind);
-        let _ordered = self.note(CALL, kind, target, &target_args)?;
-        self.lock_before_message(target)?;
+        let _ordered = self.win.checks().note(CALL, kind, target, &target_args)?;
+        self.win.passive().lock_before_message(target)?;
         let bytes = match reads_only {
             true => result.bytes().min(bytes),
             false => origin.bytes().min(bytes),
         };
-        match self.locate(
+        match self.win.accesses().locate(
             target,
             target_args.disp,
             target_args.count,
@@ -167,9 +188,13 @@ impl Win {
             TargetLocation::Direct(memory) => {
                 let runs = runs::of(target_args.datatype, target_args.count, bytes);
                 let update = |old: &mut [u8]| {
-                    // SAFETY: `spot` checked that the target memory holds all elements.
+                    // SAFETY: `locate` checked that the target memory holds all elements.
                     let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
-                    done.map_err(|why| self.unreachable(target, "update", bytes, why))
+                    done.map_err(|why| {
+                        self.win
+                            .accesses()
+                            .unreachable(target, "update", bytes, why)
+                    })
                 };
                 match result.contiguous() {
                     Some(old) if old.len() as i64 >= bytes => update(&mut old[..bytes as usize])?,
@@ -181,9 +206,14 @@ impl Win {
                 }
                 Ok(None)
             }
-            TargetLocation::Message(at) => {
-                self.accumulate_remote(target, at, &combine, &input, &target_args, Some(result))
-            }
+            TargetLocation::Message(at) => self.win.messages().accumulate(
+                target,
+                at,
+                &combine,
+                &input,
+                &target_args,
+                Some(result),
+            ),
         }
     }
 
@@ -194,7 +224,7 @@ impl Win {
     /// Both pointers lead to an element of `named`. `origin` may be anything for operators that read no origin, and `result` may be null.
     #[inline]
     pub unsafe fn fetch_and_op_plain(
-        &self,
+        self,
         origin: *const u8,
         result: *mut u8,
         named: Named,
@@ -202,14 +232,14 @@ impl Win {
         rank: i32,
         disp: i64,
     ) -> bool {
-        if let Some(word) = self.0.word.get()
+        if let Some(word) = self.win.state().last_combine().word()
             && word.is(op, named)
-            && let Some((at, target)) = self.plain_address(rank, disp, word.size())
+            && let Some((at, target)) = self.win.accesses().plain_address(rank, disp, word.size())
             && !target.locked
         {
-            // SAFETY: `plain_spot` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
+            // SAFETY: `plain_address` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
             if unsafe { word.apply(at, origin, result) } {
-                self.0.epochs.order.has_loaded();
+                self.win.state().epochs().order.has_loaded();
                 return true;
             }
         }
@@ -220,22 +250,21 @@ impl Win {
     /// The same for all types and operators, once a general call has cached the operator.
     ///
     /// # Safety
-    /// As [`Win::fetch_and_op_plain`].
+    /// As [`Accumulates::fetch_and_op_plain`].
     #[inline(never)]
     unsafe fn fetch_and_op_element(
-        &self,
+        self,
         (origin, result): (*const u8, *mut u8),
         named: Named,
         op: Predefined,
         (rank, disp): (i32, i64),
     ) -> bool {
-        self.0.epochs.order.has_stored();
-        let combine = match self.0.combine.get() {
-            Some(combine) if combine.op() == op && combine.named() == named => combine,
-            _ => return false,
+        self.win.state().epochs().order.has_stored();
+        let Some(combine) = self.win.state().last_combine().get(op, named) else {
+            return false;
         };
         let size = combine.size();
-        let Some((at, target)) = self.plain_address(rank, disp, size) else {
+        let Some((at, target)) = self.win.accesses().plain_address(rank, disp, size) else {
             return false;
         };
         if !combine.is_atomic(target.locked, at.addr() as u64) {
@@ -247,12 +276,12 @@ impl Win {
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
         if result.is_null() {
-            // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
+            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
             unsafe { combine.atomic(at, input, None) };
             return true;
         }
         let mut old = [0; LONGEST_PLAIN];
-        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned; `result` has space for it by this function's contract.
+        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned; `result` has space for it by this function's contract.
         unsafe {
             combine.atomic(at, input, Some(&mut old[..size]));
             std::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
@@ -262,7 +291,7 @@ impl Win {
 
     /// `MPI_Fetch_and_op`.
     pub fn fetch_and_op(
-        &self,
+        self,
         origin: &SendBuf,
         result: &mut RecvBuf,
         target_args: TargetArgs<'_>,
@@ -271,8 +300,8 @@ impl Win {
         if target_args.datatype.as_basic().is_none() {
             let sentence = format!(
                 "MPI_Fetch_and_op of rank {} on {} needs a predefined datatype, not {}",
-                self.rank(),
-                self.label(),
+                self.win.rank(),
+                self.win.label(),
                 target_args.datatype
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
@@ -284,23 +313,23 @@ impl Win {
     }
 
     /// Releases the request of an access that no call will wait for; the access continues.
-    pub fn give_up(&self, req: Option<Req>) {
+    pub fn give_up(self, req: Option<Req>) {
         if let Some(req) = req {
-            self.service().detach(&req);
+            self.win.service().detach(&req);
         }
     }
 
     /// `MPI_Compare_and_swap`.
     pub fn compare_and_swap(
-        &self,
+        self,
         [origin, compare]: [&SendBuf; 2],
         result: &mut RecvBuf,
         target_args: TargetArgs<'_>,
     ) -> Result<(), Error> {
-        let Some(target) = self.target(target_args.rank)? else {
+        let Some(target) = self.win.target(target_args.rank)? else {
             return Ok(());
         };
-        self.check_access(target)?;
+        self.win.accesses().check_access(target)?;
         let allowed = |named: &Named| {
             matches!(
                 named.info().kind,
@@ -316,62 +345,75 @@ impl Win {
         let Some(named) = target_args.datatype.as_basic().filter(allowed) else {
             let sentence = format!(
                 "MPI_Compare_and_swap of rank {} on {} compares integers, logicals and bytes, not {}",
-                self.rank(),
-                self.label(),
+                self.win.rank(),
+                self.win.label(),
                 target_args.datatype
             );
             return Err(OscError::new(OscClass::Type, sentence).into());
         };
         let kind = AccessKind::Update(named.info().kind);
-        let _ordered = self.note("MPI_Compare_and_swap", kind, target, &target_args)?;
-        self.lock_before_message(target)?;
+        let _ordered =
+            self.win
+                .checks()
+                .note("MPI_Compare_and_swap", kind, target, &target_args)?;
+        self.win.passive().lock_before_message(target)?;
         let (origin, compare) = (packed(origin), packed(compare));
-        match self.locate(target, target_args.disp, 1, target_args.datatype)? {
+        match self
+            .win
+            .accesses()
+            .locate(target, target_args.disp, 1, target_args.datatype)?
+        {
             TargetLocation::Direct(memory) => {
                 let mut old = vec![0; origin.len()];
-                // SAFETY: `spot` checked that the target memory holds the element.
+                // SAFETY: `locate` checked that the target memory holds the element.
                 let done = unsafe {
                     apply::compare_and_swap(&memory, named, [&compare, &origin], &mut old)
                 };
-                done.map_err(|why| self.unreachable(target, "update", old.len() as i64, why))?;
+                done.map_err(|why| {
+                    self.win
+                        .accesses()
+                        .unreachable(target, "update", old.len() as i64, why)
+                })?;
                 result.unpack_at(0, &old);
                 Ok(())
             }
             TargetLocation::Message(at) => {
-                self.swap_remote(target, (at, named), [&compare, &origin], result)
+                self.win
+                    .messages()
+                    .swap(target, (at, named), [&compare, &origin], result)
             }
         }
     }
 
-    /// `MPI_Compare_and_swap`, fast path; see [`Win::fetch_and_op_plain`].
+    /// `MPI_Compare_and_swap`, fast path; see [`Accumulates::fetch_and_op_plain`].
     #[inline]
     pub fn compare_and_swap_plain(
-        &self,
+        self,
         named: Named,
         [origin, compare]: [&[u8]; 2],
         result: &mut [u8],
         rank: i32,
         disp: i64,
     ) -> bool {
-        let Some((at, target)) = self.plain_address(rank, disp, result.len()) else {
+        let Some((at, target)) = self.win.accesses().plain_address(rank, disp, result.len()) else {
             return false;
         };
         if !apply::is_atomic(named, target.locked, at.addr() as u64) {
             return false;
         }
-        self.0.epochs.order.has_loaded();
+        self.win.state().epochs().order.has_loaded();
         let memory = self.plain_memory(target, at);
-        // SAFETY: `plain_spot` checked that the element is inside the window, and `is_atomic` that it is aligned.
+        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
         unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
     }
 
-    fn plain_memory<'a>(&'a self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
+    fn plain_memory(self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
         apply::Memory {
             reach: apply::Reach::Here(at),
             // The address in this process: only its alignment matters, which equals that at the owner.
             address: at.addr() as u64,
-            stripes: self.stripes(target),
-            node: Some(self.0.engine.node()),
+            stripes: self.win.memory().stripes(target),
+            node: Some(self.win.engine().node()),
             locked: target.locked,
         }
     }

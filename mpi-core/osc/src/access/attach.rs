@@ -30,13 +30,27 @@ const FIRST_CAPACITY: usize = 16;
 const EACH: usize = 4;
 
 impl Win {
-    fn only_dynamic(&self, call: &str) -> Result<(), Error> {
-        match self.0.flavor {
+    /// Returns the memory attached to it.
+    #[inline(always)]
+    pub fn attached(&self) -> AttachedMemory<'_> {
+        AttachedMemory { win: self }
+    }
+}
+
+/// The memory that is attached to a dynamic window.
+#[derive(Clone, Copy)]
+pub struct AttachedMemory<'a> {
+    win: &'a Win,
+}
+
+impl<'a> AttachedMemory<'a> {
+    fn only_dynamic(self, call: &str) -> Result<(), Error> {
+        match self.win.flavor() {
             Flavor::Dynamic => Ok(()),
             _ => {
                 let sentence = format!(
                     "{call} needs a window that MPI_Win_create_dynamic has made, which {} is not",
-                    self.label()
+                    self.win.label()
                 );
                 Err(OscError::new(OscClass::Flavor, sentence).into())
             }
@@ -44,14 +58,14 @@ impl Win {
     }
 
     /// `MPI_Win_attach`.
-    pub fn attach(&self, base: *mut u8, size: u64) -> Result<(), Error> {
+    pub fn attach(self, base: *mut u8, size: u64) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_attach")?;
         let address = base.expose_provenance() as u64;
         let bad = |why: String| -> Error {
             let sentence = format!(
                 "rank {} attaches {size} bytes at {address:#x} to {}, but {why}",
-                self.rank(),
-                self.label()
+                self.win.rank(),
+                self.win.label()
             );
             OscError::new(OscClass::Attach, sentence).into()
         };
@@ -61,13 +75,13 @@ impl Win {
         if size == 0 {
             return Ok(());
         }
-        let node = self.0.engine.node();
+        let node = self.win.engine().node();
         let place = node.place_of(address as usize, size as usize);
-        let inserted = self.0.attached_cache.insert(Region {
+        let inserted = self.win.state().attached_cache().insert(Region {
             address,
             len: size,
             place: place.map_or(0, |place| place.0),
-            is_mappable: place.is_none() && self.0.mapped.may_offer(address, size),
+            is_mappable: place.is_none() && self.win.state().mapped().may_offer(address, size),
         });
         let entry = match inserted {
             Ok(entry) => entry,
@@ -78,21 +92,21 @@ impl Win {
         };
         if !self.publish(entry) {
             // It is the last entry, so no other entry moves, and the published count never included it.
-            self.0.attached_cache.remove(address);
+            self.win.state().attached_cache().remove(address);
             return Err(bad("this rank's part of the node's memory is full".into()));
         }
         Ok(())
     }
 
     /// `MPI_Win_detach`.
-    pub fn detach(&self, base: *const u8) -> Result<(), Error> {
+    pub fn detach(self, base: *const u8) -> Result<(), Error> {
         self.only_dynamic("MPI_Win_detach")?;
         let address = base.expose_provenance() as u64;
-        let Some(entry) = self.0.attached_cache.remove(address) else {
+        let Some(entry) = self.win.state().attached_cache().remove(address) else {
             let sentence = format!(
                 "rank {} detaches {address:#x} from {}, where no attached memory begins",
-                self.rank(),
-                self.label()
+                self.win.rank(),
+                self.win.label()
             );
             return Err(OscError::new(OscClass::Attach, sentence).into());
         };
@@ -102,11 +116,11 @@ impl Win {
     }
 
     /// Publishes a changed entry and the number of regions for the other members on the node. Returns false if there is no memory for it.
-    fn publish(&self, entry: Entry) -> bool {
-        let count = self.0.attached_cache.count_own();
-        let (mut place, mut capacity) = self.0.attached_cache.table();
+    fn publish(self, entry: Entry) -> bool {
+        let count = self.win.state().attached_cache().count_own();
+        let (mut place, mut capacity) = self.win.state().attached_cache().table();
         let full = count > capacity;
-        let node = self.0.engine.node();
+        let node = self.win.engine().node();
         let larger = match full {
             false => None,
             true => {
@@ -127,13 +141,13 @@ impl Win {
             words[2].store(region.place, Ordering::Relaxed);
             words[3].store(region.is_mappable.into(), Ordering::Relaxed);
         };
-        let head = &self.0.control.mine().head;
+        let head = &self.win.state().control().mine().head;
         let version = head.version.load(Ordering::Relaxed);
         head.version
             .store(version.wrapping_add(1), Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if full {
-            let all = self.0.attached_cache.all_own();
+            let all = self.win.state().attached_cache().all_own();
             all.iter().enumerate().for_each(|(i, r)| write(i, r));
         } else if let Some(region) = &entry.region {
             write(entry.index, region);
@@ -143,25 +157,29 @@ impl Win {
         head.version
             .store(version.wrapping_add(2), Ordering::Release);
         if let Some(block) = larger {
-            self.0.attached_cache.set_table(block, capacity);
+            self.win.state().attached_cache().set_table(block, capacity);
         }
         true
     }
 
     /// Returns the regions of another member on this node.
-    fn regions(&self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
+    fn regions(self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
                 // A member that has died while it changed its table leaves the version odd.
-                if self.is_broken() {
+                if self.win.is_broken() {
                     return None;
                 }
-                self.0.engine.poll_once();
+                self.win.engine().poll_once();
                 mpi_base::yield_now::yield_now();
                 continue;
             }
-            let known = self.0.attached_cache.of_member(target.rank, version);
+            let known = self
+                .win
+                .state()
+                .attached_cache()
+                .of_member(target.rank, version);
             if known.is_some() {
                 return known;
             }
@@ -169,8 +187,8 @@ impl Win {
             let count = usize::try_from(head.count.load(Ordering::Relaxed)).ok()?;
             let read = || {
                 let words = self
-                    .0
-                    .engine
+                    .win
+                    .engine()
                     .node()
                     .shared::<AtomicU64>(place, count.checked_mul(EACH)?)?;
                 let region = |words: &[AtomicU64]| Region {
@@ -195,18 +213,21 @@ impl Win {
                         let found = regions.binary_search_by_key(&address, |r| r.address);
                         found.is_ok()
                     };
-                    self.0.mapped.keep(index, begins);
+                    self.win.state().mapped().keep(index, begins);
                 }
                 let kept = regions.clone();
-                self.0.attached_cache.remember(target.rank, version, kept);
+                self.win
+                    .state()
+                    .attached_cache()
+                    .remember(target.rank, version, kept);
                 return Some(regions);
             }
         }
     }
 
     /// Returns the location of an access to attached memory.
-    pub(crate) fn locate_attached<'a>(
-        &'a self,
+    pub(crate) fn locate(
+        self,
         target: &'a Target,
         disp: i64,
         span: Range<i64>,
@@ -216,10 +237,12 @@ impl Win {
         if matches!(target.route, Route::Message) && target.here.is_none() {
             return Ok(TargetLocation::Message(address));
         }
-        let region = match self.is_me(target) {
-            true => self.0.attached_cache.own(&range),
+        let region = match self.win.is_me(target) {
+            true => self.win.state().attached_cache().own(&range),
             false => {
-                let head = target.here.map(|index| &self.0.control.of(index).head);
+                let head = target
+                    .here
+                    .map(|index| &self.win.state().control().of(index).head);
                 let regions = head.and_then(|head| self.regions(target, head));
                 let regions = regions.unwrap_or_default();
                 let after = regions.partition_point(|region| region.address <= range.start);
@@ -238,17 +261,17 @@ impl Win {
             None if span.is_empty() => empty,
             None => return Err(self.not_attached(target.rank, &range).into()),
         };
-        let node = self.0.engine.node();
+        let node = self.win.engine().node();
         let mapped = || node.resolve(ShmOffset(region.place), region.len as usize);
         let attached = || {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
-            let first = self.0.mapped.region(index, all, &range)?;
+            let first = self.win.state().mapped().region(index, all, &range)?;
             // The data may begin before or after the address that the access names.
             Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {
-            _ if self.is_me(target) => {
+            _ if self.win.is_me(target) => {
                 Reach::Here(std::ptr::with_exposed_provenance_mut(address as usize))
             }
             _ if region.place != 0 => match mapped() {
@@ -266,44 +289,40 @@ impl Win {
         Ok(TargetLocation::Direct(Memory {
             reach,
             address,
-            stripes: self.stripes(target),
-            node: Some(self.0.engine.node()),
+            stripes: self.win.memory().stripes(target),
+            node: Some(self.win.engine().node()),
             locked: region.place == 0 && self.has_neighbours(),
         }))
     }
 
-    pub(crate) fn is_me(&self, target: &Target) -> bool {
-        target.rank == self.rank()
-    }
-
     /// Returns true if another member shares this node's memory.
-    fn has_neighbours(&self) -> bool {
-        let me = self.rank();
-        let mut all = self.0.targets.iter();
+    fn has_neighbours(self) -> bool {
+        let me = self.win.rank();
+        let mut all = self.win.state().targets().iter();
         all.any(|target| target.here.is_some() && target.rank != me)
     }
 
     #[cold]
-    pub(crate) fn not_attached(&self, rank: u32, range: &Range<u64>) -> OscError {
+    pub(crate) fn not_attached(self, rank: u32, range: &Range<u64>) -> OscError {
         let (start, len) = (range.start, range.end.wrapping_sub(range.start));
         let sentence = format!(
             "{len} bytes at {start:#x} of rank {rank} are accessed through {}, but no attached memory of that rank holds all of them",
-            self.label()
+            self.win.label()
         );
         OscError::new(OscClass::Attach, sentence)
     }
 
     /// Returns this process's memory that a message names: all of `range`, which is offsets into its window or addresses in a dynamic window.
-    pub(crate) fn own_memory(&self, range: &Range<u64>) -> Result<Memory<'_>, OscError> {
-        let me = &self.0.targets[self.rank() as usize];
-        if self.0.flavor == Flavor::Dynamic {
-            let found = self.0.attached_cache.own(range);
+    pub(crate) fn own_memory(self, range: &Range<u64>) -> Result<Memory<'a>, OscError> {
+        let me = &self.win.state().targets()[self.win.rank() as usize];
+        if self.win.flavor() == Flavor::Dynamic {
+            let found = self.win.state().attached_cache().own(range);
             let region = found.ok_or_else(|| self.not_attached(me.rank, range))?;
             return Ok(Memory {
                 reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
                 address: range.start,
-                stripes: self.stripes(me),
-                node: Some(self.0.engine.node()),
+                stripes: self.win.memory().stripes(me),
+                node: Some(self.win.engine().node()),
                 locked: region.place == 0 && self.has_neighbours(),
             });
         }
@@ -311,8 +330,8 @@ impl Win {
             Route::Here(base) if range.start <= range.end && range.end <= me.size => Ok(Memory {
                 reach: Reach::Here(base.wrapping_add(range.start as usize)),
                 address: me.address.wrapping_add(range.start),
-                stripes: self.stripes(me),
-                node: Some(self.0.engine.node()),
+                stripes: self.win.memory().stripes(me),
+                node: Some(self.win.engine().node()),
                 locked: me.locked,
             }),
             _ => {
@@ -321,7 +340,7 @@ impl Win {
                     range.start,
                     range.end,
                     me.rank,
-                    self.label(),
+                    self.win.label(),
                     me.size
                 );
                 Err(OscError::new(OscClass::Range, sentence))

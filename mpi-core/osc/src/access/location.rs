@@ -1,6 +1,6 @@
 //! The target location of an access, and the checks at the origin.
 //!
-//! The origin checks the epoch and the range here; [`Win::target`] checks the rank before.
+//! The origin checks the epoch and the range here; [`Accesses::target`] checks the rank before.
 
 use crate::Error;
 use crate::access::TargetLocation;
@@ -13,9 +13,27 @@ use crate::win::Win;
 use std::ops::Range;
 
 impl Win {
+    /// Returns its accesses.
+    #[inline(always)]
+    pub fn accesses(&self) -> Accesses<'_> {
+        Accesses { win: self }
+    }
+}
+
+/// The accesses of a window: put and get, and the location of every access.
+#[derive(Clone, Copy)]
+pub struct Accesses<'a> {
+    win: &'a Win,
+}
+
+impl<'a> Accesses<'a> {
+    pub(super) fn win(self) -> &'a Win {
+        self.win
+    }
+
     /// Checks that the target may be accessed now.
     #[inline]
-    pub(crate) fn check_access(&self, target: &Target) -> Result<(), OscError> {
+    pub(crate) fn check_access(self, target: &Target) -> Result<(), OscError> {
         match self.may_access(target) {
             true => Ok(()),
             false => Err(self.outside_epoch(target.rank)),
@@ -23,42 +41,44 @@ impl Win {
     }
 
     #[inline(always)]
-    fn may_access(&self, target: &Target) -> bool {
-        self.0.epochs.is_open_to_all() || target.held.get() != Held::Nothing || target.started.get()
+    fn may_access(self, target: &Target) -> bool {
+        self.win.state().epochs().is_open_to_all()
+            || target.held.get() != Held::Nothing
+            || target.started.get()
     }
 
     #[cold]
-    fn outside_epoch(&self, rank: u32) -> OscError {
+    fn outside_epoch(self, rank: u32) -> OscError {
         let sentence = format!(
             "rank {} accesses rank {rank} of {} outside of an epoch: {}; MPI_Win_fence, MPI_Win_start, MPI_Win_lock or MPI_Win_lock_all begins one",
-            self.rank(),
-            self.label(),
-            self.0.epochs.describe()
+            self.win.rank(),
+            self.win.label(),
+            self.win.state().epochs().describe()
         );
         OscError::new(OscClass::Sync, sentence)
     }
 
     /// Returns the location of `count` elements at displacement `disp`, if the window holds all of them.
-    pub(crate) fn locate<'a>(
-        &'a self,
+    pub(crate) fn locate(
+        self,
         target: &'a Target,
         disp: i64,
         count: i64,
         datatype: &Datatype,
     ) -> Result<TargetLocation<'a>, Error> {
         // The caller may store there, and the next flush must order that.
-        self.0.epochs.order.has_stored();
+        self.win.state().epochs().order.has_stored();
         let span = datatype.span(count);
-        if self.0.flavor == Flavor::Dynamic {
-            return self.locate_attached(target, disp, span);
+        if self.win.flavor() == Flavor::Dynamic {
+            return self.win.attached().locate(target, disp, span);
         }
         let offset = self.offset(target, disp, &span)?;
         let memory = |reach| {
             TargetLocation::Direct(Memory {
                 reach,
                 address: target.address.wrapping_add_signed(offset),
-                stripes: self.stripes(target),
-                node: Some(self.0.engine.node()),
+                stripes: self.win.memory().stripes(target),
+                node: Some(self.win.engine().node()),
                 locked: target.locked,
             })
         };
@@ -72,7 +92,7 @@ impl Win {
     }
 
     /// Returns the byte offset of a displacement, if the bytes `span` around it are inside the target's window.
-    fn offset(&self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
+    fn offset(self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
         let offset = disp.checked_mul(target.unit as i64);
         let inside = |offset: i64| {
             let from = offset.checked_add(span.start)?;
@@ -86,13 +106,13 @@ impl Win {
     }
 
     #[cold]
-    fn out_of_range(&self, target: &Target, disp: i64, span: &Range<i64>) -> OscError {
+    fn out_of_range(self, target: &Target, disp: i64, span: &Range<i64>) -> OscError {
         let (bytes, unit) = (span.end - span.start, target.unit);
         let sentence = format!(
             "rank {} accesses {bytes} bytes at displacement {disp} of rank {} in {} ({} bytes from byte {} on), but the window has {} bytes there with a displacement unit of {unit}",
-            self.rank(),
+            self.win.rank(),
             target.rank,
-            self.label(),
+            self.win.label(),
             bytes,
             i128::from(disp) * i128::from(unit) + i128::from(span.start),
             target.size,
@@ -103,12 +123,16 @@ impl Win {
     /// Returns the address of `len` contiguous bytes at a displacement, for the fast path: mapped memory in an epoch.
     #[inline]
     pub(crate) fn plain_address(
-        &self,
+        self,
         rank: i32,
         disp: i64,
         len: usize,
-    ) -> Option<(*mut u8, &Target)> {
-        let target = self.0.targets.get(usize::try_from(rank).ok()?)?;
+    ) -> Option<(*mut u8, &'a Target)> {
+        let target = self
+            .win
+            .state()
+            .targets()
+            .get(usize::try_from(rank).ok()?)?;
         if !self.may_access(target) {
             return None;
         }

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
+use crate::access::location::Accesses;
 use crate::access::{TargetArgs, TargetLocation};
 use crate::datatype::{self, RecvBuf, SendBuf};
 use crate::direct::apply::{Memory, Reach};
@@ -10,25 +11,24 @@ use crate::request::Req;
 use crate::runs;
 use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
-use crate::win::Win;
 use mpi_base::cma::{self, CmaError, Region};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-impl Win {
+impl<'a> Accesses<'a> {
     /// `MPI_Put`, fast path: contiguous bytes to mapped memory in an epoch. Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// Aligned words of 1, 2, 4 and 8 bytes are stored atomically.
     #[inline]
-    pub fn put_plain(&self, data: &[u8], rank: i32, disp: i64) -> bool {
+    pub fn put_plain(self, data: &[u8], rank: i32, disp: i64) -> bool {
         let Some((to, _)) = self.plain_address(rank, disp, data.len()) else {
             return false;
         };
-        self.0.epochs.order.has_stored();
+        self.win().state().epochs().order.has_stored();
         macro_rules! word {
             ($t:ty, $atomic:ty) => {
                 if let Some(bytes) = data.first_chunk() {
-                    // SAFETY: `plain_spot` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
+                    // SAFETY: `plain_address` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
                     unsafe { <$atomic>::from_ptr(to.cast()) }
                         .store(<$t>::from_ne_bytes(*bytes), Relaxed);
                 }
@@ -40,22 +40,22 @@ impl Win {
             4 if aligned => word!(u32, AtomicU32),
             2 if aligned => word!(u16, AtomicU16),
             1 => word!(u8, AtomicU8),
-            // SAFETY: `plain_spot` checked that `len` bytes at `to` are inside the target's window; `copy` allows overlap, as a program may put to its own memory.
+            // SAFETY: `plain_address` checked that `len` bytes at `to` are inside the target's window; `copy` allows overlap, as a program may put to its own memory.
             len => unsafe { std::ptr::copy(data.as_ptr(), to, len) },
         }
         true
     }
 
-    /// `MPI_Get`, fast path; see [`Win::put_plain`].
+    /// `MPI_Get`, fast path; see [`Accesses::put_plain`].
     #[inline]
-    pub fn get_plain(&self, room: &mut [u8], rank: i32, disp: i64) -> bool {
+    pub fn get_plain(self, room: &mut [u8], rank: i32, disp: i64) -> bool {
         let Some((from, _)) = self.plain_address(rank, disp, room.len()) else {
             return false;
         };
-        self.0.epochs.order.has_loaded();
+        self.win().state().epochs().order.has_loaded();
         macro_rules! word {
             ($atomic:ty) => {{
-                // SAFETY: `plain_spot` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
+                // SAFETY: `plain_address` checked that the word is inside the target's window, which is mapped here; the match below checks its alignment.
                 let value = unsafe { <$atomic>::from_ptr(from.cast()) }.load(Relaxed);
                 room.copy_from_slice(&value.to_ne_bytes());
             }};
@@ -66,21 +66,24 @@ impl Win {
             4 if aligned => word!(AtomicU32),
             2 if aligned => word!(AtomicU16),
             1 => word!(AtomicU8),
-            // SAFETY: `plain_spot` checked that `len` bytes at `from` are inside the target's window; `copy` allows overlap, as a program may get from its own memory.
+            // SAFETY: `plain_address` checked that `len` bytes at `from` are inside the target's window; `copy` allows overlap, as a program may get from its own memory.
             len => unsafe { std::ptr::copy(from, room.as_mut_ptr(), len) },
         }
         true
     }
 
     /// `MPI_Put`; the origin buffer may be reused when it returns.
-    pub fn put(&self, origin: &SendBuf, target_args: TargetArgs<'_>) -> Result<(), Error> {
-        let Some(target) = self.target(target_args.rank)? else {
+    pub fn put(self, origin: &SendBuf, target_args: TargetArgs<'_>) -> Result<(), Error> {
+        let Some(target) = self.win().target(target_args.rank)? else {
             return Ok(());
         };
         self.check_access(target)?;
         self.check_lengths("MPI_Put", origin.bytes(), &target_args)?;
-        let _ordered = self.note("MPI_Put", AccessKind::Write, target, &target_args)?;
-        self.lock_before_message(target)?;
+        let _ordered =
+            self.win()
+                .checks()
+                .note("MPI_Put", AccessKind::Write, target, &target_args)?;
+        self.win().passive().lock_before_message(target)?;
         match self.locate(
             target,
             target_args.disp,
@@ -89,7 +92,7 @@ impl Win {
         )? {
             TargetLocation::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
+                    // SAFETY: `locate` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
                     let mut to = unsafe {
                         RecvBuf::new(start, target_args.count, target_args.datatype.clone())
                     };
@@ -110,17 +113,19 @@ impl Win {
                     done.map_err(|why| self.unreachable(target, "write to", bytes, why))
                 }
             },
-            TargetLocation::Message(at) => self.put_remote(target, at, origin, &target_args),
+            TargetLocation::Message(at) => {
+                self.win().messages().put(target, at, origin, &target_args)
+            }
         }
     }
 
     /// `MPI_Get`. Returns a request if the data have not arrived yet.
     pub fn get(
-        &self,
+        self,
         origin: &mut RecvBuf,
         target_args: TargetArgs<'_>,
     ) -> Result<Option<Req>, Error> {
-        let Some(target) = self.target(target_args.rank)? else {
+        let Some(target) = self.win().target(target_args.rank)? else {
             return Ok(None);
         };
         self.check_access(target)?;
@@ -128,8 +133,11 @@ impl Win {
         if bytes > origin.bytes() {
             return Err(self.too_long("MPI_Get", bytes, origin.bytes(), target_args.rank));
         }
-        let _ordered = self.note("MPI_Get", AccessKind::Read, target, &target_args)?;
-        self.lock_before_message(target)?;
+        let _ordered =
+            self.win()
+                .checks()
+                .note("MPI_Get", AccessKind::Read, target, &target_args)?;
+        self.win().passive().lock_before_message(target)?;
         match self.locate(
             target,
             target_args.disp,
@@ -138,7 +146,7 @@ impl Win {
         )? {
             TargetLocation::Direct(memory) => match memory.reach {
                 Reach::Here(start) => {
-                    // SAFETY: `spot` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
+                    // SAFETY: `locate` checked that the memory holds all elements; concurrent conflicting accesses are the program's responsibility.
                     let from = unsafe {
                         SendBuf::new(start, target_args.count, target_args.datatype.clone())
                     };
@@ -157,13 +165,15 @@ impl Win {
                     Ok(None)
                 }
             },
-            TargetLocation::Message(at) => self.get_remote(target, at, origin, &target_args),
+            TargetLocation::Message(at) => {
+                self.win().messages().get(target, at, origin, &target_args)
+            }
         }
     }
 
     /// Checks that the target elements have space for `bytes` bytes.
     pub(crate) fn check_lengths(
-        &self,
+        self,
         call: &str,
         bytes: i64,
         target_args: &TargetArgs<'_>,
@@ -176,18 +186,18 @@ impl Win {
     }
 
     #[cold]
-    fn too_long(&self, call: &str, bytes: i64, room: i64, rank: i32) -> Error {
+    fn too_long(self, call: &str, bytes: i64, room: i64, rank: i32) -> Error {
         let sentence = format!(
             "{call} of rank {} to rank {rank} of {} moves {bytes} bytes, but there is room for {room}",
-            self.rank(),
-            self.label()
+            self.win().rank(),
+            self.win().label()
         );
         OscError::new(OscClass::Size, sentence).into()
     }
 
     #[cold]
     pub(crate) fn unreachable(
-        &self,
+        self,
         target: &Target,
         verb: &str,
         bytes: i64,
@@ -199,9 +209,9 @@ impl Win {
         };
         let sentence = format!(
             "rank {} cannot {verb} {bytes} bytes of the memory of rank {} through {}: {why}",
-            self.rank(),
+            self.win().rank(),
             target.rank,
-            self.label()
+            self.win().label()
         );
         OscError::new(class, sentence).into()
     }

@@ -16,7 +16,7 @@ mod origin;
 mod serve;
 pub(crate) mod wire;
 
-use super::win::{Inner, Win};
+use super::win::{WeakWin, Win};
 use crate::Error;
 use crate::bml::Route;
 use crate::btl::{Am, AmHandler, Btl, Endpoint, Family, Header, Payload, ProcId, SendError, Sink};
@@ -28,7 +28,7 @@ use early::Early;
 use mpi_base::window::Ticket;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 /// Maximum bytes that are queued for one process; above it the origin of an access waits.
 const QUEUED: usize = 4 << 20;
@@ -53,7 +53,7 @@ struct Message {
 
 /// The pending reply of an access: data that have not arrived yet.
 struct Fetch {
-    win: Weak<Inner>,
+    win: WeakWin,
     rank: u32,
     proc: ProcId,
     buf: RecvBuf,
@@ -63,7 +63,7 @@ struct Fetch {
 
 /// A member on another node that waits for this process's lock.
 struct Waiting {
-    win: Weak<Inner>,
+    win: WeakWin,
     index: usize,
     rank: u32,
     ticket: Ticket,
@@ -113,7 +113,7 @@ impl Fetches {
 /// The active-message service of this process, for all of its windows.
 pub struct Service {
     engine: WeakEngine,
-    windows: RefCell<HashMap<u64, Weak<Inner>>>,
+    windows: RefCell<HashMap<u64, WeakWin>>,
     early: Early,
     peers: RefCell<HashMap<ProcId, Rc<Peer>>>,
     fetches: RefCell<Fetches>,
@@ -152,15 +152,11 @@ impl Service {
     /// Returns the windows of this process that have not been freed.
     pub fn windows(&self) -> Vec<Win> {
         let windows = self.windows.borrow();
-        windows
-            .values()
-            .filter_map(Weak::upgrade)
-            .map(Win)
-            .collect()
+        windows.values().filter_map(WeakWin::upgrade).collect()
     }
 
     fn window(&self, id: u64) -> Option<Win> {
-        self.windows.borrow().get(&id)?.upgrade().map(Win)
+        self.windows.borrow().get(&id)?.upgrade()
     }
 
     pub(crate) fn is_lost(&self, proc: ProcId) -> bool {
@@ -285,12 +281,12 @@ impl Service {
         let Some(fetch) = self.fetches.borrow_mut().remove(token) else {
             return;
         };
-        let Some(inner) = fetch.win.upgrade() else {
+        let Some(win) = fetch.win.upgrade() else {
             return;
         };
-        let remote = inner.remote.of(fetch.rank);
+        let remote = win.state().remote().of(fetch.rank);
         remote.due.set(remote.due.get().saturating_sub(fetch.left));
-        let requests = inner.engine.pml().requests();
+        let requests = win.engine().pml().requests();
         if let Some(req) = &fetch.req {
             let outcome = outcome.clone().map(|()| Status::EMPTY);
             requests.complete(req, outcome.map_err(Error::from));
@@ -365,30 +361,29 @@ impl AmHandler for Service {
     fn pending(&self) -> bool {
         self.waiting.borrow().iter().any(|waiting| {
             let win = waiting.win.upgrade();
-            win.is_some_and(|win| win.control.admits(waiting.index, waiting.ticket))
+            win.is_some_and(|win| win.state().control().admits(waiting.index, waiting.ticket))
         })
     }
 }
 
 impl Win {
     pub(crate) fn service(&self) -> Rc<Service> {
-        Service::of(&self.0.engine)
+        Service::of(self.engine())
     }
+}
 
-    /// Starts to serve messages for this window, first those that arrived before it was made.
-    pub(crate) fn register(&self) {
-        let service = self.service();
-        let window = Rc::downgrade(&self.0);
-        service.windows.borrow_mut().insert(self.id(), window);
-        for message in service.early.take(self.id()) {
-            service.serve(message.from, message.am, message.header, &message.payload);
+impl Service {
+    /// Starts to serve messages for a window, first those that arrived before it was made.
+    pub(crate) fn register(&self, win: &Win) {
+        self.windows.borrow_mut().insert(win.id(), win.downgrade());
+        for message in self.early.take(win.id()) {
+            self.serve(message.from, message.am, message.header, &message.payload);
         }
     }
 
-    /// Stops serving messages for this window.
-    pub(crate) fn unregister(&self) {
-        let service = self.service();
-        service.windows.borrow_mut().remove(&self.id());
-        service.forget_window(self.id());
+    /// Stops serving messages for a window.
+    pub(crate) fn unregister(&self, win: &Win) {
+        self.windows.borrow_mut().remove(&win.id());
+        self.forget_window(win.id());
     }
 }

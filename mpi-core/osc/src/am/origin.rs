@@ -16,55 +16,70 @@ use crate::state::remote_members::RemoteMember;
 use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
-use std::rc::Rc;
 
 /// Bytes of the two words before the runs of a message.
 const FRONT: usize = 2 * size_of::<u64>();
 
 impl Win {
-    fn remote(&self, target: &Target) -> &RemoteMember {
-        self.0.remote.of(target.rank)
+    /// Returns its accesses by messages.
+    #[inline(always)]
+    pub(crate) fn messages(&self) -> OriginMessages<'_> {
+        OriginMessages { win: self }
+    }
+}
+
+/// The accesses and requests of a window that go by messages.
+#[derive(Clone, Copy)]
+pub(crate) struct OriginMessages<'a> {
+    win: &'a Win,
+}
+
+impl<'a> OriginMessages<'a> {
+    fn remote(self, target: &Target) -> &'a RemoteMember {
+        self.win.state().remote().of(target.rank)
     }
 
     /// Sends a message to a member; waits first while more than `QUEUED` bytes are queued for it.
     fn send_to(
-        &self,
+        self,
         target: &Target,
         am: Am,
         header: Header,
         payload: Vec<u8>,
     ) -> Result<(), Error> {
-        let service = self.service();
+        let service = self.win.service();
         let named = |e: OscError| {
             let sentence = format!(
                 "rank {} cannot reach rank {} of {}: {e}",
-                self.rank(),
+                self.win.rank(),
                 target.rank,
-                self.label()
+                self.win.label()
             );
             Error::from(OscError::new(e.class, sentence))
         };
         let peer = service.peer(target.proc).map_err(named)?;
         if peer.queued.get() > QUEUED {
-            self.wait_for(("an access", WindowNeed::Answer), target, || {
-                peer.queued.get() <= QUEUED / 2
-            })?;
+            self.win
+                .waits()
+                .wait_for(("an access", WindowNeed::Answer), target, || {
+                    peer.queued.get() <= QUEUED / 2
+                })?;
         }
         if service.is_lost(target.proc) {
-            return Err(self.gone("an access", target));
+            return Err(self.win.waits().gone("an access", target));
         }
         service
             .send(target.proc, am, header, payload)
             .map_err(named)
     }
 
-    fn budget(&self, target: &Target) -> Result<usize, Error> {
-        let peer = self.service().peer(target.proc)?;
+    fn budget(self, target: &Target) -> Result<usize, Error> {
+        let peer = self.win.service().peer(target.proc)?;
         Ok(peer.max.saturating_sub(FRONT).max(256))
     }
 
-    pub(crate) fn put_remote(
-        &self,
+    pub(crate) fn put(
+        self,
         target: &Target,
         at: u64,
         origin: &SendBuf,
@@ -75,36 +90,38 @@ impl Win {
             .min(target_args.datatype.bytes(target_args.count));
         let runs = runs::of(target_args.datatype, target_args.count, bytes);
         let budget = self.budget(target)?;
-        self.0.remote.begins(self.remote(target));
+        self.win.state().remote().begins(self.remote(target));
         wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = piece.runs;
             let start = payload.len();
             payload.resize(start + piece.bytes, 0);
             origin.pack_at(piece.position as i64, &mut payload[start..]);
-            self.send_to(target, wire::PUT, [self.id(), 0], payload)
+            self.send_to(target, wire::PUT, [self.win.id(), 0], payload)
         })
     }
 
     /// Flow control of gets: waits while the member still owes more than `ASKED` bytes.
-    fn wait_for_replies(&self, target: &Target) -> Result<(), Error> {
+    fn wait_for_replies(self, target: &Target) -> Result<(), Error> {
         let remote = self.remote(target);
         if remote.due.get() <= ASKED {
             return Ok(());
         }
-        self.wait_for(("an access", WindowNeed::Answer), target, || {
-            remote.due.get() <= ASKED / 2
-        })
+        self.win
+            .waits()
+            .wait_for(("an access", WindowNeed::Answer), target, || {
+                remote.due.get() <= ASKED / 2
+            })
     }
 
     /// Registers a fetch of `bytes` bytes into `buf`. Returns its token and request.
-    fn expect(&self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
-        let service = self.service();
-        let req = service.begin(&self.0.engine);
+    fn expect(self, target: &Target, buf: &RecvBuf, bytes: u64) -> (u64, Req) {
+        let service = self.win.service();
+        let req = service.begin(self.win.engine());
         let remote = self.remote(target);
-        self.0.remote.begins(remote);
+        self.win.state().remote().begins(remote);
         remote.due.set(remote.due.get() + bytes);
         let fetch = Fetch {
-            win: Rc::downgrade(&self.0),
+            win: self.win.downgrade(),
             rank: target.rank,
             proc: target.proc,
             buf: buf.clone(),
@@ -115,8 +132,8 @@ impl Win {
         (token, req)
     }
 
-    pub(crate) fn get_remote(
-        &self,
+    pub(crate) fn get(
+        self,
         target: &Target,
         at: u64,
         origin: &RecvBuf,
@@ -135,14 +152,14 @@ impl Win {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
             put_word(&mut payload, piece.position);
             payload.extend_from_slice(&piece.runs);
-            self.send_to(target, wire::GET, [self.id(), token], payload)
+            self.send_to(target, wire::GET, [self.win.id(), token], payload)
         });
         self.unless_failed(token, req, outcome)
     }
 
     /// Returns the request, or cancels the fetch if its message could not be sent.
     fn unless_failed(
-        &self,
+        self,
         token: u64,
         req: Req,
         outcome: Result<(), Error>,
@@ -150,7 +167,7 @@ impl Win {
         match outcome {
             Ok(()) => Ok(Some(req)),
             Err(e) => {
-                let service = self.service();
+                let service = self.win.service();
                 service.detach(&req);
                 service.finish(token, Ok(()));
                 Err(e)
@@ -158,8 +175,8 @@ impl Win {
         }
     }
 
-    pub(crate) fn accumulate_remote(
-        &self,
+    pub(crate) fn accumulate(
+        self,
         target: &Target,
         at: u64,
         combine: &Combine,
@@ -184,7 +201,7 @@ impl Win {
                 Some(self.expect(target, result, bytes as u64))
             }
             None => {
-                self.0.remote.begins(self.remote(target));
+                self.win.state().remote().begins(self.remote(target));
                 None
             }
         };
@@ -200,7 +217,7 @@ impl Win {
                 let from = piece.position as usize;
                 payload.extend_from_slice(&input[from..from + piece.bytes]);
             }
-            self.send_to(target, wire::ACCUMULATE, [self.id(), token], payload)
+            self.send_to(target, wire::ACCUMULATE, [self.win.id(), token], payload)
         });
         match waits {
             Some((token, req)) => self.unless_failed(token, req, outcome),
@@ -208,8 +225,8 @@ impl Win {
         }
     }
 
-    pub(crate) fn swap_remote(
-        &self,
+    pub(crate) fn swap(
+        self,
         target: &Target,
         (at, named): (u64, Named),
         [compare, new]: [&[u8]; 2],
@@ -222,18 +239,18 @@ impl Win {
         put_word(&mut payload, u64::from(named.info().handle));
         payload.extend_from_slice(compare);
         payload.extend_from_slice(new);
-        let outcome = self.send_to(target, wire::SWAP, [self.id(), token], payload);
+        let outcome = self.send_to(target, wire::SWAP, [self.win.id(), token], payload);
         let req = self.unless_failed(token, req, outcome)?;
-        self.give_up(req);
+        self.win.accumulates().give_up(req);
         Ok(())
     }
 
     /// Waits until all accesses to a member, or to all members, are complete at the target and at the origin.
-    pub(crate) fn flush_remote(&self, only: Option<&Target>) -> Result<(), Error> {
-        if self.0.remote.is_idle() {
+    pub(crate) fn flush(self, only: Option<&Target>) -> Result<(), Error> {
+        if self.win.state().remote().is_idle() {
             return Ok(());
         }
-        let all = &self.0.targets[..];
+        let all = self.win.state().targets();
         let chosen = match only {
             Some(target) => std::slice::from_ref(target),
             None => all,
@@ -247,15 +264,19 @@ impl Win {
             let remote = self.remote(target);
             remote.asked.set(remote.asked.get().wrapping_add(1));
             let number = u64::from(remote.asked.get());
-            let asked = self.send_to(target, wire::FLUSH, [self.id(), number], Vec::new());
+            let asked = self.send_to(target, wire::FLUSH, [self.win.id(), number], Vec::new());
             outcome = outcome.and(asked);
         }
         for target in busy {
             let remote = self.remote(target);
             let number = remote.asked.get();
             let done = || has_reached(remote.answered.get(), number) && remote.due.get() == 0;
-            outcome = outcome.and(self.wait_for(("a flush", WindowNeed::Answer), target, done));
-            self.0.remote.ends(remote);
+            outcome = outcome.and(self.win.waits().wait_for(
+                ("a flush", WindowNeed::Answer),
+                target,
+                done,
+            ));
+            self.win.state().remote().ends(remote);
             if let Some(refused) = remote.refused.take() {
                 outcome = outcome.and(Err(refused.into()));
             }
@@ -263,15 +284,17 @@ impl Win {
         outcome
     }
 
-    pub(crate) fn lock_remote(&self, target: &Target, mode: Mode) -> Result<(), Error> {
+    pub(crate) fn lock(self, target: &Target, mode: Mode) -> Result<(), Error> {
         let remote = self.remote(target);
         remote.wanted.set(remote.wanted.get().wrapping_add(1));
         let number = remote.wanted.get();
         let exclusive = u64::from(mode == Mode::Exclusive);
-        self.send_to(target, wire::LOCK, [self.id(), exclusive], Vec::new())?;
-        self.wait_for(("MPI_Win_lock", WindowNeed::Lock), target, || {
-            has_reached(remote.granted.get(), number) || remote.lock_refused.borrow().is_some()
-        })?;
+        self.send_to(target, wire::LOCK, [self.win.id(), exclusive], Vec::new())?;
+        self.win
+            .waits()
+            .wait_for(("MPI_Win_lock", WindowNeed::Lock), target, || {
+                has_reached(remote.granted.get(), number) || remote.lock_refused.borrow().is_some()
+            })?;
         match remote.lock_refused.take() {
             None => Ok(()),
             Some(refused) => {
@@ -282,28 +305,28 @@ impl Win {
         }
     }
 
-    pub(crate) fn unlock_remote(&self, target: &Target, _: Mode) -> Result<(), Error> {
-        self.send_to(target, wire::UNLOCK, [self.id(), 0], Vec::new())
+    pub(crate) fn unlock(self, target: &Target, _: Mode) -> Result<(), Error> {
+        self.send_to(target, wire::UNLOCK, [self.win.id(), 0], Vec::new())
     }
 
-    pub(crate) fn send_post(&self, origin: &Target) -> Result<(), Error> {
-        self.send_to(origin, wire::POST, [self.id(), 0], Vec::new())
+    pub(crate) fn post(self, origin: &Target) -> Result<(), Error> {
+        self.send_to(origin, wire::POST, [self.win.id(), 0], Vec::new())
     }
 
-    pub(crate) fn send_complete(&self, target: &Target) -> Result<(), Error> {
-        self.send_to(target, wire::COMPLETE, [self.id(), 0], Vec::new())
+    pub(crate) fn complete(self, target: &Target) -> Result<(), Error> {
+        self.send_to(target, wire::COMPLETE, [self.win.id(), 0], Vec::new())
     }
 
     /// Handles the refusal of a lock.
-    pub(crate) fn on_lock_refused(&self, rank: u32, error: OscError) {
-        let remote = self.0.remote.of(rank);
+    pub(crate) fn on_lock_refused(self, rank: u32, error: OscError) {
+        let remote = self.win.state().remote().of(rank);
         remote.lock_refused.borrow_mut().get_or_insert(error);
-        self.0.engine.pml().requests().nudge();
+        self.win.engine().pml().requests().nudge();
     }
 
     /// Handles the refusal of an access.
-    pub(crate) fn on_refusal(&self, rank: u32, class: OscClass, sentence: String) {
-        let remote = self.0.remote.of(rank);
+    pub(crate) fn on_refusal(self, rank: u32, class: OscClass, sentence: String) {
+        let remote = self.win.state().remote().of(rank);
         let error = OscError::new(class, sentence);
         remote.refused.borrow_mut().get_or_insert(error);
     }

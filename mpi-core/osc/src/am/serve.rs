@@ -11,7 +11,6 @@ use crate::datatype::{Datatype, Named};
 use crate::direct::apply::{self, Reach};
 use crate::error::{OscClass, OscError};
 use mpi_base::window::Mode;
-use std::rc::Rc;
 
 /// Returns the payload of [`wire::REFUSED`].
 pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
@@ -39,20 +38,20 @@ impl Service {
         let Some(rank) = win.group().rank_of(from) else {
             return self.protocol_error();
         };
-        let remote = win.0.remote.of(rank);
+        let remote = win.state().remote().of(rank);
         let count = |cell: &std::cell::Cell<u32>| cell.set(cell.get().wrapping_add(1));
         match am {
-            wire::PUT => self.answer(&win, from, 0, win.serve_put(payload).map(|()| None)),
+            wire::PUT => self.answer(&win, from, 0, win.served().put(payload).map(|()| None)),
             wire::GET => {
                 let served = self.serve_get(&win, from, header[1], payload);
                 self.answer(&win, from, header[1], served.map(|()| None));
             }
             wire::ACCUMULATE => {
-                let served = win.serve_accumulate(payload, header[1] != 0);
+                let served = win.served().accumulate(payload, header[1] != 0);
                 self.answer(&win, from, header[1], served);
             }
             wire::SWAP => {
-                let served = win.serve_swap(payload).map(|old| Some((0, old)));
+                let served = win.served().swap(payload).map(|old| Some((0, old)));
                 self.answer(&win, from, header[1], served);
             }
             wire::FLUSH => {
@@ -63,7 +62,7 @@ impl Service {
             wire::LOCK => self.on_lock(&win, rank, header[1] != 0),
             wire::GRANTED => count(&remote.granted),
             wire::UNLOCK => match remote.holds.take() {
-                Some(mode) => win.0.control.leave(win.my_index(), mode),
+                Some(mode) => win.state().control().leave(win.memory().my_index(), mode),
                 None => self.protocol_error(),
             },
             wire::POST => count(&remote.posts),
@@ -107,12 +106,12 @@ impl Service {
         token: u64,
         mut payload: &[u8],
     ) -> Result<(), OscError> {
-        let position = take_word(&mut payload).ok_or_else(|| win.nonsense())?;
-        let runs = Runs::take(&mut payload).ok_or_else(|| win.nonsense())?;
+        let position = take_word(&mut payload).ok_or_else(|| win.served().nonsense())?;
+        let runs = Runs::take(&mut payload).ok_or_else(|| win.served().nonsense())?;
         let span = runs.span();
-        let memory = win.own_memory(&span)?;
+        let memory = win.attached().own_memory(&span)?;
         let Reach::Here(start) = memory.reach else {
-            return Err(win.nonsense());
+            return Err(win.served().nonsense());
         };
         let longest = self.peer(to)?.max;
         let mut position = position;
@@ -156,7 +155,7 @@ impl Service {
             fetch.buf.unpack_at(position as i64, data);
             fetch.left -= data.len() as u64;
             if let Some(win) = fetch.win.upgrade() {
-                let remote = win.remote.of(fetch.rank);
+                let remote = win.state().remote().of(fetch.rank);
                 remote
                     .due
                     .set(remote.due.get().saturating_sub(data.len() as u64));
@@ -175,7 +174,9 @@ impl Service {
         let class = OscClass::from_number(header[1]);
         let sentence = String::from_utf8_lossy(payload).into_owned();
         if token == wire::LOCK_TOKEN {
-            return win.on_lock_refused(rank, OscError::new(class, sentence));
+            return win
+                .messages()
+                .on_lock_refused(rank, OscError::new(class, sentence));
         }
         let ours = self
             .fetches
@@ -184,7 +185,7 @@ impl Service {
             .is_some_and(|fetch| fetch.rank == rank);
         match ours {
             true => self.finish(token, Err(OscError::new(class, sentence))),
-            false => win.on_refusal(rank, class, sentence),
+            false => win.messages().on_refusal(rank, class, sentence),
         }
     }
 
@@ -193,12 +194,12 @@ impl Service {
             true => Mode::Exclusive,
             false => Mode::Shared,
         };
-        let index = win.my_index();
+        let index = win.memory().my_index();
         let waiting = Waiting {
-            win: Rc::downgrade(&win.0),
+            win: win.downgrade(),
             index,
             rank,
-            ticket: win.0.control.draw(index, mode),
+            ticket: win.state().control().draw(index, mode),
         };
         self.waiting.borrow_mut().push(waiting);
         self.grant_waiting();
@@ -212,18 +213,17 @@ impl Service {
         let mut all = self.waiting.take();
         let before = all.len();
         all.retain(|waiting| {
-            let Some(inner) = waiting.win.upgrade() else {
+            let Some(win) = waiting.win.upgrade() else {
                 return false;
             };
-            let win = Win(inner);
-            let control = &win.0.control;
+            let control = win.state().control();
             if !control.admits(waiting.index, waiting.ticket) {
                 return true;
             }
             control.enter(waiting.index, waiting.ticket);
-            let remote = win.0.remote.of(waiting.rank);
+            let remote = win.state().remote().of(waiting.rank);
             remote.holds.set(Some(waiting.ticket.mode()));
-            let proc = win.0.targets[waiting.rank as usize].proc;
+            let proc = win.state().targets()[waiting.rank as usize].proc;
             self.reply(proc, wire::GRANTED, [win.id(), 0], Vec::new());
             false
         });
@@ -236,28 +236,36 @@ impl Service {
 }
 
 impl Win {
-    /// This process's own index among the members on this node.
-    pub(crate) fn my_index(&self) -> usize {
-        let me = &self.0.targets[self.rank() as usize];
-        me.here.unwrap_or(0)
+    /// Returns how the requests of other members are executed.
+    #[inline(always)]
+    pub(crate) fn served(&self) -> ServedRequests<'_> {
+        ServedRequests { win: self }
     }
+}
 
-    fn nonsense(&self) -> OscError {
+/// The requests of other members, executed on this process's memory.
+#[derive(Clone, Copy)]
+pub(crate) struct ServedRequests<'a> {
+    win: &'a Win,
+}
+
+impl<'a> ServedRequests<'a> {
+    fn nonsense(self) -> OscError {
         let sentence = format!(
             "rank {} of {} has received a message that makes no sense",
-            self.rank(),
-            self.label()
+            self.win.rank(),
+            self.win.label()
         );
         OscError::new(OscClass::Range, sentence)
     }
 
-    fn serve_put(&self, mut payload: &[u8]) -> Result<(), OscError> {
+    fn put(self, mut payload: &[u8]) -> Result<(), OscError> {
         let runs = Runs::take(&mut payload).ok_or_else(|| self.nonsense())?;
         let span = runs.span();
         if payload.len() as u64 != runs.bytes() {
             return Err(self.nonsense());
         }
-        let memory = self.own_memory(&span)?;
+        let memory = self.win.attached().own_memory(&span)?;
         let Reach::Here(start) = memory.reach else {
             return Err(self.nonsense());
         };
@@ -272,8 +280,8 @@ impl Win {
     }
 
     /// Executes an accumulate. Returns the old elements, if they are requested, and their position.
-    fn serve_accumulate(
-        &self,
+    fn accumulate(
+        self,
         mut payload: &[u8],
         wanted: bool,
     ) -> Result<Option<(u64, Vec<u8>)>, OscError> {
@@ -285,11 +293,11 @@ impl Win {
         let named = named.ok_or_else(nonsense)?;
         let runs = Runs::take(&mut payload).ok_or_else(nonsense)?;
         let span = runs.span();
-        let combine = self.combine_of(op, named).map_err(|e| {
-            let sentence = format!("rank {} of {}: {e}", self.rank(), self.label());
+        let combine = self.win.accumulates().combine_of(op, named).map_err(|e| {
+            let sentence = format!("rank {} of {}: {e}", self.win.rank(), self.win.label());
             OscError::new(OscClass::Op, sentence)
         })?;
-        let memory = self.own_memory(&span)?;
+        let memory = self.win.attached().own_memory(&span)?;
         let mut old = match wanted {
             true => vec![0; runs.bytes() as usize],
             false => Vec::new(),
@@ -304,7 +312,7 @@ impl Win {
     }
 
     /// Executes a compare-and-swap. Returns the old element.
-    fn serve_swap(&self, mut payload: &[u8]) -> Result<Vec<u8>, OscError> {
+    fn swap(self, mut payload: &[u8]) -> Result<Vec<u8>, OscError> {
         let at = take_word(&mut payload).ok_or_else(|| self.nonsense())?;
         let handle = take_word(&mut payload).and_then(|word| usize::try_from(word).ok());
         let named = handle.and_then(Named::from_handle);
@@ -314,7 +322,7 @@ impl Win {
             return Err(self.nonsense());
         }
         let end = at.checked_add(size as u64).ok_or_else(|| self.nonsense())?;
-        let memory = self.own_memory(&(at..end))?;
+        let memory = self.win.attached().own_memory(&(at..end))?;
         let (compare, new) = payload.split_at(size);
         let mut old = vec![0; size];
 

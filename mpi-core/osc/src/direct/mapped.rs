@@ -118,9 +118,9 @@ impl Mapped {
         }
         if flavor == Flavor::Dynamic {
             let part = |rank: &u32| {
-                let leave = others(rank).then(|| leave(engine, offers(*rank)));
-                let regions = |leave| Part::Regions(Regions::new(leave));
-                leave.flatten().map_or(Part::Nothing, regions)
+                let permit = others(rank).then(|| permit(engine, offers(*rank)));
+                let regions = |permit| Part::Regions(Regions::new(permit));
+                permit.flatten().map_or(Part::Nothing, regions)
             };
             mapped.parts = here.iter().map(part).collect();
             return Ok(mapped);
@@ -130,7 +130,7 @@ impl Mapped {
             _ => Some(Part::Nothing),
         };
         let parts: Option<Vec<Part>> = here.iter().map(part).collect();
-        let could = comm.share(&[u64::from(parts.is_some())]).await?;
+        let could = comm.internal().share(&[u64::from(parts.is_some())]).await?;
         mapped.agreed = here
             .iter()
             .all(|rank| could.get(*rank as usize) == Some(&1));
@@ -173,20 +173,20 @@ impl Mapped {
     }
 }
 
-fn leave(engine: &Engine, offer: Offer) -> Option<MapPermit> {
+fn permit(engine: &Engine, offer: Offer) -> Option<MapPermit> {
     mapper(engine).ok()?.permit(offer.name)
 }
 
 fn whole(engine: &Engine, offer: Offer) -> Option<Part> {
     let range = offer.address..offer.address.checked_add(offer.len)?;
-    let piece = leave(engine, offer)?.attach(range.clone())?;
+    let piece = permit(engine, offer)?.attach(range.clone())?;
     let start = piece.at(&range)?;
     Some(Part::Whole(piece, start))
 }
 
 /// The mappings of one member's attached memory; each is made at the first access.
 struct Regions {
-    leave: MapPermit,
+    permit: MapPermit,
     /// Mappings by their first address.
     known: RefCell<BTreeMap<u64, Mapping>>,
     /// Whether a mapping was refused; then no other is tried.
@@ -194,9 +194,9 @@ struct Regions {
 }
 
 impl Regions {
-    fn new(leave: MapPermit) -> Regions {
+    fn new(permit: MapPermit) -> Regions {
         Regions {
-            leave,
+            permit,
             known: RefCell::default(),
             is_refused: Cell::new(false),
         }
@@ -212,7 +212,7 @@ impl Regions {
             return None;
         }
         let start = region.start;
-        match self.leave.attach(region) {
+        match self.permit.attach(region) {
             Some(piece) => {
                 let at = piece.at(range);
                 known.insert(start, piece);

@@ -3,9 +3,11 @@
 //! | file | subject |
 //! |---|---|
 //! | [`apply`] | one operator on elements in memory, atomically |
+//! | [`last_combine`] | the operator and the type that were combined last |
 //! | [`word`] | one operator on one word by one atomic instruction |
 //! | [`mapped`] | memory outside of the arenas, mapped by XPMEM |
 
 pub(crate) mod apply;
+pub(crate) mod last_combine;
 pub(crate) mod mapped;
 pub(crate) mod word;

@@ -17,27 +17,43 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 
 impl Win {
+    /// Returns its active target synchronisation.
+    #[inline(always)]
+    pub fn active(&self) -> ActiveSync<'_> {
+        ActiveSync { win: self }
+    }
+}
+
+/// The active target synchronisation of a window.
+#[derive(Clone, Copy)]
+pub struct ActiveSync<'a> {
+    win: &'a Win,
+}
+
+impl<'a> ActiveSync<'a> {
     /// `MPI_Win_fence`.
-    pub fn fence(&self, assert: Assert) -> Result<(), Error> {
-        let epochs = &self.0.epochs;
+    pub fn fence(self, assert: Assert) -> Result<(), Error> {
+        let epochs = self.win.state().epochs();
         match epochs.access() {
             Access::None | Access::Fence => {}
-            _ => return Err(self.misfit("MPI_Win_fence", epochs.describe())),
+            _ => return Err(self.win.misfit("MPI_Win_fence", epochs.describe())),
         }
         if epochs.is_exposed() {
-            return Err(self.misfit("MPI_Win_fence", "it is exposed by MPI_Win_post"));
+            return Err(self
+                .win
+                .misfit("MPI_Win_fence", "it is exposed by MPI_Win_post"));
         }
-        self.0.comm.usable()?;
+        self.win.comm().usable()?;
         let outcome = match assert.noprecede {
             true => Ok(()),
-            false => self.flush_remote(None),
+            false => self.win.messages().flush(None),
         };
         if !(assert.noprecede && assert.nosucceed) {
             fence(Ordering::SeqCst);
-            self.0.comm.collective(Call::Barrier)?;
+            self.win.comm().collectives().carry_out(Call::Barrier)?;
             fence(Ordering::SeqCst);
         }
-        self.0.open_accesses.forget_phase();
+        self.win.state().open_accesses().forget_phase();
         epochs.set(match assert.nosucceed {
             true => Access::None,
             false => Access::Fence,
@@ -46,14 +62,14 @@ impl Win {
     }
 
     /// Translates a group into ranks of the window; an error if one is not a member.
-    fn of_group(&self, call: &str, group: &Group) -> Result<Vec<u32>, Error> {
+    fn of_group(self, call: &str, group: &Group) -> Result<Vec<u32>, Error> {
         let mut ranks = Vec::with_capacity(group.size() as usize);
         for proc in group.iter() {
-            let rank = self.group().rank_of(proc).ok_or_else(|| {
+            let rank = self.win.group().rank_of(proc).ok_or_else(|| {
                 let sentence = format!(
                     "rank {} calls {call} on {} with a group that has job rank {proc}, which is no member",
-                    self.rank(),
-                    self.label()
+                    self.win.rank(),
+                    self.win.label()
                 );
                 OscError::new(OscClass::Group, sentence)
             })?;
@@ -63,20 +79,20 @@ impl Win {
     }
 
     /// `MPI_Win_post`: members of `group` may access this process's memory.
-    pub fn post(&self, group: &Group, assert: Assert) -> Result<(), Error> {
+    pub fn post(self, group: &Group, assert: Assert) -> Result<(), Error> {
         let _ = assert;
-        let epochs = &self.0.epochs;
+        let epochs = self.win.state().epochs();
         if epochs.is_exposed() {
-            return Err(self.misfit("MPI_Win_post", "it is exposed already"));
+            return Err(self.win.misfit("MPI_Win_post", "it is exposed already"));
         }
         let ranks = self.of_group("MPI_Win_post", group)?;
-        epochs.prepare_counters(self.0.targets.len());
+        epochs.prepare_counters(self.win.state().targets().len());
         fence(Ordering::SeqCst);
         for rank in &ranks {
-            let origin = &self.0.targets[*rank as usize];
+            let origin = &self.win.state().targets()[*rank as usize];
             match origin.here {
-                Some(index) => self.0.control.tell(index, |line| line.post()),
-                None => self.send_post(origin)?,
+                Some(index) => self.win.state().control().tell(index, |line| line.post()),
+                None => self.win.messages().post(origin)?,
             }
         }
         epochs.expose(ranks);
@@ -85,89 +101,90 @@ impl Win {
 
     /// Waits until `has_come` is true for every rank in `ranks`.
     fn wait_for_all(
-        &self,
+        self,
         (call, need): (&str, WindowNeed),
         ranks: &[u32],
         has_come: impl Fn(&Target) -> bool,
     ) -> Result<(), Error> {
-        let record = |rank: &u32| &self.0.targets[*rank as usize];
+        let record = |rank: &u32| &self.win.state().targets()[*rank as usize];
         let missing = || ranks.iter().map(record).filter(|t| !has_come(t)).count();
-        let all_in = || self.0.control.are_in(|| missing() as u32);
+        let all_in = || self.win.state().control().are_in(|| missing() as u32);
         if all_in() {
             return Ok(());
         }
         let far = ranks.iter().any(|rank| record(rank).here.is_none());
-        if !far && self.0.engine.wait_briefly(all_in) {
+        if !far && self.win.engine().wait_briefly(all_in) {
             return Ok(());
         }
-        let service = self.service();
+        let service = self.win.service();
         let lost = || {
             let mut all = ranks.iter().map(record);
             far && all.any(|t| t.here.is_none() && !has_come(t) && service.is_lost(t.proc))
         };
         let first = || ranks.iter().map(record).find(|t| !has_come(t));
-        self.0.engine.wait_publishing(
-            || all_in() || lost() || self.is_broken(),
+        self.win.engine().wait_publishing(
+            || all_in() || lost() || self.win.is_broken(),
             || {
                 if let Some(whom) = first() {
-                    self.publish_wait(whom, need);
+                    self.win.waits().publish_wait(whom, need);
                 }
             },
         );
         match first() {
             None => Ok(()),
-            Some(_) if !lost() => self.0.comm.usable(),
-            Some(whom) => Err(self.gone(call, whom)),
+            Some(_) if !lost() => self.win.comm().usable(),
+            Some(whom) => Err(self.win.waits().gone(call, whom)),
         }
     }
 
     /// `MPI_Win_start`: begins an access epoch to the members of `group`, after they have posted.
-    pub fn start(&self, group: &Group, assert: Assert) -> Result<(), Error> {
-        let epochs = &self.0.epochs;
+    pub fn start(self, group: &Group, assert: Assert) -> Result<(), Error> {
+        let epochs = self.win.state().epochs();
         match epochs.access() {
             Access::None | Access::Fence => {}
-            _ => return Err(self.misfit("MPI_Win_start", epochs.describe())),
+            _ => return Err(self.win.misfit("MPI_Win_start", epochs.describe())),
         }
         let ranks = self.of_group("MPI_Win_start", group)?;
-        epochs.prepare_counters(self.0.targets.len());
+        epochs.prepare_counters(self.win.state().targets().len());
         for rank in &ranks {
             epochs.await_post(*rank);
         }
         // With `MPI_MODE_NOCHECK` the program guarantees that they have posted.
         if !assert.nocheck {
             self.wait_for_all(("MPI_Win_start", WindowNeed::Post), &ranks, |target| {
-                self.0
-                    .epochs
+                self.win
+                    .state()
+                    .epochs()
                     .awaited(target.rank)
                     .has_posted(self.posts_of(target))
             })?;
         }
         for rank in &ranks {
-            self.0.targets[*rank as usize].started.set(true);
+            self.win.state().targets()[*rank as usize].started.set(true);
         }
         epochs.start(ranks);
         Ok(())
     }
 
-    fn posts_of(&self, target: &Target) -> u32 {
+    fn posts_of(self, target: &Target) -> u32 {
         match target.here {
-            Some(index) => self.0.control.line_from(index).posted(),
-            None => self.0.remote.of(target.rank).posts.get(),
+            Some(index) => self.win.state().control().line_from(index).posted(),
+            None => self.win.state().remote().of(target.rank).posts.get(),
         }
     }
 
-    fn completions_of(&self, origin: &Target) -> u32 {
+    fn completions_of(self, origin: &Target) -> u32 {
         match origin.here {
-            Some(index) => self.0.control.line_from(index).completed(),
-            None => self.0.remote.of(origin.rank).completions.get(),
+            Some(index) => self.win.state().control().line_from(index).completed(),
+            None => self.win.state().remote().of(origin.rank).completions.get(),
         }
     }
 
     /// `MPI_Win_complete`: ends the access epoch.
-    pub fn complete(&self) -> Result<(), Error> {
-        let epochs = &self.0.epochs;
+    pub fn complete(self) -> Result<(), Error> {
+        let epochs = self.win.state().epochs();
         if epochs.access() != Access::Start {
-            return Err(self.misfit(
+            return Err(self.win.misfit(
                 "MPI_Win_complete",
                 "MPI_Win_start has not begun an access epoch",
             ));
@@ -175,17 +192,21 @@ impl Win {
         let ranks = epochs.take_started();
         let mut outcome = Ok(());
         for rank in &ranks {
-            let target = &self.0.targets[*rank as usize];
-            outcome = outcome.and(self.flush_remote(Some(target)));
+            let target = &self.win.state().targets()[*rank as usize];
+            outcome = outcome.and(self.win.messages().flush(Some(target)));
         }
-        self.0.open_accesses.forget(None);
+        self.win.state().open_accesses().forget(None);
         fence(Ordering::SeqCst);
         for rank in &ranks {
-            let target = &self.0.targets[*rank as usize];
+            let target = &self.win.state().targets()[*rank as usize];
             target.started.set(false);
             match target.here {
-                Some(index) => self.0.control.tell(index, |line| line.complete()),
-                None => outcome = outcome.and(self.send_complete(target)),
+                Some(index) => self
+                    .win
+                    .state()
+                    .control()
+                    .tell(index, |line| line.complete()),
+                None => outcome = outcome.and(self.win.messages().complete(target)),
             }
         }
         epochs.set(Access::None);
@@ -193,45 +214,53 @@ impl Win {
     }
 
     /// `MPI_Win_wait`: ends the exposure epoch when all of its origins have completed.
-    pub fn wait(&self) -> Result<(), Error> {
-        let Some(ranks) = self.0.epochs.take_exposed() else {
-            return Err(self.misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
+    pub fn wait(self) -> Result<(), Error> {
+        let Some(ranks) = self.win.state().epochs().take_exposed() else {
+            return Err(self
+                .win
+                .misfit("MPI_Win_wait", "MPI_Win_post has not exposed it"));
         };
         self.wait_for_all(("MPI_Win_wait", WindowNeed::Complete), &ranks, |origin| {
             self.has_completed(origin)
         })?;
-        self.0.epochs.end_exposure(&ranks);
+        self.win.state().epochs().end_exposure(&ranks);
         fence(Ordering::SeqCst);
         Ok(())
     }
 
-    fn has_completed(&self, origin: &Target) -> bool {
+    fn has_completed(self, origin: &Target) -> bool {
         let completed = self.completions_of(origin);
-        self.0.epochs.awaited(origin.rank).has_completed(completed)
+        self.win
+            .state()
+            .epochs()
+            .awaited(origin.rank)
+            .has_completed(completed)
     }
 
-    /// `MPI_Win_test`: as [`Win::wait`], but returns false instead of waiting.
-    pub fn test(&self) -> Result<bool, Error> {
-        match self.0.engine.script() {
-            Some(script) => self.test_scripted(script),
+    /// `MPI_Win_test`: as [`ActiveSync::wait`], but returns false instead of waiting.
+    pub fn test(self) -> Result<bool, Error> {
+        match self.win.engine().script() {
+            Some(script) => self.win.recorded().test_scripted(script),
             None => self.test_now(),
         }
     }
 
-    pub(crate) fn test_now(&self) -> Result<bool, Error> {
-        let Some(ranks) = self.0.epochs.take_exposed() else {
-            return Err(self.misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
+    pub(crate) fn test_now(self) -> Result<bool, Error> {
+        let Some(ranks) = self.win.state().epochs().take_exposed() else {
+            return Err(self
+                .win
+                .misfit("MPI_Win_test", "MPI_Win_post has not exposed it"));
         };
-        self.0.engine.poll_once();
+        self.win.engine().poll_once();
         let over = ranks
             .iter()
-            .all(|rank| self.has_completed(&self.0.targets[*rank as usize]));
+            .all(|rank| self.has_completed(&self.win.state().targets()[*rank as usize]));
         match over {
             true => {
-                self.0.epochs.end_exposure(&ranks);
+                self.win.state().epochs().end_exposure(&ranks);
                 fence(Ordering::SeqCst);
             }
-            false => self.0.epochs.expose(ranks),
+            false => self.win.state().epochs().expose(ranks),
         }
         Ok(over)
     }

@@ -2,19 +2,32 @@
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
-use crate::state::epoch::Access;
-use crate::state::target::{Held, Target};
+use crate::state::target::Target;
 use crate::win::Win;
 use mpi_base::state::{About, AboutWindow, WindowNeed};
 use std::cell::Cell;
 
 impl Win {
+    /// Returns its waits for another member.
+    #[inline(always)]
+    pub(crate) fn waits(&self) -> Waits<'_> {
+        Waits { win: self }
+    }
+}
+
+/// The waits of a window for another member.
+#[derive(Clone, Copy)]
+pub(crate) struct Waits<'a> {
+    win: &'a Win,
+}
+
+impl<'a> Waits<'a> {
     /// Waits for an action of member `whom`. Fails if the member becomes unreachable or the window is broken.
     ///
     /// The wait succeeds if `done` was true at any poll, even if it is false at the next: a member in `MPI_Win_lock_all` raises its flag
     /// before it sees the announced exclusive lock and lowers it again, and no exclusive lock is admitted while the flag is up.
     pub(crate) fn wait_for(
-        &self,
+        self,
         (call, need): (&str, WindowNeed),
         whom: &Target,
         done: impl Fn() -> bool,
@@ -27,28 +40,28 @@ impl Win {
             was_done.set(done());
             was_done.get()
         };
-        let service = self.service();
+        let service = self.win.service();
         let lost = || whom.here.is_none() && service.is_lost(whom.proc);
-        self.0.engine.wait_publishing(
-            || is_done() || lost() || self.is_broken(),
+        self.win.engine().wait_publishing(
+            || is_done() || lost() || self.win.is_broken(),
             || self.publish_wait(whom, need),
         );
         if was_done.get() || done() {
             return Ok(());
         }
         if !lost() {
-            self.0.comm.usable()?;
+            self.win.comm().usable()?;
         }
         Err(self.gone(call, whom))
     }
 
     #[cold]
-    pub(crate) fn gone(&self, call: &str, whom: &Target) -> Error {
-        let why = self.service().why_lost(whom.proc);
+    pub(crate) fn gone(self, call: &str, whom: &Target) -> Error {
+        let why = self.win.service().why_lost(whom.proc);
         let sentence = format!(
             "{call} of rank {} on {} waits for rank {}, which cannot be reached any more: {why}",
-            self.rank(),
-            self.label(),
+            self.win.rank(),
+            self.win.label(),
             whom.rank
         );
         OscError::new(OscClass::Gone, sentence).into()
@@ -56,33 +69,31 @@ impl Win {
 
     /// Publishes on the state page the member that this process waits for, and the member that can end the wait, as far as this node knows it.
     #[cold]
-    pub(crate) fn publish_wait(&self, whom: &Target, need: WindowNeed) {
-        let control = &self.0.control;
+    pub(crate) fn publish_wait(self, whom: &Target, need: WindowNeed) {
+        let control = self.win.state().control();
         let on = whom.here.and_then(|index| match need {
             WindowNeed::Lock => control.holder(index),
             _ => Some(control.of(index)),
         });
-        let on = on.and_then(|member| Some((self.group().proc(member.rank)?, member.place)));
-        let page = |place| self.0.engine.node().state(place).ok();
+        let on = on.and_then(|member| Some((self.win.group().proc(member.rank)?, member.place)));
+        let page = |place| self.win.engine().node().state(place).ok();
         let about = About {
-            comm: self.id(),
+            comm: self.win.id(),
             peer: whom.rank as i32,
             proc: whom.proc as i32,
             ..About::default()
         };
-        let at = AboutWindow {
-            name: self.name(),
+        let about_window = AboutWindow {
+            name: self.win.name(),
             need,
             on: on.map(|(proc, _)| proc),
             calls: on
                 .and_then(|(_, place)| page(place))
                 .map_or(0, |page| page.calls()),
         };
-        self.0.engine.state().about_window(&about, &at);
-    }
-
-    /// Returns true if this process holds the lock of a member, alone or by `MPI_Win_lock_all`.
-    pub(crate) fn holds(&self, target: &Target) -> bool {
-        self.0.epochs.access() == Access::LockAll || target.held.get() != Held::Nothing
+        self.win
+            .engine()
+            .state()
+            .about_window(&about, &about_window);
     }
 }

@@ -45,7 +45,7 @@ impl Told {
 }
 
 fn receive(peer: &Told, room: &Scratch) -> Req {
-    peer.world.irecv(room.all(), 1, 5).expect("posted")
+    peer.world.p2p().irecv(room.all(), 1, 5).expect("posted")
 }
 
 fn ends(engine: &Engine, req: &Req) -> Outcome {

@@ -11,7 +11,7 @@ fn lets_in(posted: (i32, i32), waiting: (i32, i32)) -> bool {
     let let_in = Job::of(1).run(|engine| {
         let (world, pml) = (engine.world().expect("a world"), engine.pml());
         let word = Scratch::bytes(8).expect("memory");
-        let earlier = world.irecv(word.all(), posted.0, posted.1);
+        let earlier = world.p2p().irecv(word.all(), posted.0, posted.1);
         let matching = pml.matching(world.context().plane(Plane::User));
         let key = Key::new(waiting.0, waiting.1);
         let let_in = pml.try_recv_here(&matching, 0, key, RecvBytes::empty());

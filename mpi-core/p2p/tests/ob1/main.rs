@@ -32,5 +32,5 @@ fn scratch(bytes: usize) -> Scratch {
 fn recv_bytes(comm: &Comm, room: &mut [u8], source: i32, tag: i32) -> Outcome {
     // SAFETY: the slice outlives the call, which waits for the end of the operation.
     let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
-    comm.recv_bytes(bytes, source, tag)
+    comm.p2p().recv_bytes(bytes, source, tag)
 }

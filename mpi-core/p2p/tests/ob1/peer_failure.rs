@@ -41,8 +41,8 @@ proptest! {
             }
             let (mine, room) = (scratch(8), scratch(8));
             mine.all().unpack_at(0, &[7; 8]);
-            let came = world.irecv(room.all(), 0, 1).expect("posted");
-            world.send(mine.all().as_send(), 0, 1, Mode::Standard).expect("sent");
+            let came = world.p2p().irecv(room.all(), 0, 1).expect("posted");
+            world.p2p().send(mine.all().as_send(), 0, 1, Mode::Standard).expect("sent");
             engine.wait(&came).expect("received");
             assert_eq!(room.all().as_send().to_vec(), [7; 8]);
             if engine.pml().counts_as_lost(1) {
@@ -50,8 +50,8 @@ proptest! {
                     let sentence = outcome.expect_err("rank 1 is lost").to_string();
                     assert!(sentence.contains("rank 1 sent"), "{sentence}");
                 };
-                found_out(world.recv(room.all(), 1, 1));
-                let sent = world.send(mine.all().as_send(), 1, 1, Mode::Standard);
+                found_out(world.p2p().recv(room.all(), 1, 1));
+                let sent = world.p2p().send(mine.all().as_send(), 1, 1, Mode::Standard);
                 found_out(sent.map(|()| mpi_core::request::Status::EMPTY));
             }
         });
@@ -72,11 +72,11 @@ fn memory_that_a_send_has_given_back_is_not_sent_when_a_link_dies() {
         for round in 0..20u8 {
             if engine.me() == 0 {
                 buffer.all().unpack_at(0, &vec![round; LEN]);
-                let sent = world.send(buffer.all().as_send(), 1, 1, Mode::Standard);
+                let sent = world.p2p().send(buffer.all().as_send(), 1, 1, Mode::Standard);
                 sent.expect("sent");
                 buffer.all().unpack_at(0, &vec![255; LEN]);
             } else {
-                world.recv(buffer.all(), 0, 1).expect("received");
+                world.p2p().recv(buffer.all(), 0, 1).expect("received");
                 let came = buffer.all().as_send().to_vec();
                 assert!(came.iter().all(|&b| b == round), "message {round}");
             }
@@ -91,15 +91,15 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         let world = engine.world().expect("a world");
         let word = scratch(8);
         if engine.me() == 1 {
-            let sent = world.send(word.all().as_send(), 0, 7, Mode::Standard);
+            let sent = world.p2p().send(word.all().as_send(), 0, 7, Mode::Standard);
             sent.expect("sent");
         }
         if engine.me() != 0 {
             return;
         }
         let long = scratch(1 << 20);
-        let posted = world.irecv(word.all(), 2, 7).expect("posted");
-        let Ok(Sent::Pending(waiting)) = world.isend(long.all().as_send(), 2, 9, Mode::Synchronous)
+        let posted = world.p2p().irecv(word.all(), 2, 7).expect("posted");
+        let Ok(Sent::Pending(waiting)) = world.p2p().isend(long.all().as_send(), 2, 9, Mode::Synchronous)
         else {
             panic!("a synchronous send ended without a receive");
         };
@@ -118,7 +118,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
             text(recv_bytes(&world, &mut [0; 5], 2, 3)),
             "5 bytes with tag 3 to or from job rank 2 cannot arrive: the wire was cut"
         );
-        let status = world.recv(word.all(), ANY_SOURCE, 7).expect("a message");
+        let status = world.p2p().recv(word.all(), ANY_SOURCE, 7).expect("a message");
         assert_eq!(status.source, 1);
     });
 }
@@ -134,7 +134,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
             let world = engine.world().expect("a world");
             let room = scratch(LONG);
             if engine.me() == 1 {
-                let long = world.irecv(room.all(), 0, 1).expect("posted");
+                let long = world.p2p().irecv(room.all(), 0, 1).expect("posted");
                 while len == LONG && engine.pml().incoming_from(&long).is_none() {
                     engine.progress();
                 }
@@ -148,7 +148,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
             }
             let waiting = loop {
                 let data = room.send(0..len as i64);
-                match world.isend(data, 1, 1, Mode::Standard).expect("sent") {
+                match world.p2p().isend(data, 1, 1, Mode::Standard).expect("sent") {
                     Sent::Done => {}
                     Sent::Pending(waiting) => break waiting,
                 }
@@ -164,7 +164,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
             let ended = engine.wait(&waiting).map_err(|error| error.to_string());
             let is_told = |error: String| error.ends_with("cannot arrive: it has died");
             assert!(is_over || ended.is_err_and(is_told), "{len} bytes");
-            let later = world.isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
+            let later = world.p2p().isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
             let later = later.err().map(|error| error.to_string());
             assert!(later.is_some_and(|told| told.ends_with("cannot arrive: it has died")));
             over.store(true, Ordering::Release);

@@ -31,7 +31,7 @@ pub struct Bml {
     polled: Vec<Cell<bool>>,
     /// Number of transports at the front whose poll is no system call.
     cheap: usize,
-    attention: PollThrottle,
+    throttle: PollThrottle,
     /// Ranks of the job are below this number, processes of other jobs at or above it.
     job_size: u32,
     /// Transports to processes of other jobs, added while the job runs, and whether any exist.
@@ -93,7 +93,7 @@ impl Bml {
                 .count(),
             btls,
             polled,
-            attention: PollThrottle::default(),
+            throttle: PollThrottle::default(),
             job_size: size,
             joined: RefCell::default(),
             has_joined: Cell::new(false),
@@ -209,7 +209,7 @@ impl Bml {
             by_memory += self.look_abroad(false, sink);
         }
         let no_wire = self.cheap == self.btls.len() && !abroad;
-        if no_wire || !self.attention.is_due(by_memory) {
+        if no_wire || !self.throttle.is_due(by_memory) {
             return by_memory;
         }
         let mut by_wire = self.look(self.cheap..self.btls.len(), sink);
@@ -217,7 +217,7 @@ impl Bml {
             by_wire += self.look_abroad(true, sink);
         }
         if by_wire > 0 {
-            self.attention.attend();
+            self.throttle.attend();
         }
         by_memory + by_wire
     }
@@ -241,7 +241,7 @@ impl Bml {
     /// Makes the next [`Bml::progress`] poll every transport, for callers that poll only once.
     #[inline]
     pub fn attend(&self) {
-        self.attention.attend();
+        self.throttle.attend();
     }
 
     /// Calls `look` with the descriptors that become readable when a transport without a doorbell has data,

@@ -70,36 +70,36 @@ impl PollThrottle {
 mod tests {
     use super::*;
 
-    fn due(attention: &PollThrottle, looks: u32, delivered: usize) -> u32 {
+    fn due(throttle: &PollThrottle, looks: u32, delivered: usize) -> u32 {
         (0..looks)
-            .map(|_| u32::from(attention.is_due(delivered)))
+            .map(|_| u32::from(throttle.is_due(delivered)))
             .sum()
     }
 
     #[test]
     fn an_idle_shared_memory_leaves_all_polls_to_the_other_transports() {
-        let attention = PollThrottle::default();
-        assert_eq!(due(&attention, 1000, 0), 1000);
+        let throttle = PollThrottle::default();
+        assert_eq!(due(&throttle, 1000, 0), 1000);
     }
 
     #[test]
     fn busy_memory_leaves_them_few_and_never_none() {
-        let attention = PollThrottle::default();
-        assert!(due(&attention, 10_000, 1) <= 10_000 / READ);
+        let throttle = PollThrottle::default();
+        assert!(due(&throttle, 10_000, 1) <= 10_000 / READ);
         let limit = Instant::now() + Duration::from_secs(10);
-        while due(&attention, READ, 1) == 0 {
+        while due(&throttle, READ, 1) == 0 {
             assert!(Instant::now() < limit, "steady traffic starves the others");
         }
     }
 
     #[test]
     fn after_a_message_they_wait_until_memory_is_calm_or_somebody_attends() {
-        let attention = PollThrottle::default();
-        attention.is_due(1);
-        assert!(due(&attention, CALM, 0) <= CALM / READ);
-        assert_eq!(due(&attention, 100, 0), 100);
-        attention.is_due(1);
-        attention.attend();
-        assert_eq!(due(&attention, 100, 0), 100);
+        let throttle = PollThrottle::default();
+        throttle.is_due(1);
+        assert!(due(&throttle, CALM, 0) <= CALM / READ);
+        assert_eq!(due(&throttle, 100, 0), 100);
+        throttle.is_due(1);
+        throttle.attend();
+        assert_eq!(due(&throttle, 100, 0), 100);
     }
 }

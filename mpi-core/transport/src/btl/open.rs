@@ -16,12 +16,12 @@ pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, chec
 
 /// Wraps a transport in every enabled decorator.
 pub(super) fn decorate(
-    around: &OpenContext<'_>,
+    context: &OpenContext<'_>,
     number: u32,
     transport: Transport,
 ) -> Result<Transport, OpenError> {
     DECORATORS.iter().try_fold(transport, |inner, decorator| {
-        (decorator.wrap)(around, number, inner)
+        (decorator.wrap)(context, number, inner)
     })
 }
 
@@ -39,8 +39,8 @@ pub struct Opened {
 /// Opens all selected components.
 ///
 /// The error names a component that was asked for and does not exist.
-pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
-    let selection = around.params.get(&SELECTION).map_err(SelectError::Param)?;
+pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
+    let selection = context.params.get(&SELECTION).map_err(SelectError::Param)?;
     let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
     selection
         .check("btl", &known)
@@ -53,8 +53,8 @@ pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
             // All processes get the same result here, even if one cannot open its own transport.
-            opened.fence |= (component.posts)(around);
-            (component.open)(around)
+            opened.fence |= (component.posts)(context);
+            (component.open)(context)
         } else {
             Err(OpenError::Deselected)
         };
@@ -64,7 +64,7 @@ pub fn open_all(around: &OpenContext<'_>) -> Result<Opened, SelectError> {
                     let number = opened.btls.len() as u32;
                     opened
                         .btls
-                        .push(decorate(around, number, btl).map_err(SelectError::Decorator)?);
+                        .push(decorate(context, number, btl).map_err(SelectError::Decorator)?);
                 }
             }
             Err(error) => opened.refused.push((component.name, error)),

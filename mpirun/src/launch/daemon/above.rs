@@ -1,14 +1,13 @@
 //! The daemon and the launcher above it: reports to it, orders from it, and the loss of it.
 
-use super::super::link::Link;
 use super::super::pmi_socket::SendOutcome;
-use super::super::sys::{self, Signal};
+use super::super::sys::Signal;
 use super::super::term_signals;
 use super::super::wire::{self, ALL, FrameError, FromDaemon, Hello, ToDaemon, VERSION};
 use super::uplink::FromAbove;
-use super::{Daemon, LocalRank, watch_writable};
+use super::{Daemon, watch_writable};
+use crate::pmi::Proc;
 use mpi_base::clock::now_ns;
-use rustix::fd::AsFd;
 use std::time::{Duration, Instant};
 
 impl Daemon {
@@ -50,13 +49,7 @@ impl Daemon {
                 Ok(None) => return,
                 Ok(Some((host, body))) => {
                     if host == ALL || host != self.own_host() {
-                        let frame = wire::raw_frame(host, &body);
-                        let all = host == ALL;
-                        for link in &mut self.links {
-                            if all || link.covers(host) {
-                                link.send(&frame);
-                            }
-                        }
+                        self.links.forward(host, &wire::raw_frame(host, &body));
                     }
                     // A daemon that has not received its `Hello` does not know its host number.
                     if (host == ALL || host == self.own_host() || self.hello.is_none())
@@ -83,13 +76,8 @@ impl Daemon {
             ToDaemon::Hello(hello) => self.accept_hello(*hello),
             ToDaemon::Launch(order) => self.launch(&order),
             ToDaemon::Pmi { proc, bytes } => {
-                let rank = self.ranks.iter_mut().find(|rank| rank.proc == proc);
-                if let Some(rank) = rank
-                    && let Some(pmi) = &mut rank.pmi
-                    && pmi.say(&bytes) == SendOutcome::Unread
-                {
-                    // The rank sees its socket close, takes the launcher for lost, and ends.
-                    rank.pmi = None;
+                if self.local.send(Proc(proc), &bytes) == SendOutcome::Unread {
+                    self.local.close_socket(Proc(proc));
                 }
             }
             ToDaemon::Stdin(bytes) => {
@@ -97,29 +85,26 @@ impl Daemon {
                 self.feed.push(&bytes);
             }
             ToDaemon::StdinEnd => self.feed.end(),
-            ToDaemon::Signal(signal) => self.signal(signal),
+            ToDaemon::Signal(signal) => self.local.signal(signal),
             ToDaemon::AskToEnd(signal) => {
-                term_signals::ask_to_end(self.leaders(), signal);
+                term_signals::ask_to_end(self.local.leaders(), signal);
                 self.close_unanswered();
             }
             ToDaemon::KillWithoutHandler(signal) => {
-                term_signals::kill_without_handler(self.leaders(), signal)
+                term_signals::kill_without_handler(self.local.leaders(), signal)
             }
             ToDaemon::Kill => {
-                self.signal(libc::SIGKILL);
+                self.local.signal(libc::SIGKILL);
                 self.close_unanswered();
             }
             ToDaemon::SignalRanks { procs, signal } => {
-                let meant = |rank: &&LocalRank| rank.alive && procs.contains(&rank.proc);
-                for rank in self.ranks.iter().filter(meant) {
-                    sys::signal_group(rank.pid, signal);
-                }
+                let meant = |proc: Proc| procs.contains(&proc.0);
+                self.local.signal_those(signal, meant);
             }
             ToDaemon::TakeSnapshots => {
-                let seen = self.ranks.iter().filter(|rank| rank.alive);
-                let seen = seen.filter_map(|rank| Some((rank.proc, self.snapshot(rank)?)));
-                let seen = seen.collect();
-                self.report(&FromDaemon::Snapshots(seen));
+                let seen = self.local.snapshots().into_iter();
+                let seen = seen.map(|(proc, snapshot)| (proc.0, snapshot));
+                self.report(&FromDaemon::Snapshots(seen.collect()));
             }
             ToDaemon::Time(asked) => self.report(&FromDaemon::Time {
                 asked,
@@ -135,23 +120,23 @@ impl Daemon {
         if hello.version != VERSION {
             printable::eprintln!(
                 "mpirun on {}: this is version {VERSION}, but the launcher is version {}",
-                hello.you.name,
+                hello.branch.name,
                 hello.version
             );
             return self.lose_launcher(libc::SIGTERM);
         }
-        for branch in hello.you.below.clone() {
+        for branch in hello.branch.below.clone() {
             let hosts = branch.hosts();
             let below = Hello {
-                you: branch,
+                branch,
                 ..hello.clone()
             };
-            match Link::open(below, self.reports.1.as_fd(), self.nofile) {
-                Ok(link) => {
+            let (report, nofile) = (self.local.report_fd(), self.local.nofile());
+            match self.links.open(below, report, nofile) {
+                Ok((_, link)) => {
                     if let Some(write_fd) = link.write_fd() {
                         watch_writable(&self.epoll, write_fd);
                     }
-                    self.links.push(link);
                 }
                 Err(error) => self.lose_hosts(hosts, error.to_string()),
             }
@@ -164,10 +149,8 @@ impl Daemon {
         if !self.uplink.lose() {
             return;
         }
-        for link in &mut self.links {
-            link.close();
-        }
-        term_signals::ask_to_end(self.leaders(), signal);
+        self.links.close_all();
+        term_signals::ask_to_end(self.local.leaders(), signal);
         let grace = self
             .hello
             .as_ref()

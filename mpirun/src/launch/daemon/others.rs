@@ -1,34 +1,30 @@
 //! A daemon and the hosts behind it: it forwards frames without decoding them and reports lost hosts upwards.
 
 use super::super::limits::Limits;
-use super::super::link::{self, Received};
-use super::super::wire::{self, Branch, FromDaemon};
+use super::super::wire::{self, FromDaemon};
 use super::Daemon;
 
 impl Daemon {
-    pub(super) fn read_link(&mut self, number: usize) {
-        if self.uplink.is_full() || !self.links[number].is_open() {
-            return;
-        }
-        let heard = self.links[number].receive();
-        loop {
-            match self.links[number].frames.next_frame() {
-                Ok(Some((host, body))) => {
-                    let frame = wire::raw_frame(host, &body);
-                    self.uplink.send(&frame);
-                }
-                Ok(None) => break,
-                Err(error) => return self.cut(number, error.to_string()),
+    /// Reads each link once, unless the launcher above does not read.
+    pub(super) fn read_links(&mut self) {
+        for number in 0..self.links.count() {
+            if self.uplink.is_full() {
+                return;
             }
-        }
-        if heard == Received::End {
-            self.cut(number, "its launcher has ended, or was not reached".into());
+            let arrived = self.links.read(number);
+            for (host, body) in arrived.frames {
+                self.uplink.send(&wire::raw_frame(host, &body));
+            }
+            if let Some(lost) = arrived.lost {
+                let remote = self.hello.as_ref().map(|hello| &hello.remote);
+                let why = remote.map_or_else(String::new, |remote| lost.sentence(remote));
+                self.cut(number, why);
+            }
         }
     }
 
     pub(super) fn cut(&mut self, number: usize, why: String) {
-        self.links[number].close();
-        let hosts = Branch::hosts(&self.links[number].branch);
+        let hosts = self.links.close(number);
         if !self.finishing {
             self.lose_hosts(hosts, why);
         }
@@ -43,7 +39,7 @@ impl Daemon {
         if !silence.is_zero() && self.uplink.since_sent() >= silence / 3 {
             self.report(&FromDaemon::Heartbeat);
         }
-        for (number, why) in link::keep(&mut self.links, limits) {
+        for (number, why) in self.links.keep(limits) {
             self.cut(number, why);
         }
         if !silence.is_zero() && self.uplink.since_received() >= silence {
@@ -53,10 +49,8 @@ impl Daemon {
 
     /// The job ends: hosts below that have not answered run nothing, so they are not waited for.
     pub(super) fn close_unanswered(&mut self) {
-        for number in 0..self.links.len() {
-            if self.links[number].is_unanswered() {
-                self.cut(number, "it has not answered".into());
-            }
+        for number in self.links.unanswered() {
+            self.cut(number, "it has not answered".into());
         }
     }
 }

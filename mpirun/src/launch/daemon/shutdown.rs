@@ -1,13 +1,19 @@
-//! The daemon's shutdown: the last output of its ranks and of the hosts behind it.
+//! The daemon's shutdown: the last output of its ranks and of the hosts behind it, and event rings for the trace.
 
-use super::super::link::Link;
+use super::super::local_ranks::Read;
+use super::super::output::Target;
+use super::super::wire::FromDaemon;
 use super::Daemon;
+use mpi_base::node::Event;
+
+/// Events per frame.
+const PIECE: usize = 2048;
 
 impl Daemon {
     pub(super) fn empty_pipes(&mut self) {
-        for index in 0..self.ranks.len() {
-            for stderr in [false, true] {
-                while self.relay(index, stderr) {
+        for proc in self.local.open() {
+            for of in [Target::Stdout, Target::Stderr] {
+                while self.relay(proc, of) == Read::Some {
                     if self.uplink.is_full() {
                         self.uplink.write_all(&self.guard);
                     }
@@ -18,14 +24,32 @@ impl Daemon {
 
     /// Forwards the last frames of the daemons below, which finish at the same time.
     pub(super) fn await_links(&mut self) {
-        while !self.uplink.is_lost() && self.links.iter().any(Link::is_open) {
+        while !self.uplink.is_lost() && self.links.any_open() {
             let _ = self.wait();
             self.read_guard();
             self.read_above();
-            for number in 0..self.links.len() {
-                self.read_link(number);
-            }
+            self.read_links();
             self.step();
         }
+    }
+
+    /// Sends the events of all ranks; all ranks have ended.
+    pub(super) fn send_event_rings(&mut self) {
+        for proc in self.local.all() {
+            let Some(tape) = self.local.tape(proc) else {
+                continue;
+            };
+            for piece in tape.events.chunks(PIECE) {
+                self.report(&FromDaemon::EventRing {
+                    proc: proc.0,
+                    lost: tape.lost,
+                    events: piece.iter().map(Event::words).collect(),
+                });
+                if self.uplink.is_full() {
+                    self.uplink.write_all(&self.guard);
+                }
+            }
+        }
+        self.report(&FromDaemon::EventRingsSent);
     }
 }

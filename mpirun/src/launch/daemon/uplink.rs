@@ -28,13 +28,15 @@ pub(super) enum FromAbove {
 }
 
 impl Uplink {
-    /// Takes over standard input and output, which are `null` from then on.
-    pub(super) fn open(null: &OwnedFd) -> io::Result<Uplink> {
+    /// Takes over standard input and output, which are `/dev/null` from then on.
+    pub(super) fn open() -> io::Result<Uplink> {
+        use rustix::fs::{Mode, OFlags};
+        let null = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
         let from_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         let to_above = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
         // Nothing that this process prints may land between frames.
-        rustix::stdio::dup2_stdin(null)?;
-        rustix::stdio::dup2_stdout(null)?;
+        rustix::stdio::dup2_stdin(&null)?;
+        rustix::stdio::dup2_stdout(&null)?;
         rustix::io::ioctl_fionbio(&from_above, true)?;
         rustix::io::ioctl_fionbio(&to_above, true)?;
         let mut queue = Queue::default();

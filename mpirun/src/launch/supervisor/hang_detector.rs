@@ -22,7 +22,8 @@ struct Job {
     since: Instant,
     /// Calls and progress of each rank.
     counts: Vec<(u64, u64)>,
-    told: bool,
+    /// Whether the lack of progress was reported.
+    is_reported: bool,
 }
 
 impl HangDetector {
@@ -61,15 +62,15 @@ impl HangDetector {
             next,
             since: now,
             counts: Vec::new(),
-            told: false,
+            is_reported: false,
         });
         job.next = next;
         if moved {
-            (job.since, job.counts, job.told) = (now, counts, false);
+            (job.since, job.counts, job.is_reported) = (now, counts, false);
             return false;
         }
-        let over = !job.told && now - job.since >= patience;
-        job.told |= over;
+        let over = !job.is_reported && now - job.since >= patience;
+        job.is_reported |= over;
         over
     }
 

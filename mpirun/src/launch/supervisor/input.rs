@@ -1,108 +1,224 @@
-//! Standard input that the supervisor reads itself, because no single rank of this host can inherit it.
+//! Standard input of the first job: one rank of this host inherits it, or the supervisor reads it for several ranks and other hosts.
 
+use super::super::links::Links;
+use super::super::program::StdinTo;
+use super::super::stdin_fanout::Feed;
 use super::super::wire::{Order, ToDaemon};
-use super::{Supervisor, Watch};
-use rustix::event::epoll::{self, EventData, EventFlags};
+use super::poller::{Poller, Watch};
+use crate::pmi::Job;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::io;
 
 /// The maximum number of bytes in flight to another host.
 const CREDIT: usize = 64 * 1024;
 
-/// The state of forwarding standard input.
-#[derive(Debug, Default)]
-pub(super) struct Pump {
-    /// Whether the end of the input has not been reached.
+pub(super) struct Input {
+    stdin: OwnedFd,
+    to: StdinTo,
+    /// The readers of this host that cannot inherit the input.
+    feed: Feed,
+    /// Whether this process reads the input and has not reached its end.
     open: bool,
     /// Whether the epoll watches the input; a plain file is always ready and cannot be watched.
     watched: bool,
     /// Hosts with readers, and the number of bytes in flight to each.
-    under_way: BTreeMap<u32, usize>,
+    in_flight: BTreeMap<u32, usize>,
 }
 
-impl Supervisor<'_> {
-    /// Begins to read if a job's readers cannot inherit the input.
-    pub(super) fn start_pump(&mut self, order: &Order) {
-        let here = self.here();
+impl Input {
+    pub(super) fn new(stdin: OwnedFd, to: StdinTo) -> Input {
+        Input {
+            stdin,
+            to,
+            feed: Feed::default(),
+            open: false,
+            watched: false,
+            in_flight: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the ranks of a job that read mpirun's standard input; spawned ranks read nothing.
+    pub(super) fn readers(&self, job: Job, size: usize) -> Vec<u32> {
+        let to = match job.0 {
+            0 => self.to,
+            _ => StdinTo::NoRank,
+        };
+        (0..size as u32).filter(|&rank| to.goes_to(rank)).collect()
+    }
+
+    /// Returns the standard input of a rank of this host; `None` if it does not read.
+    pub(super) fn of_rank(
+        &mut self,
+        order: &Order,
+        rank: u32,
+        poller: &Poller,
+    ) -> io::Result<Option<OwnedFd>> {
+        if !order.readers.contains(&rank) {
+            return Ok(None);
+        }
+        if order.readers.len() == 1 {
+            // The only reader inherits the file itself.
+            return Ok(Some(rustix::io::fcntl_dupfd_cloexec(&self.stdin, 3)?));
+        }
+        self.feed.add(|pipe| poller.watch_writable(pipe)).map(Some)
+    }
+
+    /// Begins to read if a job's readers cannot inherit the input; `here` is this host.
+    pub(super) fn start(&mut self, order: &Order, here: u32, poller: &Poller, links: &mut Links) {
         for &reader in &order.readers {
             let host = order.hosts[reader as usize];
             if host != here {
-                self.pump.under_way.insert(host, 0);
+                self.in_flight.insert(host, 0);
             }
         }
-        if self.feed.has_readers() || !self.pump.under_way.is_empty() {
-            self.pump.open = true;
-            self.pump_stdin();
+        if self.feed.has_readers() || !self.in_flight.is_empty() {
+            self.open = true;
+            self.pump(poller, links);
         }
     }
 
     /// Another host's readers have taken `bytes` bytes.
-    pub(super) fn stdin_consumed(&mut self, host: u32, bytes: usize) {
-        if let Some(under_way) = self.pump.under_way.get_mut(&host) {
-            *under_way = under_way.saturating_sub(bytes);
+    pub(super) fn record_taken(&mut self, host: u32, bytes: usize) {
+        if let Some(in_flight) = self.in_flight.get_mut(&host) {
+            *in_flight = in_flight.saturating_sub(bytes);
         }
-        self.pump_stdin();
     }
 
     /// Stops feeding lost hosts.
-    pub(super) fn drop_stdin_readers(&mut self, hosts: &[u32]) {
-        self.pump.under_way.retain(|host, _| !hosts.contains(host));
-        self.pump_stdin();
+    pub(super) fn drop_hosts(&mut self, hosts: &[u32]) {
+        self.in_flight.retain(|host, _| !hosts.contains(host));
     }
 
     /// Reads while all readers keep up, and watches the input for more.
-    pub(super) fn pump_stdin(&mut self) {
+    pub(super) fn pump(&mut self, poller: &Poller, links: &mut Links) {
         self.feed.drain();
-        while self.pump.open {
-            let slow = self.pump.under_way.values().any(|&bytes| bytes >= CREDIT);
+        while self.open {
+            let slow = self.in_flight.values().any(|&bytes| bytes >= CREDIT);
             if slow || !self.feed.is_empty() {
-                return self.watch_stdin(false);
+                return self.watch(poller, false);
             }
-            if !is_ready(&self.wires.stdin) {
-                return self.watch_stdin(true);
+            if !is_ready(&self.stdin) {
+                return self.watch(poller, true);
             }
             let mut buffer = [0u8; 16 * 1024];
-            match rustix::io::read(&self.wires.stdin, &mut buffer) {
+            match rustix::io::read(&self.stdin, &mut buffer) {
                 Ok(got @ 1..) => {
                     self.feed.push(&buffer[..got]);
-                    for host in self.pump.under_way.keys().copied().collect::<Vec<_>>() {
-                        self.send_host(host, &ToDaemon::Stdin(buffer[..got].to_vec()));
-                        *self.pump.under_way.entry(host).or_default() += got;
+                    for (&host, in_flight) in &mut self.in_flight {
+                        links.send(host, &ToDaemon::Stdin(buffer[..got].to_vec()));
+                        *in_flight += got;
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => return self.watch_stdin(true),
+                Err(Errno::AGAIN) => return self.watch(poller, true),
                 _ => {
-                    self.watch_stdin(false);
-                    self.pump.open = false;
+                    self.watch(poller, false);
+                    self.open = false;
                     self.feed.end();
-                    for host in self.pump.under_way.keys().copied().collect::<Vec<_>>() {
-                        self.send_host(host, &ToDaemon::StdinEnd);
+                    for &host in self.in_flight.keys() {
+                        links.send(host, &ToDaemon::StdinEnd);
                     }
                 }
             }
         }
     }
 
-    fn watch_stdin(&mut self, wanted: bool) {
-        if wanted == self.pump.watched {
+    fn watch(&mut self, poller: &Poller, wanted: bool) {
+        if wanted == self.watched {
             return;
         }
-        let token = EventData::new_u64(Watch::Stdin.token());
-        let done = match wanted {
-            true => epoll::add(&self.epoll, &self.wires.stdin, token, EventFlags::IN),
-            false => epoll::delete(&self.epoll, &self.wires.stdin),
+        self.watched = match wanted {
+            true => poller.watch(&self.stdin, Watch::Stdin),
+            false => {
+                poller.unwatch(&self.stdin);
+                false
+            }
         };
-        self.pump.watched = wanted && done.is_ok();
     }
 }
 
-fn is_ready(fd: &rustix::fd::OwnedFd) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+fn is_ready(fd: &OwnedFd) -> bool {
     let mut fds = [PollFd::new(fd, PollFlags::IN)];
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::binding::Binding;
+    use rustix::pipe::pipe;
+
+    fn order(hosts: &[u32], readers: &[u32]) -> Order {
+        Order {
+            job: 0,
+            kvsname: "job".into(),
+            spawned: false,
+            first: 0,
+            apps: Vec::new(),
+            appnums: vec![0; hosts.len()],
+            hosts: hosts.to_vec(),
+            binding: Binding::default(),
+            readers: readers.to_vec(),
+            slots: hosts.len(),
+            tolerates_deaths: false,
+        }
+    }
+
+    #[test]
+    fn input_is_read_only_as_fast_as_its_slowest_reader_takes_it() {
+        let (stdin, user) = pipe().unwrap();
+        let poller = Poller::new().unwrap();
+        let mut links = Links::default();
+        let mut input = Input::new(stdin, StdinTo::All);
+        let order = order(&[0, 0, 1], &[0, 1, 2]);
+        let first = input.of_rank(&order, 0, &poller).unwrap().unwrap();
+        let second = input.of_rank(&order, 1, &poller).unwrap().unwrap();
+        input.start(&order, 0, &poller, &mut links);
+        rustix::io::write(&user, b"hello").unwrap();
+        input.pump(&poller, &mut links);
+        for reader in [&first, &second] {
+            let mut got = [0; 16];
+            assert_eq!(rustix::io::read(reader, &mut got).unwrap(), 5);
+        }
+        assert_eq!(input.in_flight[&1], 5);
+        // The other host takes nothing more.
+        input.in_flight.insert(1, CREDIT);
+        rustix::io::write(&user, b"more").unwrap();
+        input.pump(&poller, &mut links);
+        assert!(is_ready(&input.stdin));
+        input.record_taken(1, CREDIT);
+        input.pump(&poller, &mut links);
+        assert!(!is_ready(&input.stdin));
+        assert_eq!(input.in_flight[&1], 4);
+        // A host that is lost takes nothing, and the others are fed.
+        input.in_flight.insert(1, CREDIT);
+        rustix::io::write(&user, b"rest").unwrap();
+        input.drop_hosts(&[1]);
+        input.pump(&poller, &mut links);
+        assert!(!is_ready(&input.stdin));
+    }
+
+    #[test]
+    fn only_ranks_of_the_first_job_read_and_a_single_reader_inherits_the_file() {
+        let (stdin, user) = pipe().unwrap();
+        let poller = Poller::new().unwrap();
+        let mut input = Input::new(stdin, StdinTo::Rank(1));
+        assert_eq!(input.readers(Job(0), 3), [1]);
+        assert!(input.readers(Job(1), 3).is_empty());
+        let order = order(&[0, 0], &[1]);
+        assert!(input.of_rank(&order, 0, &poller).unwrap().is_none());
+        let inherited = input.of_rank(&order, 1, &poller).unwrap().unwrap();
+        input.start(&order, 0, &poller, &mut Links::default());
+        assert!(!input.open);
+        rustix::io::write(&user, b"hello").unwrap();
+        let mut got = [0; 16];
+        assert_eq!(rustix::io::read(&inherited, &mut got).unwrap(), 5);
+    }
 }

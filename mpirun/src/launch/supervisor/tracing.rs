@@ -3,11 +3,13 @@
 //! While a traced job starts and again when it has ended, the supervisor asks each host for its clock several times;
 //! the quickest answers give the offset to this host's clock ([`Clock`]). When all ranks have ended the hosts send their event rings.
 
-use super::super::link::Link;
-use super::super::ranks::Rank;
-use super::super::wire::ToDaemon;
-use super::Supervisor;
+use super::jobs::{Jobs, Rank};
+use super::outputs::Outputs;
 use crate::io_report::IoReport;
+use crate::launch::links::Links;
+use crate::launch::local_ranks::LocalRanks;
+use crate::launch::program::Plan;
+use crate::launch::wire::ToDaemon;
 use crate::node;
 use crate::pmi::Proc;
 use crate::trace::clock::{Clock, Reading};
@@ -16,14 +18,13 @@ use mpi_base::clock::now_ns;
 use mpi_base::node::{Event, Played};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
 
 /// The number of clock requests in a row to one host.
 const QUESTIONS: u32 = 32;
 
 /// The clocks and event rings that other hosts have sent.
-#[derive(Debug, Default)]
-pub(super) struct Tracing {
+pub(super) struct Tracing<'a> {
+    plan: &'a Plan,
     clocks: BTreeMap<u32, Clock>,
     /// The number of clock requests still to be sent to a host.
     unasked: BTreeMap<u32, u32>,
@@ -35,7 +36,31 @@ pub(super) struct Tracing {
     lost: BTreeSet<u32>,
 }
 
-impl Tracing {
+impl<'a> Tracing<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Tracing<'a> {
+        Tracing {
+            plan,
+            clocks: BTreeMap::new(),
+            unasked: BTreeMap::new(),
+            tapes: BTreeMap::new(),
+            complete_hosts: BTreeSet::new(),
+            lost: BTreeSet::new(),
+        }
+    }
+
+    /// Returns true if other hosts have event rings that the user has asked for.
+    pub(super) fn needs_hosts(&self, links: &Links) -> bool {
+        self.plan.needs_event_rings() && !self.hosts(links).is_empty()
+    }
+
+    /// Returns the hosts that are reached by open links.
+    fn hosts(&self, links: &Links) -> Vec<u32> {
+        let mut hosts = links.open_hosts();
+        hosts.retain(|host| !self.lost.contains(host));
+        hosts
+    }
+
+    /// Adds a piece of a rank's event ring, of which `lost` events were overwritten.
     pub(super) fn add_events(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
         let tape = self.tapes.entry(proc).or_default();
         tape.lost = lost;
@@ -43,128 +68,115 @@ impl Tracing {
             .extend(events.iter().filter_map(|words| Event::of(*words)));
     }
 
-    pub(super) fn complete_hosts(&mut self, host: u32) {
+    /// Records that a host has sent all its event rings.
+    pub(super) fn complete_host(&mut self, host: u32) {
         self.complete_hosts.insert(host);
     }
 
+    /// Records that hosts are lost.
     pub(super) fn give_up(&mut self, hosts: &[u32]) {
         self.lost.extend(hosts);
     }
-}
-
-impl Supervisor<'_> {
-    /// Returns the hosts that are reached by open links.
-    fn remote_hosts(&self) -> Vec<u32> {
-        let open = self.links.iter().filter(|link| link.is_open());
-        let hosts = open.flat_map(|link: &Link| link.branch.hosts());
-        hosts
-            .filter(|host| !self.tracing.lost.contains(host))
-            .collect()
-    }
 
     /// Begins to ask all hosts for their clocks, if the job is traced.
-    pub(super) fn compare_clocks(&mut self) {
+    pub(super) fn compare_clocks(&mut self, links: &mut Links) {
         if !self.plan.needs_event_rings() {
             return;
         }
-        for host in self.remote_hosts() {
-            self.tracing.clocks.entry(host).or_default().begin();
-            self.tracing.unasked.insert(host, QUESTIONS);
-            self.ask_clock(host);
+        for host in self.hosts(links) {
+            self.clocks.entry(host).or_default().begin();
+            self.unasked.insert(host, QUESTIONS);
+            self.ask_clock(host, links);
         }
     }
 
-    fn ask_clock(&mut self, host: u32) {
-        if let Some(left) = self.tracing.unasked.get_mut(&host)
+    fn ask_clock(&mut self, host: u32, links: &mut Links) {
+        if let Some(left) = self.unasked.get_mut(&host)
             && *left > 0
         {
             *left -= 1;
-            self.send_host(host, &ToDaemon::Time(now_ns()));
+            links.send(host, &ToDaemon::Time(now_ns()));
         } else {
-            self.tracing.unasked.remove(&host);
+            self.unasked.remove(&host);
         }
     }
 
-    pub(super) fn add_clock_reading(&mut self, host: u32, asked: u64, their_clock: u64) {
-        if let Some(clock) = self.tracing.clocks.get_mut(&host) {
+    /// Adds the clock of a host, which was asked for at the time `asked`, and asks again.
+    pub(super) fn add_clock_reading(
+        &mut self,
+        host: u32,
+        (asked, their_clock): (u64, u64),
+        links: &mut Links,
+    ) {
+        if let Some(clock) = self.clocks.get_mut(&host) {
             clock.read(Reading::between(asked, now_ns(), their_clock));
-            self.ask_clock(host);
+            self.ask_clock(host, links);
         }
     }
 
-    /// All ranks have ended: receives the other hosts' event rings.
-    pub(super) fn collect_event_rings(&mut self, limit: Option<Instant>) {
-        if !self.plan.needs_event_rings() || self.remote_hosts().is_empty() {
-            return;
-        }
-        // The clocks first: answers are slow while event rings are in flight.
-        self.compare_clocks();
-        self.serve_links(limit, |supervisor| {
-            let told = |host: &u32| !supervisor.tracing.unasked.contains_key(host);
-            supervisor.remote_hosts().iter().all(told)
-        });
-        self.send_all_hosts(&ToDaemon::EventRings);
-        self.serve_links(limit, |supervisor| {
-            let told = |host: &u32| supervisor.tracing.complete_hosts.contains(host);
-            supervisor.remote_hosts().iter().all(told)
-        });
+    /// Returns true if every host has answered all questions for its clock.
+    pub(super) fn has_all_clocks(&self, links: &Links) -> bool {
+        let hosts = self.hosts(links);
+        hosts.iter().all(|host| !self.unasked.contains_key(host))
     }
 
-    /// Writes the report of the ranks' file I/O.
-    fn write_io_report(&mut self, file: &Path, lanes: &[Lane]) {
-        let report = IoReport::of(lanes);
-        let written = match file.as_os_str() == "-" {
-            true => {
-                printable::to_stderr(&report.table());
-                Ok(())
-            }
-            false => report.write(file),
-        };
-        if let Err(error) = written {
-            let name = printable::name(file);
-            self.lose_output(&format!(
-                "the report of files cannot be written to {name}: {error}, so it is printed instead"
-            ));
-            printable::to_stderr(&report.table());
-        }
+    /// Returns true if every host has sent its event rings.
+    pub(super) fn has_all_rings(&self, links: &Links) -> bool {
+        let hosts = self.hosts(links);
+        hosts.iter().all(|host| self.complete_hosts.contains(host))
     }
 
     /// Writes the trace and the I/O report that the user asked for.
-    pub(super) fn write_trace(&mut self) {
-        let plan = self.plan;
-        if !plan.needs_event_rings() {
+    pub(super) fn write(&mut self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
+        if !self.plan.needs_event_rings() {
             return;
         }
-        let mut tracing = std::mem::take(&mut self.tracing);
         let mut missing = BTreeMap::<u32, usize>::new();
-        let mut lane = |(proc, rank): (Proc, &Rank)| {
-            let tape = if rank.here {
-                let node = self.nodes.get(rank.job.0)?.as_ref()?;
-                node.tape_of(rank.local_rank)
-            } else if tracing.complete_hosts.contains(&rank.host) {
-                let mut tape = tracing.tapes.remove(&proc.0).unwrap_or_default();
-                if let Some(clock) = tracing.clocks.get(&rank.host) {
-                    tape.events.iter_mut().for_each(|event| clock.set(event));
-                }
-                tape
-            } else {
-                *missing.entry(rank.host).or_default() += 1;
-                return None;
-            };
-            Some(Lane {
-                job: rank.job.0,
-                rank: rank.rank,
-                host: self.host_name(rank.host),
-                tape,
-            })
-        };
-        let lanes: Vec<Lane> = self.ranks.iter().filter_map(&mut lane).collect();
-        if let Some(file) = &plan.io_report {
-            self.write_io_report(file, &lanes);
+        let mut lanes = Vec::new();
+        for (proc, rank) in jobs.iter() {
+            match self.tape(proc, rank, local) {
+                Some(tape) => lanes.push(Lane {
+                    job: rank.job.0,
+                    rank: rank.rank,
+                    host: jobs.host_name(rank.host),
+                    tape,
+                }),
+                None if rank.here => {}
+                None => *missing.entry(rank.host).or_default() += 1,
+            }
         }
-        let Some(file) = &plan.trace else { return };
-        let clocks = tracing.clocks.iter();
-        let clocks = clocks.map(|(host, clock)| (self.host_name(*host), clock.precision()));
+        if let Some(file) = &self.plan.io_report {
+            write_io_report(file, &lanes, outputs);
+        }
+        if let Some(file) = &self.plan.trace {
+            self.write_trace(file, lanes, &missing, (jobs, outputs));
+        }
+    }
+
+    /// Returns the events of a rank, on this host's clock; `None` if they are not there.
+    fn tape(&mut self, proc: Proc, rank: &Rank, local: &LocalRanks) -> Option<Played> {
+        if rank.here {
+            return local.tape(proc);
+        }
+        if !self.complete_hosts.contains(&rank.host) {
+            return None;
+        }
+        let mut tape = self.tapes.remove(&proc.0).unwrap_or_default();
+        if let Some(clock) = self.clocks.get(&rank.host) {
+            tape.events.iter_mut().for_each(|event| clock.set(event));
+        }
+        Some(tape)
+    }
+
+    fn write_trace(
+        &self,
+        file: &Path,
+        lanes: Vec<Lane>,
+        missing: &BTreeMap<u32, usize>,
+        (jobs, outputs): (&Jobs<'_>, &mut Outputs<'_>),
+    ) {
+        let clocks = self.clocks.iter();
+        let clocks = clocks.map(|(host, clock)| (jobs.host_name(*host), clock.precision()));
         let mut trace = Trace {
             lanes,
             clocks: clocks.collect(),
@@ -172,23 +184,42 @@ impl Supervisor<'_> {
         trace.align();
         if let Err(error) = trace.write(file, node::call_name) {
             let name = printable::name(file);
-            return self.lose_output(&format!("the trace cannot be written to {name}: {error}"));
+            return outputs.lose(&format!("the trace cannot be written to {name}: {error}"));
         }
-        for (host, ranks) in missing {
-            let host = self.host_name(host);
+        for (&host, ranks) in missing {
+            let host = jobs.host_name(host);
             let ranks = match ranks {
                 1 => "the rank".to_string(),
                 more => format!("the {more} ranks"),
             };
-            self.say(&format!(
+            outputs.say(&format!(
                 "the trace lacks {ranks} of {host}, which could not be asked any more"
             ));
         }
         if trace.lost() > 0 {
-            self.say(&format!(
+            outputs.say(&format!(
                 "the trace has the latest events; {} earlier ones were forgotten (--mca mpi_base_trace N keeps N of each rank)",
                 trace.lost()
             ));
         }
+    }
+}
+
+/// Writes the report of the ranks' file I/O.
+fn write_io_report(file: &Path, lanes: &[Lane], outputs: &mut Outputs<'_>) {
+    let report = IoReport::of(lanes);
+    let written = match file.as_os_str() == "-" {
+        true => {
+            printable::to_stderr(&report.table());
+            Ok(())
+        }
+        false => report.write(file),
+    };
+    if let Err(error) = written {
+        let name = printable::name(file);
+        outputs.lose(&format!(
+            "the report of files cannot be written to {name}: {error}, so it is printed instead"
+        ));
+        printable::to_stderr(&report.table());
     }
 }

@@ -1,97 +1,122 @@
 //! Hang reports: which rank waits for which, when a user asks, when the time is over, or when no rank makes progress.
 
-use super::super::wire::ToDaemon;
-use super::{Supervisor, TIMED_OUT};
+use super::control::JobControl;
+use super::hang_detector::HangDetector;
+use super::jobs::Jobs;
+use super::outputs::Outputs;
 use crate::hang::{Report, Seen};
-use crate::pmi::Proc;
+use crate::launch::links::Links;
+use crate::launch::local_ranks::LocalRanks;
+use crate::launch::wire::ToDaemon;
+use crate::pmi::Job;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long other hosts have to send the snapshots of their ranks.
 const ANSWER: Duration = Duration::from_millis(150);
 
-impl Supervisor<'_> {
+pub(super) struct HangReports<'a> {
+    detector: HangDetector,
+    /// The time without progress after which a report is printed.
+    patience: Option<Duration>,
+    /// The file for reports as JSON.
+    file: Option<&'a Path>,
+}
+
+impl<'a> HangReports<'a> {
+    pub(super) fn new(patience: Option<Duration>, file: Option<&'a Path>) -> HangReports<'a> {
+        HangReports {
+            detector: HangDetector::default(),
+            patience,
+            file,
+        }
+    }
+
     /// Asks all hosts for snapshots; the report is printed when they have had time to answer.
-    pub(super) fn look(&mut self, then_end: bool) {
-        if self.hang_detector.ends_with_report() {
+    pub(super) fn request(&mut self, links: &mut Links, then_end: bool) {
+        if self.detector.ends_with_report() {
             return;
         }
-        self.send_all_hosts(&ToDaemon::TakeSnapshots);
-        let patience = if self.links.is_empty() {
-            Duration::ZERO
-        } else {
-            ANSWER
+        links.send_all(&ToDaemon::TakeSnapshots);
+        let delay = match links.is_empty() {
+            true => Duration::ZERO,
+            false => ANSWER,
         };
-        self.hang_detector.ask(patience, then_end);
+        self.detector.ask(delay, then_end);
     }
 
-    pub(super) fn watch_job(&mut self) {
-        let now = Instant::now();
-        if let Some(then_end) = self.hang_detector.take_due(now) {
-            let reports = self.reports();
-            let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
-            self.say(&texts.join("\n"));
-            self.write_reports(&reports);
-            if then_end {
-                self.end(TIMED_OUT, libc::SIGTERM);
+    /// Returns when the next report or check of progress is due.
+    pub(super) fn next(&self, is_running: bool) -> Option<Instant> {
+        let check = self.patience.filter(|_| is_running);
+        let check = check.map(|_| self.detector.next_check());
+        self.detector.next_report().into_iter().chain(check).min()
+    }
+
+    /// Prints the report that is due, and checks progress. Returns true if the job ends with the report.
+    pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> bool {
+        let ends = self.detector.take_due(now).is_some_and(|then_end| {
+            self.print(
+                &control.ranks.jobs,
+                &control.ranks.local,
+                &mut control.ranks.outputs,
+            );
+            then_end
+        });
+        let checked = self.patience.filter(|_| control.is_running() && !ends);
+        if let Some(patience) = checked.filter(|_| self.detector.is_check_due(now)) {
+            let counts = counts(&control.ranks.jobs, &control.ranks.local);
+            if self.detector.look(now, patience, counts) {
+                let patience = patience.as_secs_f64();
+                control
+                    .ranks
+                    .outputs
+                    .say(&format!("nothing has moved for {patience} s"));
+                self.request(&mut control.ranks.links, false);
             }
+            control.ranks.links.send_all(&ToDaemon::TakeSnapshots);
         }
-        let Some(patience) = self.plan.hang_after.filter(|_| self.is_running()) else {
-            return;
-        };
-        if !self.hang_detector.is_check_due(now) {
-            return;
-        }
-        let counts = self.counts();
-        if self.hang_detector.look(now, patience, counts) {
-            self.say(&format!(
-                "nothing has moved for {} s",
-                patience.as_secs_f64()
-            ));
-            self.look(false);
-        }
-        self.send_all_hosts(&ToDaemon::TakeSnapshots);
+        ends
     }
 
-    fn counts(&self) -> Vec<(u64, u64)> {
-        let count = |proc: Proc| {
-            self.snapshot(proc)
-                .map_or((0, 0), |seen| (seen.calls, seen.progress))
-        };
-        self.ranks.iter().map(|(proc, _)| count(proc)).collect()
-    }
-
-    /// Returns one report per job, as ranks of different jobs have the same numbers.
-    fn reports(&self) -> Vec<Report> {
-        let seen = |job: usize| {
-            self.ranks
-                .iter()
-                .filter(|(_, rank)| rank.job.0 == job)
-                .map(|(proc, rank)| Seen {
-                    rank: rank.rank,
-                    host: self.host_name(rank.host),
-                    alive: rank.alive,
-                    lost: rank.lost.clone(),
-                    snapshot: self.snapshot(proc),
-                })
-                .collect()
-        };
-        let jobs = self.nodes.iter().map(|(job, _)| job);
-        jobs.map(|job| Report::of(job, seen(job))).collect()
-    }
-
-    /// Writes the reports as JSON if the user has named a file; a later report replaces an earlier one.
-    fn write_reports(&mut self, reports: &[Report]) {
-        let plan = self.plan;
-        let Some(file) = &plan.hang_report else {
-            return;
-        };
-        let json: Vec<_> = reports.iter().map(Report::json).collect();
-        let text = format!("{:#}\n", serde_json::json!({ "jobs": json }));
-        if let Err(error) = std::fs::write(file, text) {
-            self.lose_output(&format!(
+    fn print(&self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
+        let numbers = jobs.numbers().into_iter();
+        let reports: Vec<Report> = numbers.map(|job| report(job, jobs, local)).collect();
+        let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
+        outputs.say(&texts.join("\n"));
+        let Some(file) = self.file else { return };
+        if let Err(error) = write(file, &reports) {
+            outputs.lose(&format!(
                 "the report cannot be written to {}: {error}",
                 printable::name(file)
             ));
         }
     }
+}
+
+/// Returns the calls and the progress of each rank.
+fn counts(jobs: &Jobs<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
+    let snapshots = jobs.iter().map(|(proc, _)| jobs.snapshot(proc, local));
+    snapshots
+        .map(|seen| seen.map_or((0, 0), |seen| (seen.calls, seen.progress)))
+        .collect()
+}
+
+/// Returns the report of one job, as ranks of different jobs have the same numbers.
+fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks) -> Report {
+    let ranks = jobs.iter().filter(|(_, rank)| rank.job == job);
+    let seen = ranks.map(|(proc, rank)| Seen {
+        rank: rank.rank,
+        host: jobs.host_name(rank.host),
+        alive: rank.alive,
+        lost: rank.lost.clone(),
+        snapshot: jobs.snapshot(proc, local),
+    });
+    Report::of(job.0, seen.collect())
+}
+
+/// Writes reports as JSON; a later report replaces an earlier one.
+fn write(file: &Path, reports: &[Report]) -> std::io::Result<()> {
+    let json: Vec<_> = reports.iter().map(Report::json).collect();
+    let text = format!("{:#}\n", serde_json::json!({ "jobs": json }));
+    std::fs::write(file, text)
 }

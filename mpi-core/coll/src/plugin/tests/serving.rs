@@ -92,12 +92,16 @@ fn a_plugin_follows_communicators_as_they_come_and_go() {
                 color: Some(((world.rank() + round) % 2).into()),
                 key: 0,
             };
-            let half = engine.block_on(world.split(key)).expect("a split");
+            let half = engine
+                .block_on(world.constructors().split(key))
+                .expect("a split");
             let half = half.expect("each rank has a colour");
             let table = Table::chosen(&half).expect("chosen");
             assert_eq!(table.chain(CallId::Barrier).next(), Some("counter"));
             for _ in 0..7 {
-                half.collective(Call::Barrier).expect("a barrier");
+                half.collectives()
+                    .carry_out(Call::Barrier)
+                    .expect("a barrier");
             }
         }
     });
@@ -118,10 +122,13 @@ fn a_plugin_of_ours_holds_everyone_in_every_form() {
 fn a_blocking_barrier_may_come_between_started_ones() {
     counter(4, "").run(|engine| {
         let world = world(engine);
-        let start = || world.icollective(Call::Barrier).expect("started");
+        let start = || world.collectives().begin(Call::Barrier).expect("started");
         for _ in 0..10 {
             let started = [start(), start()];
-            world.collective(Call::Barrier).expect("a barrier");
+            world
+                .collectives()
+                .carry_out(Call::Barrier)
+                .expect("a barrier");
             for req in started.iter().rev() {
                 engine.wait(req).expect("ended");
             }
@@ -132,7 +139,10 @@ fn a_blocking_barrier_may_come_between_started_ones() {
 /// The members' errors when this component misbehaves in a nonblocking barrier.
 fn complaints(misbehave: &str) -> Vec<String> {
     counter(2, misbehave).run(|engine| {
-        let req = world(engine).icollective(Call::Barrier).expect("started");
+        let req = world(engine)
+            .collectives()
+            .begin(Call::Barrier)
+            .expect("started");
         engine
             .wait(&req)
             .expect_err("it should have failed")
@@ -177,12 +187,15 @@ fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
         waverer(4, nodes).run(|engine| {
             let world = world(engine);
             for round in 1..=5 {
-                let first = world.icollective(Call::Barrier).expect("started");
+                let first = world.collectives().begin(Call::Barrier).expect("started");
                 if world.rank() % 2 == 1 {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 entered.fetch_add(1, Ordering::SeqCst);
-                world.collective(Call::Barrier).expect("a barrier");
+                world
+                    .collectives()
+                    .carry_out(Call::Barrier)
+                    .expect("a barrier");
                 let entered = entered.load(Ordering::SeqCst);
                 assert!(entered >= 4 * round, "left when {entered} had entered");
                 engine.wait(&first).expect("ended");
@@ -208,8 +221,8 @@ fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
                     buf: word.all(),
                     root,
                 };
-                let barrier = world.icollective(Call::Barrier).expect("started");
-                let bcast = world.icollective(bcast).expect("started");
+                let barrier = world.collectives().begin(Call::Barrier).expect("started");
+                let bcast = world.collectives().begin(bcast).expect("started");
                 engine.wait(&bcast).expect("ended");
                 engine.wait(&barrier).expect("ended");
                 assert_eq!(word.all().as_send().to_vec(), said.to_ne_bytes());
@@ -228,7 +241,7 @@ fn what_is_made_for_steps_is_offered_to_no_plugin() {
             table.chain(CallId::Barrier).map(str::to_owned).collect()
         };
         assert_eq!(chain(&world)[..2], ["waverer", "han"]);
-        let part = engine.block_on(world.create_for_steps(world.group()));
+        let part = engine.block_on(world.constructors().create_for_steps(world.group()));
         let part = part.expect("a part").expect("each rank is in it");
         assert!(!chain(&part).contains(&"waverer".into()));
     });

@@ -57,7 +57,7 @@ pub struct LargeOp<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
-    pub cx: &'a Invocation,
+    pub invocation: &'a Invocation,
     /// Its first number; a call has [`Large::numbers`] of them.
     pub number: u64,
     pub wait: W,
@@ -247,7 +247,7 @@ impl<W: Wait> LargeOp<'_, W> {
     /// The same with a length.
     async fn place_run(&self, number: u64, run: Region) -> Result<(), Error> {
         let cells = self.cells;
-        let engine = self.cx.engine();
+        let engine = self.invocation.engine();
         let cell = self.cells_of(number);
         cells.make_room(self.wait, engine, cell).await?;
         let [address, len] = [run.address, run.len].map(u64::to_ne_bytes);
@@ -263,7 +263,7 @@ impl<W: Wait> LargeOp<'_, W> {
     async fn run_of(&self, number: u64, rank: u32) -> Result<Region, Error> {
         let address = self.cells_of(number);
         let seen = || self.cells.seen(rank, address);
-        self.wait.until(self.cx.engine(), seen).await?;
+        self.wait.until(self.invocation.engine(), seen).await?;
         let mut words = [[0; WORD]; 2];
         self.cells.read(rank, address, 0, words.as_flattened_mut());
         let [address, len] = words.map(u64::from_ne_bytes);
@@ -273,7 +273,7 @@ impl<W: Wait> LargeOp<'_, W> {
     /// Reads a rank's packed data into a buffer.
     fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
         let mut buf = buf.clone();
-        let read = |at, into: &mut [u8]| self.large.readers.read(self.cx, rank, at, into);
+        let read = |at, into: &mut [u8]| self.large.readers.read(self.invocation, rank, at, into);
         if let Some(data) = buf.contiguous() {
             return read(at, data);
         }
@@ -291,7 +291,7 @@ impl<W: Wait> LargeOp<'_, W> {
 
     /// Writes packed data, at most `len` bytes, to a rank that has asked for them.
     fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
-        let write = |at, data: &[u8]| self.large.readers.write(self.cx, rank, at, data);
+        let write = |at, data: &[u8]| self.large.readers.write(self.invocation, rank, at, data);
         let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
         if let Some(data) = buf.contiguous() {
             return write(at, &data[..total as usize]);
@@ -325,11 +325,11 @@ impl<W: Wait> LargeOp<'_, W> {
         };
         let address = self.cells_of(number);
         let seen = || self.cells.seen(next, address);
-        !self.wait.briefly(self.cx.engine(), seen)
+        !self.wait.briefly(self.invocation.engine(), seen)
     }
 
     async fn await_readers(&self, number: u64, readers: impl Fn(u32) -> bool) -> Result<(), Error> {
-        let (cells, members, engine) = (self.cells, self.members, self.cx.engine());
+        let (cells, members, engine) = (self.cells, self.members, self.invocation.engine());
         cells
             .await_end(self.wait, engine, members, number, readers)
             .await
@@ -399,7 +399,7 @@ impl<W: Wait> LargeOp<'_, W> {
         }
         let mine = u64::from(self.me()) * recv.bytes() as u64;
         let outcome = or_leave(
-            self.cx.comm(),
+            self.invocation.comm(),
             self.read_blocks(number, mine, &blocks).await,
         )?;
         self.end(number);
@@ -467,7 +467,10 @@ impl<W: Wait> LargeOp<'_, W> {
         }
         let mut outcome = Ok(());
         if let (None, Some(blocks)) = (room, &blocks) {
-            outcome = or_leave(self.cx.comm(), self.read_blocks(number, 0, blocks).await)?;
+            outcome = or_leave(
+                self.invocation.comm(),
+                self.read_blocks(number, 0, blocks).await,
+            )?;
         }
         self.end_with(number, |_| room.is_some()).await?;
         outcome

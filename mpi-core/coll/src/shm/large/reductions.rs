@@ -74,7 +74,7 @@ impl<W: Wait> LargeOp<'_, W> {
                 place: &place,
             };
             outcome = or_leave(
-                self.cx.comm(),
+                self.invocation.comm(),
                 self.combine_alone(own, job, op, |_| ()).await,
             )?;
             self.show(results, place.ptr().addr() as u64).await?;
@@ -119,7 +119,7 @@ impl<W: Wait> LargeOp<'_, W> {
             }
             None => self.combine_for(root, own, piece, op).await,
         };
-        let outcome = or_leave(self.cx.comm(), outcome)?;
+        let outcome = or_leave(self.invocation.comm(), outcome)?;
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
@@ -190,7 +190,10 @@ impl<W: Wait> LargeOp<'_, W> {
                     ended = true;
                     self.end(inputs);
                 };
-                outcome = or_leave(self.cx.comm(), self.combine_alone(own, job, op, read).await)?;
+                outcome = or_leave(
+                    self.invocation.comm(),
+                    self.combine_alone(own, job, op, read).await,
+                )?;
                 if !ended {
                     self.end(inputs);
                 }
@@ -204,7 +207,10 @@ impl<W: Wait> LargeOp<'_, W> {
                     self.cells.count_to(counts, done);
                     self.members.ring(rank);
                 };
-                outcome = or_leave(self.cx.comm(), self.combine_alone(own, job, op, read).await)?;
+                outcome = or_leave(
+                    self.invocation.comm(),
+                    self.combine_alone(own, job, op, read).await,
+                )?;
                 if outcome.is_err() {
                     self.cells.count_to(counts, self.size().into());
                     self.members.ring_all();
@@ -216,7 +222,7 @@ impl<W: Wait> LargeOp<'_, W> {
                 let root = root.unwrap_or(0);
                 let behind = self.size() - self.me() - u32::from(root > self.me());
                 let read = || self.cells.counted(root, counts) >= Some(behind.into());
-                self.wait.until(self.cx.engine(), read).await?;
+                self.wait.until(self.invocation.engine(), read).await?;
             }
         }
         self.end(results);
@@ -238,7 +244,7 @@ impl<W: Wait> LargeOp<'_, W> {
             place: &whole.slice(0..mine.end - mine.start),
         };
         let outcome = or_leave(
-            self.cx.comm(),
+            self.invocation.comm(),
             self.combine_alone(&own, job, op, |_| ()).await,
         )?;
         self.end_with(self.number, |_| true).await?;
@@ -263,7 +269,7 @@ impl<W: Wait> LargeOp<'_, W> {
             return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();
-        let outcome = or_leave(self.cx.comm(), self.prepend(before, recv, op).await)?;
+        let outcome = or_leave(self.invocation.comm(), self.prepend(before, recv, op).await)?;
         // Pass on after a failure too, since the next rank waits.
         self.pass_on(recv.ptr().addr() as u64, || ()).await?;
         outcome
@@ -354,7 +360,7 @@ impl<W: Wait> LargeOp<'_, W> {
 
     /// Starts this rank's counter in an operation.
     async fn count_from_zero(&self, number: u64) -> Result<(), Error> {
-        let engine = self.cx.engine();
+        let engine = self.invocation.engine();
         let address = self.cells_of(number);
         self.cells.make_room(self.wait, engine, address).await?;
         self.cells.count_to(address, 0);

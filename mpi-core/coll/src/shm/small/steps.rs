@@ -30,12 +30,12 @@ macro_rules! show {
 
 /// Waits until a place shows its data; polls without a future first.
 macro_rules! await_cell {
-    ($op:expr, $place:expr) => {
+    ($op:expr, $cell:expr) => {
         if !$op
             .wait
-            .at_once($op.engine, $op.cells.watch($place, $op.address))?
+            .at_once($op.engine, $op.cells.watch($cell, $op.address))?
         {
-            $op.await_cell($place).await?;
+            $op.await_cell($cell).await?;
         }
     };
 }
@@ -66,10 +66,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     /// Writes data to this rank's cell, or to the result.
     #[inline(always)]
-    pub(super) fn fill(&self, place: impl Into<CellOf> + Copy, data: &impl Given) {
+    pub(super) fn fill(&self, cell: impl Into<CellOf> + Copy, data: &impl Given) {
         let len = data.bytes();
         self.cells
-            .compose(place, self.address, 0..len, |room| data.pack(room));
+            .compose(cell, self.address, 0..len, |room| data.pack(room));
     }
 
     /// Publishes this rank's cell and, unless oversubscribed, prefetches the line of the next one.
@@ -128,8 +128,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     /// Returns true if a place shows its data.
     #[inline(always)]
-    pub(super) fn seen(&self, place: impl Into<CellOf> + Copy) -> bool {
-        self.cells.seen(place, self.address)
+    pub(super) fn seen(&self, cell: impl Into<CellOf> + Copy) -> bool {
+        self.cells.seen(cell, self.address)
     }
 
     /// Polls for a rank's data before a wait for them, with a delay where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
@@ -139,8 +139,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     }
 
     #[cold]
-    pub(super) async fn await_cell(&self, place: impl Into<CellOf> + Copy) -> Result<(), Error> {
-        let seen = self.cells.watch(place, self.address);
+    pub(super) async fn await_cell(&self, cell: impl Into<CellOf> + Copy) -> Result<(), Error> {
+        let seen = self.cells.watch(cell, self.address);
         self.wait.until(self.engine, seen).await
     }
 
@@ -161,10 +161,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     /// Reads the data of a place, from byte `at` on.
     #[inline]
-    pub(super) fn take(&self, place: impl Into<CellOf> + Copy, at: usize, room: &impl Room) {
+    pub(super) fn take(&self, cell: impl Into<CellOf> + Copy, at: usize, room: &impl Room) {
         let bytes = at..at + room.bytes();
         self.cells
-            .inspect(place, self.address, bytes, |data| room.take(data));
+            .inspect(cell, self.address, bytes, |data| room.take(data));
     }
 
     #[inline(always)]

@@ -57,7 +57,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
                     CallId::Scan => Call::Scan { send, recv, op },
                     _ => Call::Exscan { send, recv, op },
                 };
-                world.collective(made).expect("a collective");
+                world.collectives().carry_out(made).expect("a collective");
                 given.fetch_add(1, Ordering::SeqCst);
                 if taker {
                     let sum = match call {
@@ -106,7 +106,8 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
         _ => Call::Exscan { send, recv, op },
     };
     world
-        .collective(made)
+        .collectives()
+        .carry_out(made)
         .unwrap_or_else(|e| panic!("{call} at rank {me}: {e}"));
     to.send(0..count).to_vec()
 }

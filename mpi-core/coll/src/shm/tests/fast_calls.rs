@@ -164,17 +164,20 @@ fn a_fast_call_matches_the_general_form_and_has_its_result() {
                     let call = asked.call.id();
                     let fresh = words(&|i| 7000 + 100 * me + i);
                     to.all().unpack_at(0, &fresh);
-                    world.collective(asked.call).expect("a collective");
+                    world
+                        .collectives()
+                        .carry_out(asked.call)
+                        .expect("a collective");
                     let expected = to.all().as_send().to_vec();
                     to.all().unpack_at(0, &fresh);
                     match (world.rank() + round + i as u32) % 2 {
                         0 => {
-                            let taken = world.try_fast_call(&asked.fast);
+                            let taken = world.collectives().try_fast_call(&asked.fast);
                             taken.expect("a call in brief").expect("a collective");
                         }
                         _ => {
                             let again = forms().swap_remove(i).call;
-                            world.collective(again).expect("a collective");
+                            world.collectives().carry_out(again).expect("a collective");
                         }
                     }
                     assert!(to.all().as_send().to_vec() == expected, "{call}");

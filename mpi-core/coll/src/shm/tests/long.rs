@@ -50,7 +50,7 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
                     let recv = (me == root).then(|| room.recv(0..COUNT));
                     let send = Some(own.all().as_send());
                     let gather = Call::Gather { send, recv, root };
-                    world.collective(gather).expect("a gather");
+                    world.collectives().carry_out(gather).expect("a gather");
                     let got = room.all().as_send().to_vec();
                     assert!(me != root || got == all, "{from:?} to {to:?}");
 
@@ -58,7 +58,7 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
                     let send = (me == root).then(|| room.send(0..COUNT));
                     let recv = Some(own.all());
                     let scatter = Call::Scatter { send, recv, root };
-                    world.collective(scatter).expect("a scatter");
+                    world.collectives().carry_out(scatter).expect("a scatter");
                     let got = own.all().as_send().to_vec();
                     assert!(got == words(me), "{to:?} to {from:?}");
                 }
@@ -101,7 +101,7 @@ fn long_operands_are_combined_by_all_for_any_root() {
                         op: Predefined::Sum.into(),
                         root,
                     };
-                    world.collective(reduce).expect("a reduction");
+                    world.collectives().carry_out(reduce).expect("a reduction");
                     if me == root {
                         let sum = (1..ranks).map(u64::from).sum::<u64>();
                         let ranks = u64::from(ranks);

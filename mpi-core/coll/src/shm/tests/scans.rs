@@ -58,11 +58,11 @@ fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
                     };
                     match round % 2 {
                         0 => {
-                            world.collective(made).expect("a scan");
+                            world.collectives().carry_out(made).expect("a scan");
                             check(&to);
                         }
                         _ => {
-                            let req = world.icollective(made).expect("a scan");
+                            let req = world.collectives().begin(made).expect("a scan");
                             under_way.push((req, own, to, check));
                         }
                     }

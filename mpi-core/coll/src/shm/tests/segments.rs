@@ -22,7 +22,9 @@ fn what_one_communicator_left_does_not_reach_the_next() {
             job(RANKS, occupancy).run(|engine| {
                 let world = engine.world().expect("a world");
                 for round in 0..6 {
-                    let twin = engine.block_on(world.dup()).expect("a duplicate");
+                    let twin = engine
+                        .block_on(world.constructors().dup())
+                        .expect("a duplicate");
                     if world.rank() == round % RANKS {
                         std::thread::sleep(std::time::Duration::from_millis(2));
                     }
@@ -34,7 +36,7 @@ fn what_one_communicator_left_does_not_reach_the_next() {
                     let all = (round + 1) * RANKS;
                     assert!(entered.load(Ordering::SeqCst) >= all as usize);
                     drop(twin);
-                    engine.block_on(world.fence()).expect("a fence");
+                    engine.block_on(world.internal().fence()).expect("a fence");
                 }
             });
         }
@@ -84,8 +86,8 @@ impl Module for HomelessModule {
     fn withdraw(&self) {
         self.shm.withdraw();
     }
-    fn start(&self, cx: Invocation, call: Call) -> Running {
-        self.shm.start(cx, call)
+    fn start(&self, invocation: Invocation, call: Call) -> Running {
+        self.shm.start(invocation, call)
     }
 }
 
@@ -114,8 +116,12 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
         let told = job.run(|engine| {
             let world = engine.world().expect("a world");
             for _ in 0..5 {
-                let twin = engine.block_on(world.dup()).expect("a duplicate");
-                twin.collective(Call::Barrier).expect("a barrier");
+                let twin = engine
+                    .block_on(world.constructors().dup())
+                    .expect("a duplicate");
+                twin.collectives()
+                    .carry_out(Call::Barrier)
+                    .expect("a barrier");
                 let refused = Table::chosen(&twin).expect("a table").refused();
                 let why = refused.iter().find(|(name, _)| **name == *"shm");
                 assert_eq!(why.expect("a refusal").1.0, "rank 1: there is no room");
@@ -141,10 +147,10 @@ fn sum_round(comm: &Comm, form: Form, round: u32) {
     };
     match form {
         Form::Nonblocking => {
-            let request = comm.icollective(call).expect("a sum");
+            let request = comm.collectives().begin(call).expect("a sum");
             comm.engine().wait(&request).expect("the end of a sum");
         }
-        _ => comm.collective(call).expect("a sum"),
+        _ => comm.collectives().carry_out(call).expect("a sum"),
     }
     let sum = number * u64::from(comm.size());
     assert_eq!(data.as_send().to_vec(), sum.to_ne_bytes());

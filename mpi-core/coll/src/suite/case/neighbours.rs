@@ -26,7 +26,7 @@ impl Case {
         Topology::DistGraph(DistGraph::of(rank, &edges, false))
     }
 
-    fn near(&self, rank: u32) -> Neighbours {
+    fn neighbours(&self, rank: u32) -> Neighbours {
         self.topology(rank).neighbours(rank).expect("inside")
     }
 
@@ -36,7 +36,7 @@ impl Case {
             return block ^ 1;
         }
         // The n-th edge to `to` on the sender is the n-th edge from `from` on the receiver.
-        let (here, there) = (self.near(to), self.near(from));
+        let (here, there) = (self.neighbours(to), self.neighbours(from));
         let before = here.sources()[..block].iter();
         let n = before.filter(|s| **s == Some(from)).count();
         let mut edges = there.destinations().iter().enumerate();
@@ -67,10 +67,10 @@ impl Case {
     /// The part of rank `me`, for neighbourhood collectives.
     pub(super) fn neighbour_part(&self, me: u32) -> (Call, Expected) {
         use CallId as Id;
-        let near = Rc::new(self.near(me));
+        let neighbours = Rc::new(self.neighbours(me));
         let count = self.counts[0];
         // A block that no rank sends to is unchanged.
-        let words: Vec<Option<Vec<u64>>> = near
+        let words: Vec<Option<Vec<u64>>> = neighbours
             .sources()
             .iter()
             .enumerate()
@@ -80,7 +80,7 @@ impl Case {
             .collect();
         let going = |block: usize| self.filled(&self.sent_words(me, block)).as_send();
         if matches!(self.call, Id::NeighborAllgather | Id::NeighborAlltoall) {
-            let blank = self.blank(count * near.sources().len() as i64);
+            let blank = self.blank(count * neighbours.sources().len() as i64);
             let untouched = super::words_of(&self.blank(count).as_send());
             let all = words
                 .into_iter()
@@ -89,12 +89,20 @@ impl Case {
             let recv = Buffer::with_count(&blank, count);
             let call = if self.call == Id::NeighborAllgather {
                 let send = going(0);
-                Call::NeighborAllgather { near, send, recv }
+                Call::NeighborAllgather {
+                    neighbours,
+                    send,
+                    recv,
+                }
             } else {
-                let blocks = 0..near.destinations().len();
+                let blocks = 0..neighbours.destinations().len();
                 let whole: Vec<u64> = blocks.flat_map(|b| self.sent_words(me, b)).collect();
                 let send = Buffer::with_count(&self.filled(&whole).as_send(), count);
-                Call::NeighborAlltoall { near, send, recv }
+                Call::NeighborAlltoall {
+                    neighbours,
+                    send,
+                    recv,
+                }
             };
             return (call, vec![(blank, all)]);
         }
@@ -112,21 +120,22 @@ impl Case {
                 )
             })
             .collect();
-        let each = || -> Rc<[SendBuf]> { (0..near.destinations().len()).map(going).collect() };
+        let each =
+            || -> Rc<[SendBuf]> { (0..neighbours.destinations().len()).map(going).collect() };
         let call = match self.call {
             Id::NeighborAllgatherv => Call::NeighborAllgatherv {
                 send: going(0),
-                near,
+                neighbours,
                 recv,
             },
             Id::NeighborAlltoallv => Call::NeighborAlltoallv {
                 send: each(),
-                near,
+                neighbours,
                 recv,
             },
             _ => Call::NeighborAlltoallw {
                 send: each(),
-                near,
+                neighbours,
                 recv,
             },
         };

@@ -26,11 +26,13 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
-    let reached = win.mapped_and_copied();
+    let reached = win.memory().mapped_and_copied();
     let long = Datatype::from(Named::INT64);
     let sum = Op::Predefined(Predefined::Sum);
     let ranks = engine.size();
-    win.lock_all(Assert::default()).expect("a lock of all");
+    win.passive()
+        .lock_all(Assert::default())
+        .expect("a lock of all");
     for _ in 0..TIMES {
         for rank in 0..ranks {
             let there = |disp| TargetArgs {
@@ -48,18 +50,22 @@ fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
             let recv = |value: &mut i64| unsafe {
                 RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into())
             };
-            win.fetch_and_op(&send(&one), &mut recv(&mut old), there(700), &sum)
+            win.accumulates()
+                .fetch_and_op(&send(&one), &mut recv(&mut old), there(700), &sum)
                 .expect("an update");
-            win.put(&send(&me), there(me)).expect("a put");
-            win.flush(rank as i32).expect("a flush");
-            let req = win.get(&mut recv(&mut back), there(me)).expect("a get");
-            win.give_up(req);
-            win.flush(rank as i32).expect("a flush");
+            win.accesses().put(&send(&me), there(me)).expect("a put");
+            win.passive().flush(rank as i32).expect("a flush");
+            let req = win
+                .accesses()
+                .get(&mut recv(&mut back), there(me))
+                .expect("a get");
+            win.accumulates().give_up(req);
+            win.passive().flush(rank as i32).expect("a flush");
             assert!((0..TIMES * i64::from(ranks)).contains(&old), "{old}");
             assert_eq!(back, me);
         }
     }
-    win.unlock_all().expect("its end");
+    win.passive().unlock_all().expect("its end");
     win.free().expect("freeing");
     let memory = std::hint::black_box(memory);
     assert_eq!(memory[700], TIMES * i64::from(ranks));
@@ -141,7 +147,7 @@ fn what_one_member_cannot_offer_is_copied_and_the_rest_is_mapped() {
             1 => (vec![0, 2], Vec::new()),
             _ => (vec![0], vec![1]),
         };
-        assert_eq!(win.mapped_and_copied(), wanted);
+        assert_eq!(win.memory().mapped_and_copied(), wanted);
         win.free().expect("freeing");
     });
 }
@@ -155,7 +161,10 @@ fn moved(by: i64) -> Datatype {
 
 fn meet(engine: &Engine) {
     let world = engine.world().expect("a world");
-    world.collective(Call::Barrier).expect("a barrier");
+    world
+        .collectives()
+        .carry_out(Call::Barrier)
+        .expect("a barrier");
 }
 
 /// Each rank accesses numbers of each rank in two adjacent regions, by types that begin before and after the named displacement.
@@ -178,12 +187,18 @@ fn access_attached(engine: &Engine) {
     let base = memory.as_mut_ptr().wrapping_add(MARGIN);
     // The middle one of three blocks is in both regions.
     let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
-    win.attach(base.cast(), first).expect("a region");
+    win.attached().attach(base.cast(), first).expect("a region");
     let second = base.cast::<u8>().wrapping_add(first as usize);
-    win.attach(second, len - first).expect("the rest");
+    win.attached()
+        .attach(second, len - first)
+        .expect("the rest");
     let mine = [base.expose_provenance() as u64];
-    let at = engine.block_on(world.share(&mine)).expect("addresses");
-    win.lock_all(Assert::default()).expect("a lock of all");
+    let at = engine
+        .block_on(world.internal().share(&mine))
+        .expect("addresses");
+    win.passive()
+        .lock_all(Assert::default())
+        .expect("a lock of all");
     let sum = Op::Predefined(Predefined::Sum);
     for (target, &start) in at.iter().enumerate() {
         let rank = target as i32;
@@ -205,20 +220,28 @@ fn access_attached(engine: &Engine) {
             let recv = |values: &mut [i64; 2]| unsafe {
                 RecvBuf::new(values.as_mut_ptr().cast(), 2, Named::INT64.into())
             };
-            win.put(&send(&values), there()).expect("a put");
-            win.flush(rank).expect("a flush");
-            win.accumulate(&send(&fives), there(), &sum).expect("a sum");
-            let req = win.get_accumulate(&send(&fives), &mut recv(&mut old), there(), &sum);
-            win.give_up(req.expect("a sum that brings what was there"));
-            win.flush(rank).expect("a flush");
-            let req = win.get(&mut recv(&mut back), there()).expect("a get");
-            win.give_up(req);
-            win.flush(rank).expect("a flush");
+            win.accesses().put(&send(&values), there()).expect("a put");
+            win.passive().flush(rank).expect("a flush");
+            win.accumulates()
+                .accumulate(&send(&fives), there(), &sum)
+                .expect("a sum");
+            let req =
+                win.accumulates()
+                    .get_accumulate(&send(&fives), &mut recv(&mut old), there(), &sum);
+            win.accumulates()
+                .give_up(req.expect("a sum that brings what was there"));
+            win.passive().flush(rank).expect("a flush");
+            let req = win
+                .accesses()
+                .get(&mut recv(&mut back), there())
+                .expect("a get");
+            win.accumulates().give_up(req);
+            win.passive().flush(rank).expect("a flush");
             let later = |by: i64| values.map(|value| value + by);
             assert_eq!((old, back), (later(5), later(10)), "{by} at rank {rank}");
         }
     }
-    win.unlock_all().expect("its end");
+    win.passive().unlock_all().expect("its end");
     meet(engine);
     let memory = std::hint::black_box(&memory);
     let (before, rest) = memory.split_at(MARGIN);
@@ -228,8 +251,8 @@ fn access_attached(engine: &Engine) {
         let last = 110 + origin as i64;
         assert_eq!(*block, [-1, -1, 60, -1, last, -1, -1, -1], "of {origin}");
     }
-    win.detach(base.cast()).expect("the first");
-    win.detach(second).expect("the second");
+    win.attached().detach(base.cast()).expect("the first");
+    win.attached().detach(second).expect("the second");
     win.free().expect("freeing");
 }
 

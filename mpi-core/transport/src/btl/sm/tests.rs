@@ -24,14 +24,14 @@ fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
     let btls = (0..nlocal)
         .map(|rank| {
             let node = Node::attach(&fd, rank).unwrap();
-            let around = OpenContext {
+            let context = OpenContext {
                 me: procs[rank as usize],
                 size: 10 + nlocal,
                 modex: None,
                 node: Some((node, procs.clone())),
                 params,
             };
-            super::open(&around).unwrap().remove(0)
+            super::open(&context).unwrap().remove(0)
         })
         .collect();
     Net {
@@ -327,8 +327,8 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
 
 #[test]
 fn the_selection_decides_and_says_why_the_rest_is_missing() {
-    let names = |around: &OpenContext<'_>| {
-        let opened = open_all(around).unwrap();
+    let names = |context: &OpenContext<'_>| {
+        let opened = open_all(context).unwrap();
         let names: Vec<_> = opened.btls.iter().map(|btl| btl.info().name).collect();
         (names, opened.refused)
     };
@@ -347,14 +347,14 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     );
     params.set("btl", "sm", Source::Environment);
     let fd = Node::create(1).unwrap();
-    let around = OpenContext {
+    let context = OpenContext {
         me: 0,
         size: 1,
         node: Some((Node::attach(&fd, 0).unwrap(), vec![0])),
         params: &params,
         modex: None,
     };
-    let (open, refused) = names(&around);
+    let (open, refused) = names(&context);
     assert_eq!(open, ["sm"]);
     let deselected = OpenError::Deselected;
     assert_eq!(refused, [("self", deselected.clone()), ("tcp", deselected)]);

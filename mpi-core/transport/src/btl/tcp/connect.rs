@@ -60,7 +60,7 @@ impl Tcp {
     pub(super) fn come_back(&self) {
         // Another process may have taken the port meanwhile; the next call of `progress` tries again,
         // and until then this process can still connect to its peers.
-        let reopened = self.lobby.borrow_mut().reopen(self.epoll.as_fd());
+        let reopened = self.connector.borrow_mut().reopen(self.epoll.as_fd());
         self.away.set(reopened.is_err());
     }
 
@@ -79,12 +79,14 @@ impl Tcp {
         if self.names.is_unused(peer.proc()) {
             return Err(SendError::PeerGone);
         }
-        let begun =
-            self.candidates(peer)
-                .and_then(|(key, candidates)| match self.lobby.try_borrow_mut() {
-                    Ok(mut lobby) => lobby.call(peer.proc(), key, candidates, self.patience(peer)),
-                    Err(_) => Err("a connection is being made".into()),
-                });
+        let begun = self.candidates(peer).and_then(|(key, candidates)| {
+            match self.connector.try_borrow_mut() {
+                Ok(mut connector) => {
+                    connector.call(peer.proc(), key, candidates, self.patience(peer))
+                }
+                Err(_) => Err("a connection is being made".into()),
+            }
+        });
         match begun {
             Ok(()) => {
                 self.turn(peer, Fate::Calling);
@@ -147,7 +149,7 @@ impl Tcp {
             Some(Fate::Up) => Settled::Connected,
             Some(Fate::Lost) | None => Settled::Never,
         };
-        self.lobby
+        self.connector
             .borrow_mut()
             .progress(self.epoll.as_fd(), settled, &mut news);
         for news in news {

@@ -77,24 +77,24 @@ pub(super) const COMPONENT: Component = Component {
     name: "tcp",
     params: params::PARAMS,
     open,
-    posts: |around| is_needed(around).unwrap_or(true),
+    posts: |context| is_needed(context).unwrap_or(true),
 };
 
 /// Returns true if some process of the job is not reached by shared memory.
-fn is_needed(around: &OpenContext<'_>) -> Result<bool, ParamError> {
-    let by_memory = around.is_one_node() && around.params.get(&SELECTION)?.allows("sm");
-    Ok(around.size > 1 && !by_memory)
+fn is_needed(context: &OpenContext<'_>) -> Result<bool, ParamError> {
+    let by_memory = context.is_one_node() && context.params.get(&SELECTION)?.allows("sm");
+    Ok(context.size > 1 && !by_memory)
 }
 
-fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
-    if !is_needed(around).map_err(OpenError::Param)? {
+fn open(context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
+    if !is_needed(context).map_err(OpenError::Param)? {
         return Err(OpenError::NotNeeded);
     }
-    let settings = Settings::read(around.params).map_err(OpenError::Param)?;
+    let settings = Settings::read(context.params).map_err(OpenError::Param)?;
     (0..settings.links)
         .map(|link| {
-            let names = Arc::new(JobNames { size: around.size });
-            let tcp = Tcp::open(around, &settings, link, names)?;
+            let names = Arc::new(JobNames { size: context.size });
+            let tcp = Tcp::open(context, &settings, link, names)?;
             Ok(Box::new(tcp) as Transport)
         })
         .collect()
@@ -111,14 +111,14 @@ pub fn open_to_other_jobs(
     settings.most_card = IN_PORT_NAME;
     // A configured port belongs to the connections within the job.
     settings.port = 0;
-    let around = OpenContext {
+    let context = OpenContext {
         me: universe.me(),
         size: 0,
         node: None,
         params,
         modex: Some(universe.clone()),
     };
-    let tcp = Tcp::open(&around, &settings, 0, universe.clone())?;
+    let tcp = Tcp::open(&context, &settings, 0, universe.clone())?;
     Ok(Box::new(tcp))
 }
 
@@ -131,7 +131,7 @@ struct Tcp {
     modex: Arc<dyn Modex>,
     ours: AddressRecord,
     epoll: OwnedFd,
-    lobby: RefCell<Connector>,
+    connector: RefCell<Connector>,
     peers: Peers<Peer>,
     /// The connected peers.
     up: RefCell<Vec<ProcId>>,
@@ -157,15 +157,15 @@ struct Tcp {
 
 impl Tcp {
     fn open(
-        around: &OpenContext<'_>,
+        context: &OpenContext<'_>,
         settings: &Settings,
         link: u32,
         names: Arc<dyn Names>,
     ) -> Result<Tcp, OpenError> {
         let called = names
-            .name(around.me)
-            .ok_or(OpenError::NotHere { me: around.me })?;
-        let modex = around.modex.clone().ok_or_else(|| OpenError::NoModex {
+            .name(context.me)
+            .ok_or(OpenError::NotHere { me: context.me })?;
+        let modex = context.modex.clone().ok_or_else(|| OpenError::NoModex {
             reason: "there is no launcher".into(),
         })?;
         let system =
@@ -182,7 +182,7 @@ impl Tcp {
             true => On::Everywhere,
             false => On::Addresses(addresses.iter().map(|local| local.ip).collect()),
         };
-        let (lobby, port) = Connector::open(
+        let (connector, port) = Connector::open(
             called,
             names.clone(),
             link,
@@ -193,7 +193,7 @@ impl Tcp {
         .map_err(|e| system("listening on a TCP port")(rendezvous_points::text(e)))?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
             .map_err(|e| system("making a poller")(rendezvous_points::text(e)))?;
-        lobby
+        connector
             .watch(epoll.as_fd())
             .map_err(|e| system("watching a TCP port")(rendezvous_points::text(e)))?;
         let mut ours = AddressRecord {
@@ -210,7 +210,7 @@ impl Tcp {
             .put(&modex_key(link), &ours.encode())
             .map_err(|reason| OpenError::NoModex { reason })?;
         Ok(Tcp {
-            me: around.me,
+            me: context.me,
             names,
             link,
             info: info(settings.limits),
@@ -218,8 +218,8 @@ impl Tcp {
             modex,
             ours,
             epoll,
-            lobby: RefCell::new(lobby),
-            peers: Peers::new(around.size),
+            connector: RefCell::new(connector),
+            peers: Peers::new(context.size),
             up: RefCell::default(),
             ended: RefCell::default(),
             leaving: RefCell::default(),
@@ -418,7 +418,7 @@ impl Connections for Tcp {
             self.turn(peer, Fate::Fresh);
             peer.reset();
         }
-        self.lobby.borrow_mut().close();
+        self.connector.borrow_mut().close();
         self.away.set(true);
         self.has_left.set(true);
     }

@@ -38,7 +38,7 @@ impl Tcp {
         }
         let looks = self.looks.get() + 1;
         self.looks.set(looks);
-        if looks > ASK || self.stuck.get() > 0 || self.lobby.borrow().is_waiting() {
+        if looks > ASK || self.stuck.get() > 0 || self.connector.borrow().is_waiting() {
             delivered += self.poll(sink);
         }
         delivered
@@ -79,7 +79,7 @@ impl Tcp {
         if parting {
             delivered += self.progress_parting(sink);
         }
-        if guests || self.lobby.borrow().is_waiting() {
+        if guests || self.connector.borrow().is_waiting() {
             self.progress_connections(sink);
         }
         delivered

@@ -298,9 +298,9 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
     });
     let caller = all[0].peer(1).unwrap();
     let key = all[1].ours.key;
-    let mut lobby = all[0].lobby.borrow_mut();
-    lobby.call(1, key, candidates, None).unwrap();
-    drop(lobby);
+    let mut connector = all[0].connector.borrow_mut();
+    connector.call(1, key, candidates, None).unwrap();
+    drop(connector);
     caller.fate.set(Fate::Calling);
     until("the right address", || {
         all.iter().for_each(|btl| {

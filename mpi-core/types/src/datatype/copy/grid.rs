@@ -162,14 +162,14 @@ fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
 /// # Safety
 /// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
 #[inline(always)]
-unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, how: Crowd) {
+unsafe fn copy_crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, crowd: Crowd) {
     let stride = grid.row.stride as isize;
     let mut first = grid.row.memory;
     let mut under_way = 0;
     for _ in 0..grid.count {
         let mut memory = first;
         for _ in 0..grid.row.count {
-            if how.early {
+            if crowd.early {
                 D::expect(memory.wrapping_offset(stride.wrapping_mul(EARLY)));
             }
             // SAFETY: every block of the grid is valid for `Direction::run` by this function's contract.
@@ -182,7 +182,7 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
             memory = memory.wrapping_offset(stride);
             d = d.ahead(grid.row.packed_stride);
             under_way += 1;
-            if under_way == how.group {
+            if under_way == crowd.group {
                 D::settle();
                 under_way = 0;
             }
@@ -196,12 +196,12 @@ unsafe fn crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, 
 #[inline(never)]
 pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
-    if let Some(how) = crowd_of::<D>(&grid, len) {
+    if let Some(crowd) = crowd_of::<D>(&grid, len) {
         // SAFETY: this function's contract covers every block of the grid; `N` is 8 only for blocks of 8 bytes.
         return unsafe {
             match len {
-                8 => crowd::<D, 8>(d, grid, n, how),
-                _ => crowd::<D, 0>(d, grid, n, how),
+                8 => copy_crowd::<D, 8>(d, grid, n, crowd),
+                _ => copy_crowd::<D, 0>(d, grid, n, crowd),
             }
         };
     }

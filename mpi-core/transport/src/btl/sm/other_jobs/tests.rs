@@ -276,7 +276,7 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
     come(&b, &a, OTHER, 1);
     let rounds = 200;
     let play = |btl: OtherJobs, begins: bool| {
-        let (own, ear) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (own, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let sink = Watch::default();
         for round in 0..rounds {
             if begins || round > 0 {
@@ -291,7 +291,7 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
                     assert!(!inboxes.is_empty(), "no bell would ring");
                     let mut bells = vec![&own];
                     bells.extend(inboxes.iter().map(|inbox| inbox.bell()));
-                    ear.sleep(&bells, NAP, &descriptors, || btl.pending());
+                    descriptor.sleep(&bells, NAP, &descriptors, || btl.pending());
                 }
             }
         }

@@ -118,7 +118,7 @@ impl Connector {
     ) -> Result<(Connector, u16), Errno> {
         let listeners = Listeners::open(on, port, buffers)?;
         let port = listeners.port();
-        let lobby = Connector {
+        let connector = Connector {
             me,
             names,
             link,
@@ -128,7 +128,7 @@ impl Connector {
             guests: Vec::new(),
             calls: Vec::new(),
         };
-        Ok((lobby, port))
+        Ok((connector, port))
     }
 
     /// Registers the listeners with epoll.

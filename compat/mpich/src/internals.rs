@@ -1,0 +1,98 @@
+//! Internal symbols of MPICH that its own Fortran library (`libmpifort.so.12`, Debian: `libmpichfort.so.12`) needs.
+//!
+//! That library converts Fortran's arguments to C and calls the C library. For attributes it calls functions that also take the kind of the value:
+//! an integer, as in Fortran, or a pointer, as in C. The value that Fortran sets is kept as it is, so C code gets the integer in place of a pointer to it.
+//! Generalized requests in Fortran are not served.
+#![allow(unsafe_code, non_snake_case)]
+#![allow(clippy::missing_safety_doc)]
+
+use crate::entries::*;
+use compat::handwritten::keyvals;
+use std::ffi::{c_int, c_void};
+
+/// The kind of a value that C sets or wants.
+const POINTER: c_int = 0;
+/// The two upper bits of predefined handles.
+const PREDEFINED: c_int = 1;
+/// MPICH's keyvals of windows whose values are no `int`.
+const WIN_BASE: c_int = 0x6600_0001;
+const WIN_SIZE: c_int = 0x6600_0003;
+
+/// Called after a keyval with callbacks in Fortran has been created.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delete: usize) {
+    keyvals::call_through(keyval, copy, delete);
+}
+
+/// Called after a generalized request with callbacks in Fortran has been created; ends the process.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
+    printable::eprintln!(
+        "MPI_Grequest_start from Fortran is not served for programs of MPICH, so the process ends; \
+         compiled by this installation's mpifort the program runs"
+    );
+    // SAFETY: `abort` has no requirements; it ends the process.
+    unsafe { libc::abort() }
+}
+
+/// Fortran's predefined keyvals are C's plus one.
+fn keyval_of_c(keyval: c_int) -> c_int {
+    match keyval >> 30 == PREDEFINED && keyval & 1 == 0 {
+        true => keyval - 1,
+        false => keyval,
+    }
+}
+
+/// Returns the value of an attribute in Fortran: in C, the value of a predefined keyval is the address of the integer, except for a window's base.
+unsafe fn integer(keyval: c_int, value: *mut c_void) -> *mut c_void {
+    let whole = match keyval {
+        WIN_BASE => return value,
+        // SAFETY: the value of this keyval is the address of an `MPI_Aint`.
+        WIN_SIZE => unsafe { value.cast::<isize>().read() },
+        // SAFETY: the values of all other predefined keyvals are addresses of an `int`.
+        _ if keyval >> 30 == PREDEFINED => unsafe { value.cast::<c_int>().read() as isize },
+        _ => return value,
+    };
+    std::ptr::without_provenance_mut(whole as usize)
+}
+
+/// The functions for attributes that MPICH's Fortran library calls.
+macro_rules! attributes {
+    ($($get:ident $set:ident $get_in_c:ident $set_in_c:ident;)*) => { $(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $set(
+            object: Handle,
+            keyval: c_int,
+            value: *mut c_void,
+            _kind: c_int,
+        ) -> c_int {
+            // SAFETY: the value is stored and not dereferenced.
+            unsafe { $set_in_c(object, keyval, value) }
+        }
+
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $get(
+            object: Handle,
+            keyval: c_int,
+            value: *mut *mut c_void,
+            flag: *mut c_int,
+            kind: c_int,
+        ) -> c_int {
+            let keyval = keyval_of_c(keyval);
+            // SAFETY: the Fortran library passes its own output arguments, which are written if the call succeeds.
+            unsafe {
+                let code = $get_in_c(object, keyval, value.cast(), flag);
+                if code == 0 && flag.read() != 0 && kind != POINTER {
+                    value.write(integer(keyval, value.read()));
+                }
+                code
+            }
+        }
+    )* };
+}
+
+attributes! {
+    MPII_Comm_get_attr MPII_Comm_set_attr PMPI_Comm_get_attr PMPI_Comm_set_attr;
+    MPII_Type_get_attr MPII_Type_set_attr PMPI_Type_get_attr PMPI_Type_set_attr;
+    MPII_Win_get_attr MPII_Win_set_attr PMPI_Win_get_attr PMPI_Win_set_attr;
+}

@@ -1,0 +1,157 @@
+//! The Rust text that passes choice buffers with a descriptor to C.
+
+use std::fmt::Write as _;
+
+use crate::kinds::Width;
+use crate::requests;
+use crate::signatures::{by_value, c_name, c_type, rust_name};
+use crate::statements::Statements;
+use crate::table::{Direction, Parameter, Procedure};
+
+/// The count and the datatype of a buffer's message, if they follow it.
+fn message<'p>(procedure: &'p Procedure, buffer: &Parameter) -> Option<(&'p str, &'p str)> {
+    let all = &procedure.parameters;
+    let at = all.iter().position(|p| p.name == buffer.name)?;
+    let (count, datatype) = (all.get(at + 1)?, all.get(at + 2)?);
+    let is_count = count.kind.contains("NUM_ELEM") && count.length.is_none();
+    let is_type = datatype.kind == "DATATYPE" && datatype.length.is_none();
+    // A buffer with a block for each rank has more elements than the count.
+    let lower = procedure.name.to_lowercase();
+    let receives = buffer.name == "recvbuf";
+    let blocks = lower.contains("alltoall")
+        || (lower.contains("scatter") && !receives)
+        || (lower.contains("gather") && receives)
+        || (lower.contains("reduce") && !lower.contains("reduce_local"));
+    let shared = lower.contains("reduce") || lower.contains("scan");
+    (is_count && is_type && !blocks && !shared).then_some((&count.name, &datatype.name))
+}
+
+/// How a section that is not contiguous is passed on.
+enum Section<'p> {
+    /// A datatype describes it in place of the message's.
+    Message { count: &'p str, datatype: &'p str },
+    /// The same for each of a number of partitions.
+    Partitions { count: &'p str, datatype: &'p str },
+    /// By the address of its first element, which is all that the procedure needs.
+    Address,
+    /// Not at all: the procedure uses the memory as a whole.
+    Refused,
+    /// As a copy that lives until the request is complete.
+    KeptCopy,
+    /// As a copy that lives until the procedure returns.
+    Copy,
+}
+
+/// How a procedure gets a section. A handwritten body takes the count and the datatype from its arguments.
+fn section<'p>(procedure: &'p Procedure, buffer: &Parameter, by_hand: bool) -> Section<'p> {
+    let name = procedure.name.as_str();
+    if let (Some((count, datatype)), false) = (message(procedure, buffer), by_hand) {
+        return Section::Message { count, datatype };
+    }
+    if let ("MPI_Psend_init" | "MPI_Precv_init", false) = (name, by_hand) {
+        let (count, datatype) = ("count", "datatype");
+        return Section::Partitions { count, datatype };
+    }
+    if uses_memory(name) {
+        return Section::Refused;
+    }
+    if !buffer.asynchronous {
+        return Section::Copy;
+    }
+    if requests::of(procedure).is_some() {
+        return Section::KeptCopy;
+    }
+    Section::Address
+}
+
+/// The procedure makes memory known that others use later.
+fn uses_memory(name: &str) -> bool {
+    name.contains("attach")
+        || name.contains("detach")
+        || name.contains("Win_create")
+        || name.contains("Free_mem")
+}
+
+/// Converts a buffer that is passed with a descriptor.
+pub fn described(
+    statements: &mut Statements,
+    procedure: &Procedure,
+    buffer: &Parameter,
+    width: Width,
+    by_hand: bool,
+) {
+    let name = rust_name(&buffer.name);
+    let back = buffer.direction != Direction::In;
+    let comm = communicator(procedure, width);
+    let found = match section(procedure, buffer, by_hand) {
+        Section::Message { count, datatype } => {
+            replace(statements, procedure, width, &name, (count, datatype));
+            format!(
+                "section::message::<C>({name}, *{count} as i64, input::<handle::Datatype>({datatype}))"
+            )
+        }
+        Section::Partitions { count, datatype } => {
+            replace(statements, procedure, width, &name, (count, datatype));
+            format!(
+                "section::partitions::<C>({name}, *partitions, *{count} as i64, input::<handle::Datatype>({datatype}))"
+            )
+        }
+        Section::Address => format!("section::first_element({name})"),
+        Section::Refused => format!("section::in_place({name})"),
+        Section::Copy => {
+            let written = written(procedure, buffer);
+            format!("section::copied::<C, {back}>({name}, {written})")
+        }
+        Section::KeptCopy => {
+            statements.kept.push(format!("{name}_section"));
+            let root = if buffer.root { "root" } else { NONE };
+            let written = written(procedure, buffer);
+            format!("pending::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
+        }
+    };
+    let call = c_name(procedure, width);
+    let _ = writeln!(
+        statements.before,
+        "        let {name}_section = match {found} {{ Ok(found) => found, Err(refused) => return section::refuse::<C>(refused, \"{call}\", \"{name}\", {comm}) }};"
+    );
+    statements.passed.push(format!("{name}_section.address()"));
+}
+
+/// The message that covers the buffer of a result, if its length is stated for every rank. A persistent call may be started with other contents.
+fn written(procedure: &Procedure, buffer: &Parameter) -> String {
+    let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
+    let name = procedure.name.to_lowercase();
+    if buffer.name == "recvbuf" && reduces.contains(&name.trim_start_matches("mpi_")) {
+        let message = "sendbuf, count: *count as i64, datatype: input::<handle::Datatype>(datatype), calls: std::marker::PhantomData";
+        return format!("Some(section::Written::<C> {{ {message} }})");
+    }
+    "None".into()
+}
+
+/// An argument that a procedure does not have.
+const NONE: &str = "std::ptr::null()";
+
+/// The argument with the communicator.
+fn communicator(procedure: &Procedure, width: Width) -> String {
+    let mut all = procedure.parameters.iter();
+    let comm = all.find(|p| p.kind == "COMMUNICATOR" && by_value(p, width));
+    comm.map_or(NONE.into(), |p| rust_name(&p.name))
+}
+
+/// Passes the count and the datatype of a section instead of the arguments.
+fn replace(
+    statements: &mut Statements,
+    procedure: &Procedure,
+    width: Width,
+    name: &str,
+    (count, datatype): (&str, &str),
+) {
+    let mut all = procedure.parameters.iter();
+    let of = all
+        .find(|p| p.name == count)
+        .map_or("i64", |p| c_type(p, width));
+    let count_now = format!("{name}_section.count as {of}");
+    statements.replaced.push((count.to_string(), count_now));
+    let type_now = format!("{name}_section.datatype");
+    statements.replaced.push((datatype.to_string(), type_now));
+}

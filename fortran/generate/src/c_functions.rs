@@ -1,0 +1,60 @@
+//! The Rust text that declares the C functions, and the trait `Calls` that has the `MPI_` or the `PMPI_` form of each.
+
+use std::fmt::Write as _;
+
+use crate::signatures::{c_name, c_parameters, c_result, c_type, rust_name};
+use crate::table::Tables;
+
+/// Declares the C functions, and the trait that has the `MPI_` or the `PMPI_` form of each.
+pub fn declare(text: &mut String, tables: &Tables) {
+    let mut functions: Vec<(String, String, String, &str)> = Vec::new();
+    for procedure in tables
+        .calls()
+        .filter(|p| p.in_c && p.name != "MPI_Pcontrol")
+    {
+        for width in procedure.widths() {
+            let parameters: Vec<(String, &str)> = c_parameters(procedure, *width)
+                .map(|p| (rust_name(&p.name), c_type(p, *width)))
+                .collect();
+            let declared: Vec<String> = parameters
+                .iter()
+                .map(|(n, t)| format!("{n}: {t}"))
+                .collect();
+            let passed: Vec<&str> = parameters.iter().map(|(n, _)| n.as_str()).collect();
+            functions.push((
+                c_name(procedure, *width),
+                declared.join(", "),
+                passed.join(", "),
+                c_result(procedure),
+            ));
+        }
+    }
+    text.push_str("mod c {\n    use super::Ptr;\n    unsafe extern \"C\" {\n");
+    for (name, declared, _, result) in &functions {
+        for prefix in ["", "P"] {
+            let _ = writeln!(
+                text,
+                "        pub fn {prefix}{name}({declared}) -> {result};"
+            );
+        }
+    }
+    text.push_str("    }\n}\n\n/// The C functions under one of their two names.\npub trait Calls {\n    const PROFILED: bool;\n");
+    for (name, declared, _, result) in &functions {
+        let _ = writeln!(text, "    unsafe fn {name}({declared}) -> {result};");
+    }
+    text.push_str("}\n");
+    for (which, prefix) in [("Mpi", ""), ("Pmpi", "P")] {
+        let _ = writeln!(
+            text,
+            "\npub struct {which};\nimpl Calls for {which} {{\n    const PROFILED: bool = {};",
+            prefix.is_empty()
+        );
+        for (name, declared, passed, result) in &functions {
+            let _ = writeln!(
+                text,
+                "    #[inline(always)]\n    unsafe fn {name}({declared}) -> {result} {{ unsafe {{ c::{prefix}{name}({passed}) }} }}"
+            );
+        }
+        text.push_str("}\n");
+    }
+}

@@ -1,0 +1,84 @@
+//! The Rust text that copies sections when their requests are started and complete.
+//!
+//! The library keeps copies of sections for active requests (`pending.rs` of the library); every procedure that makes, starts, completes or frees a
+//! request reports it there.
+
+use std::fmt::Write as _;
+
+use crate::statements::Statements;
+use crate::table::{Direction, Procedure};
+
+/// The parameter with the request that a procedure makes.
+pub fn of(procedure: &Procedure) -> Option<&str> {
+    let mut all = procedure.parameters.iter();
+    let found = all.find(|p| p.kind == "REQUEST" && p.direction == Direction::Out);
+    found.map(|p| p.name.as_str())
+}
+
+/// Adds what must be done for the requests of a procedure.
+pub fn watch(statements: &mut Statements, procedure: &Procedure) {
+    let Statements {
+        before,
+        after,
+        kept,
+        ..
+    } = statements;
+    if let Some(request) = of(procedure) {
+        if kept.is_empty() {
+            let _ = writeln!(after, "        pending::made({request});");
+        } else {
+            let persistent = procedure.name.ends_with("_init");
+            let kept = kept.join(", ");
+            let _ = writeln!(
+                after,
+                "        pending::keep::<{persistent}, _>(outcome, {request}, [{kept}]);"
+            );
+        }
+        return;
+    }
+    let used = procedure
+        .parameters
+        .iter()
+        .find(|p| p.kind == "REQUEST" && !p.pointer);
+    let Some(requests) = used else {
+        return;
+    };
+    let name = &requests.name;
+    let count = match &requests.length {
+        Some(length) => format!("length(*{length} as i64)"),
+        None => "1".into(),
+    };
+    let procedure = procedure.name.trim_start_matches("MPI_");
+    match procedure {
+        "Start" | "Startall" => {
+            let _ = writeln!(before, "        pending::start({name}, {count});");
+        }
+        "Request_free" => {
+            let _ = writeln!(before, "        let freeing = pending::freeing({name});");
+            let _ = writeln!(after, "        freeing.freed(outcome);");
+        }
+        // The request's state does not change.
+        "Cancel" | "Parrived" | "Pready" | "Pready_list" | "Pready_range" | "Grequest_complete" => {
+        }
+        _ => {
+            let _ = writeln!(
+                before,
+                "        let watched = pending::among({name}, {count});"
+            );
+            let reported = reported(procedure);
+            let _ = writeln!(after, "        watched.completed({name}, {reported});");
+        }
+    }
+}
+
+/// Which requests a procedure reports to be complete, by what it has returned to Fortran.
+fn reported(procedure: &str) -> &'static str {
+    match procedure {
+        "Wait" | "Waitall" => "pending::Reported::all(outcome == 0)",
+        _ if procedure.ends_with("any") => "pending::Reported::one(index)",
+        _ if procedure.ends_with("some") => {
+            "pending::Reported::some(outcome, array_of_indices, outcount)"
+        }
+        _ => "pending::Reported::all(flag_c != 0)",
+    }
+}

@@ -1,0 +1,200 @@
+//! The Rust text of the exported symbols: shells around the bodies, with the usual case of a call in front.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::kinds::{Class, Width};
+use crate::module_f08::HANDLES;
+use crate::signatures::{
+    Style, arguments, body_name, by_value, c_name, c_parameters, c_result, exports,
+    is_small_pointer, rust_name,
+};
+use crate::table::{Direction, Parameter, Procedure};
+
+/// The usual case of a call: its conditions, and what C gets then.
+struct Quick {
+    conditions: Vec<String>,
+    passed: Vec<String>,
+}
+
+/// The usual case of a procedure that returns no handle and has no strings: predefined handles, contiguous arrays, no sentinels.
+/// None if its arguments need more than being read, or if they need nothing.
+fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
+    let (mut conditions, mut handles, mut passed) = (Vec::new(), Vec::new(), Vec::new());
+    for parameter in c_parameters(procedure, width) {
+        let name = rust_name(&parameter.name);
+        let value = by_value(parameter, width);
+        let out = parameter.direction != Direction::In;
+        let now = match parameter.class(width) {
+            _ if parameter.hidden || is_small_pointer(parameter) => return None,
+            Class::Int if parameter.kind == "WEIGHT" || (parameter.kind == "INDEX" && out) => {
+                return None;
+            }
+            Class::Int | Class::Wide(_) if value => format!("*{name}"),
+            Class::Int | Class::Wide(_) => format!("{name}.cast()"),
+            Class::Handle(_) if value => {
+                handles.push(name.clone());
+                format!("handle::predefined({name})")
+            }
+            Class::Buffer if style == Style::Described => {
+                conditions.push(match has_no_sentinel(procedure, parameter) {
+                    true => format!("section::is_plain({name})"),
+                    false => format!("section::is_simple({name})"),
+                });
+                format!("(*{name}).base()")
+            }
+            Class::Buffer => {
+                if !has_no_sentinel(procedure, parameter) {
+                    conditions.push(format!("cells::is_outside({name})"));
+                }
+                name.clone()
+            }
+            Class::Status => {
+                conditions.push(format!("cells::is_outside({name})"));
+                format!("{name}.cast()")
+            }
+            _ => return None,
+        };
+        passed.push(now);
+    }
+    let checks = conditions.len() + handles.len();
+    if !handles.is_empty() {
+        conditions.push(format!("handle::are_predefined([{}])", handles.join(", ")));
+    }
+    (checks > 1).then_some(Quick { conditions, passed })
+}
+
+/// With a predefined datatype, the buffer of a point-to-point message or of a file is no sentinel: `MPI_BOTTOM` needs a datatype with absolute
+/// addresses, and `MPI_IN_PLACE` belongs to collectives, whose buffers have other names.
+fn has_no_sentinel(procedure: &Procedure, buffer: &Parameter) -> bool {
+    let mut all = procedure.parameters.iter();
+    buffer.name == "buf" && all.any(|p| p.kind == "DATATYPE")
+}
+
+/// What the shell of an exported symbol is made of.
+struct Shell<'e> {
+    symbol: &'e str,
+    /// The arguments with their types, and their names alone.
+    declared: String,
+    passed: String,
+    /// `ierror` may be absent.
+    optional: bool,
+    /// The call of the body.
+    call: String,
+}
+
+/// Writes the shells of a procedure's exported symbols.
+pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &BTreeSet<String>) {
+    let which = if prefix.is_empty() { "Mpi" } else { "Pmpi" };
+    for export in exports(procedure, prefix) {
+        let (width, style) = (export.width, export.style);
+        let arguments = arguments(procedure, width, style);
+        let is_length = |(n, t): &&(String, &str)| *t == "usize" && n.ends_with("_len");
+        let show = |(n, t): &(String, &str)| format!("{n}: {t}");
+        let mut declared: Vec<String> = arguments
+            .iter()
+            .filter(|a| !is_length(a))
+            .map(show)
+            .collect();
+        if procedure.reports {
+            declared.push("ierror: *mut i32".into());
+        }
+        // The lengths of strings follow ierror.
+        declared.extend(arguments.iter().filter(is_length).map(show));
+        let passed: Vec<&str> = arguments.iter().map(|(n, _)| n.as_str()).collect();
+        let name = body_name(procedure, width, style);
+        let shell = Shell {
+            symbol: &export.symbol,
+            declared: declared.join(", "),
+            passed: passed.join(", "),
+            // Only in module `mpi_f08` is ierror optional.
+            optional: export.symbol.contains("_f08"),
+            call: format!("{name}::<{which}>({})", passed.join(", ")),
+        };
+        let hand = [name, body_name(procedure, width, Style::Plain)];
+        let hand = hand.iter().any(|h| by_hand.contains(h));
+        let case = quick(procedure, width, style).filter(|_| procedure.reports && !hand);
+        if procedure.returns.is_some() {
+            let result = format!(" -> {}", c_result(procedure));
+            exported(text, &shell, &result, &shell.call);
+        } else if !procedure.reports {
+            exported(text, &shell, "", &format!("_ = {}", shell.call));
+        } else if let Some(case) = case {
+            let call = format!(
+                "{which}::{}({})",
+                c_name(procedure, width),
+                case.passed.join(", ")
+            );
+            with_usual_case(text, &shell, &case.conditions.join(" && "), &call);
+        } else {
+            exported(text, &shell, "", &reported(&shell, &shell.call));
+        }
+    }
+}
+
+/// The statement that makes a call and returns its outcome as ierror.
+fn reported(shell: &Shell, call: &str) -> String {
+    let report = match shell.optional {
+        true => "report",
+        false => "always_report",
+    };
+    format!("{report}(ierror, {call})")
+}
+
+/// Writes a shell whose usual case is a C call alone. The registers have the arguments unchanged where it jumps to one of the other cases.
+fn with_usual_case(text: &mut String, shell: &Shell, conditions: &str, call: &str) {
+    let Shell {
+        symbol,
+        declared,
+        passed,
+        ..
+    } = shell;
+    let other = reported(shell, &shell.call);
+    let _ = writeln!(
+        text,
+        "\n#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn other_{symbol}({declared}) {{\n    unsafe {{ {other} }}\n}}"
+    );
+    let usual = format!(
+        "if {conditions} {{ always_report(ierror, {call}) }} else {{ other_{symbol}({passed}, ierror) }}"
+    );
+    if !shell.optional {
+        return exported(text, shell, "", &usual);
+    }
+    let without = declared
+        .strip_suffix(", ierror: *mut i32")
+        .unwrap_or(declared);
+    let _ = writeln!(
+        text,
+        "\n#[inline(never)]\nunsafe extern \"C\" fn reporting_{symbol}({declared}) {{\n    unsafe {{ {usual} }}\n}}\n\n\
+         #[cold]\n#[inline(never)]\nunsafe extern \"C\" fn silent_{symbol}({without}) {{\n    unsafe {{ other_{symbol}({passed}, std::ptr::null_mut()) }}\n}}"
+    );
+    // Without ierror, as most programs call, nothing follows the C call. Each branch is a jump: it passes on the arguments that the registers have.
+    let usual = format!(
+        "if !ierror.is_null() {{ reporting_{symbol}({passed}, ierror) }} else if {conditions} {{ _ = {call} }} else {{ silent_{symbol}({passed}) }}"
+    );
+    exported(text, shell, "", &usual);
+}
+
+/// Writes an exported function.
+fn exported(text: &mut String, shell: &Shell, result: &str, statement: &str) {
+    let Shell {
+        symbol, declared, ..
+    } = shell;
+    let _ = writeln!(
+        text,
+        "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {symbol}({declared}){result} {{\n    unsafe {{ {statement} }}\n}}"
+    );
+}
+
+/// The comparisons of handles.
+pub fn comparisons(text: &mut String) {
+    for handle in HANDLES {
+        for (name, operator) in [("eq", "=="), ("ne", "!=")] {
+            let _ = writeln!(
+                text,
+                "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn mpi_fortran_{name}_{}_(left: *const i32, right: *const i32) -> i32 {{\n    unsafe {{ convert::of_logical(*left {operator} *right) }}\n}}",
+                handle.to_lowercase()
+            );
+        }
+    }
+}

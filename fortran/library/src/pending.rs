@@ -1,0 +1,399 @@
+//! Copies of array sections that active operations use.
+//!
+//! A reduction computes with elements of a predefined datatype, and a collective with a block for each rank has one datatype for all blocks, so no
+//! datatype can describe a section that is not contiguous. A nonblocking or persistent call of that kind gets a copy of the section, which is kept in
+//! a table by the INTEGER of the request. The procedure that completes the request copies the elements back.
+#![allow(unsafe_code)]
+
+use crate::bodies::{Calls, Pmpi, Ptr};
+use crate::cells;
+use crate::handle::{self, input};
+use crate::section::{Copy, Refused, Written};
+use fortran_sections::Descriptor;
+use std::collections::BTreeMap;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const SUCCESS: i32 = 0;
+const ERR_IN_STATUS: i32 = 19;
+const REQUEST_NULL: i32 = 384;
+/// The root's own number of the root in an intercommunicator.
+const ROOT: i32 = -4;
+
+/// The copies of one request.
+pub struct Operation {
+    copies: Vec<Box<Copy>>,
+    persistent: bool,
+    /// A persistent operation has been started and is not complete.
+    active: bool,
+}
+
+/// The operations that have copies, by their requests.
+static OPERATIONS: Mutex<BTreeMap<i32, Operation>> = Mutex::new(BTreeMap::new());
+/// Their number, so that programs without such operations take no lock.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+type Operations = BTreeMap<i32, Operation>;
+
+/// Locks the table, changes it and notes the number of operations.
+fn change<T>(with: impl FnOnce(&mut Operations) -> T) -> T {
+    let mut operations: MutexGuard<'_, Operations> =
+        OPERATIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = with(&mut operations);
+    NUMBER.store(operations.len(), Ordering::Relaxed);
+    found
+}
+
+/// There are none. A thread that uses a request has synchronized with the thread that made it.
+#[inline(always)]
+fn none() -> bool {
+    NUMBER.load(Ordering::Relaxed) == 0
+}
+
+/// A buffer of an active operation.
+pub struct Kept {
+    address: Ptr,
+    copy: Option<Box<Copy>>,
+}
+
+impl Kept {
+    #[inline(always)]
+    pub fn address(&self) -> Ptr {
+        self.address
+    }
+}
+
+/// A buffer of a nonblocking or persistent call; a section that is not contiguous is copied.
+/// `root` is null unless the buffer is significant only at the root.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made, and `root` and `comm` are arguments of the procedure.
+#[inline(always)]
+pub unsafe fn copied<C: Calls, const BACK: bool>(
+    buffer: *const Descriptor,
+    (root, comm): (*const i32, *const i32),
+    written: Option<Written<C>>,
+) -> Result<Kept, Refused> {
+    // SAFETY: the caller states that this is a compiler's descriptor.
+    unsafe {
+        let whole = Descriptor::is_contiguous(buffer);
+        let address = cells::buffer((*buffer).base());
+        if whole || (!root.is_null() && !is_root(root, comm)) {
+            return Ok(Kept {
+                address,
+                copy: None,
+            });
+        }
+        Ok(copy::<C>(buffer, BACK, written))
+    }
+}
+
+/// This rank is the root.
+#[cold]
+#[inline(never)]
+unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
+    let (mut is_inter, mut rank) = (0i32, 0i32);
+    // SAFETY: the caller states what the arguments are; an invalid communicator is reported by the call itself.
+    unsafe {
+        let comm = input::<handle::Comm>(comm);
+        Pmpi::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
+        Pmpi::MPI_Comm_rank(comm, (&raw mut rank).cast());
+        *root == if is_inter == 0 { rank } else { ROOT }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn copy<C: Calls>(
+    buffer: *const Descriptor,
+    back: bool,
+    written: Option<Written<C>>,
+) -> Kept {
+    // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
+    let copy = unsafe { Copy::of(buffer, back, written) };
+    let mut copy = copy.map(Box::new);
+    // SAFETY: as above.
+    let base = unsafe { (*buffer).base() };
+    Kept {
+        address: copy.as_mut().map_or(base, |copy| copy.address()),
+        copy,
+    }
+}
+
+/// Keeps the copies of an operation, if it has any, until its request is complete.
+///
+/// # Safety
+/// `request` points to the INTEGER of the request that the call has made, if the outcome is success.
+#[inline(always)]
+pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
+    outcome: i32,
+    request: *const i32,
+    buffers: [Kept; N],
+) {
+    if buffers.iter().all(|b| b.copy.is_none()) {
+        // SAFETY: the caller states what `request` is.
+        unsafe { made(request) };
+    } else {
+        let operation = Operation {
+            copies: buffers.into_iter().filter_map(|b| b.copy).collect(),
+            persistent: PERSISTENT,
+            active: false,
+        };
+        // SAFETY: the caller states what `request` is.
+        unsafe { enter(outcome, request, operation) };
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
+    if outcome != SUCCESS {
+        return;
+    }
+    // SAFETY: the caller states what `request` is.
+    let number = unsafe { *request };
+    if !operation.persistent {
+        // Libraries share one request among all operations that are complete at once.
+        // SAFETY: the C library has just made the request.
+        if number == REQUEST_NULL || unsafe { is_complete(number) } {
+            operation.copies.iter().for_each(|c| c.restore());
+            return;
+        }
+        operation.active = true;
+    }
+    let stale = change(|operations| operations.insert(number, operation));
+    lost(stale);
+}
+
+/// The request of this number is new: an operation that the table has for this number was completed without the procedures of Fortran.
+///
+/// # Safety
+/// `request` points to an INTEGER.
+#[inline(always)]
+pub unsafe fn made(request: *const i32) {
+    if !none() {
+        // SAFETY: the caller states that the argument is readable.
+        remove_stale(unsafe { *request });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn remove_stale(number: i32) {
+    lost(change(|operations| operations.remove(&number)));
+}
+
+/// Reports an operation whose result did not get to the program's array.
+fn lost(operation: Option<Operation>) {
+    if operation.is_some_and(|o| o.active && o.copies.iter().any(|c| c.is_written())) {
+        printable::eprintln!(
+            "a nonblocking collective with an array section that is not contiguous was completed by C code, so its result is not in the array: \
+             complete the request by a Fortran procedure such as MPI_Wait, or pass a contiguous array."
+        );
+    }
+}
+
+/// Returns true if an operation is complete, without completing its request.
+unsafe fn is_complete(number: i32) -> bool {
+    let mut flag = 0i32;
+    // SAFETY: the caller passes the number of a request; a null status is ignored.
+    unsafe {
+        let request = input::<handle::Request>(&raw const number);
+        let outcome = Pmpi::MPI_Request_get_status(request, (&raw mut flag).cast(), null_mut());
+        outcome == SUCCESS && flag != 0
+    }
+}
+
+/// The operations that have copies among the requests of a call: (position in the array, number, operation).
+///
+/// They are not in the table during the call: another thread may get a new request with the number of one that the call completes.
+pub struct Watched(Vec<(usize, i32, Operation)>);
+
+/// Takes the active operations from the table, before a call that may complete them.
+///
+/// # Safety
+/// `requests` has `count` elements.
+#[inline(always)]
+pub unsafe fn among(requests: *const i32, count: usize) -> Watched {
+    if none() {
+        return Watched(Vec::new());
+    }
+    // SAFETY: the caller states the number of elements.
+    unsafe { found_among(requests, count) }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn found_among(requests: *const i32, count: usize) -> Watched {
+    // SAFETY: the caller states the number of elements.
+    let numbers = (0..count).map(|n| (n, unsafe { *requests.add(n) }));
+    Watched(change(|operations| {
+        let mut take = |number| match operations.get(&number) {
+            Some(operation) if operation.active => operations.remove(&number),
+            _ => None,
+        };
+        numbers
+            .filter_map(|(n, number)| Some((n, number, take(number)?)))
+            .collect()
+    }))
+}
+
+/// The requests that a procedure has reported to be complete, by their positions in Fortran.
+pub struct Reported {
+    all: bool,
+    positions: *const i32,
+    count: usize,
+}
+
+impl Reported {
+    /// All, or none.
+    #[inline(always)]
+    pub fn all(all: bool) -> Reported {
+        Reported {
+            all,
+            positions: null(),
+            count: 0,
+        }
+    }
+
+    /// The one at a position, unless that is `MPI_UNDEFINED`.
+    #[inline(always)]
+    pub fn one(position: *const i32) -> Reported {
+        Reported {
+            all: false,
+            positions: position,
+            count: 1,
+        }
+    }
+
+    /// Those at `*count` positions.
+    ///
+    /// # Safety
+    /// `count` points to an INTEGER.
+    #[inline(always)]
+    pub unsafe fn some(outcome: i32, positions: *const i32, count: *const i32) -> Reported {
+        // After another error nothing is known.
+        let known = outcome == SUCCESS || outcome == ERR_IN_STATUS;
+        Reported {
+            all: false,
+            positions,
+            // SAFETY: the caller states that it is readable.
+            count: if known {
+                unsafe { *count }.max(0) as usize
+            } else {
+                0
+            },
+        }
+    }
+
+    /// The request at this position in C is complete.
+    ///
+    /// # Safety
+    /// The positions are those that the procedure has returned.
+    unsafe fn has(&self, n: usize) -> bool {
+        // SAFETY: the caller states that there are `count` positions.
+        let is_here = |i| unsafe { *self.positions.add(i) } as i64 == n as i64 + 1;
+        self.all || (0..self.count).any(is_here)
+    }
+}
+
+impl Watched {
+    /// Copies the results of the operations that are complete to the program's arrays.
+    ///
+    /// # Safety
+    /// `requests` is the array of before, and the positions are those that the procedure has returned.
+    #[inline(always)]
+    pub unsafe fn completed(self, requests: *const i32, reported: Reported) {
+        if !self.0.is_empty() {
+            // SAFETY: the caller states that the array has the elements that were noted.
+            unsafe { completed(self.0, requests, reported) }
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn completed(
+    watched: Vec<(usize, i32, Operation)>,
+    requests: *const i32,
+    reported: Reported,
+) {
+    for (n, number, mut operation) in watched {
+        // SAFETY: the caller states that the array has these elements.
+        if unsafe { *requests.add(n) == REQUEST_NULL || reported.has(n) } {
+            operation.copies.iter().for_each(|copy| copy.restore());
+            operation.active = false;
+        }
+        // A persistent operation may be started again; another one that is not complete is still in progress.
+        if operation.persistent || operation.active {
+            change(|operations| operations.insert(number, operation));
+        }
+    }
+}
+
+/// Copies the elements of the sections of persistent operations that a call is about to start.
+///
+/// # Safety
+/// `requests` has `count` elements.
+#[inline(always)]
+pub unsafe fn start(requests: *const i32, count: usize) {
+    if !none() {
+        // SAFETY: the caller states the number of elements.
+        unsafe { refresh(requests, count) }
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn refresh(requests: *const i32, count: usize) {
+    change(|operations| {
+        for n in 0..count {
+            // SAFETY: `n` is below the number of elements that the caller states.
+            let number = unsafe { *requests.add(n) };
+            if let Some(operation) = operations.get_mut(&number).filter(|o| o.persistent) {
+                operation.copies.iter_mut().for_each(|c| c.refresh());
+                operation.active = true;
+            }
+        }
+    });
+}
+
+/// An operation whose request a call is about to free, with its number.
+pub struct Freeing(Option<(i32, Operation)>);
+
+/// Takes the operation of a request from the table.
+///
+/// # Safety
+/// `request` points to an INTEGER.
+#[inline(always)]
+pub unsafe fn freeing(request: *const i32) -> Freeing {
+    if none() {
+        return Freeing(None);
+    }
+    // SAFETY: the caller states that the argument is readable.
+    let number = unsafe { *request };
+    Freeing(change(|operations| {
+        Some((number, operations.remove(&number)?))
+    }))
+}
+
+impl Freeing {
+    /// Drops the copies, unless the request is still there. Those of an active operation stay in memory: it still uses them.
+    #[inline(always)]
+    pub fn freed(self, outcome: i32) {
+        if let Some((number, operation)) = self.0 {
+            freed(outcome, number, operation);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn freed(outcome: i32, number: i32, operation: Operation) {
+    if outcome != SUCCESS {
+        change(|operations| operations.insert(number, operation));
+    } else if operation.active {
+        std::mem::forget(operation);
+    }
+}

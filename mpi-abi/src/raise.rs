@@ -1,0 +1,105 @@
+//! Raising a failure: the error handler of the object is called, or the job ends.
+//!
+//! The failure names its object by handle only ([`Target`]); this module looks the object up in [`state`].
+#![allow(unsafe_code)]
+
+use crate::abi::*;
+use crate::abort::abort;
+use crate::error::handler::{self, Serves, UserHandler};
+use crate::error::{self, Failure, Target, codes, unread_errors};
+use crate::functions;
+use crate::state;
+use crate::thrown::guarded;
+use std::ffi::c_int;
+
+/// Reports a failure of function `id` to the error handler of the object it concerns, and returns the error code of the call.
+#[cold]
+pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
+    codes::remember(
+        failure.code(),
+        format!("{}: {}", functions::name(id), failure.message()),
+    );
+    let target = failure.target().unwrap_or(target);
+    let (target, handler) = state::errhandler(target);
+    let user = match handler {
+        MPI_ERRORS_RETURN => {
+            if let Target::File(_) = target {
+                unread_errors::returned(id, &failure);
+            }
+            return failure.code();
+        }
+        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => fatal(id, target, &failure),
+        other => handler::user(other),
+    };
+    invoke(user, id, target, &failure)
+}
+
+/// Calls the program's handler with the object it was set on.
+fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failure) -> c_int {
+    let mut code = failure.code();
+    match (user, target) {
+        (Some(UserHandler::Comm(f)), Target::Comm(mut c)) => {
+            let (object, code) = (&raw mut c, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Win(f)), Target::Win(mut w)) => {
+            let (object, code) = (&raw mut w, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::File(f)), Target::File(mut h)) => {
+            let (object, code) = (&raw mut h, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Session(f)), Target::Session(mut s)) => {
+            let (object, code) = (&raw mut s, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Contextual(Serves::Comm, f)), Target::Comm(c)) => {
+            f.invoke(c.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Win, f)), Target::Win(w)) => f.invoke(w.0, &mut code),
+        (Some(UserHandler::Contextual(Serves::File, f)), Target::File(h)) => {
+            f.invoke(h.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Session, f)), Target::Session(s)) => {
+            f.invoke(s.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Comm, f)), Target::New(_)) => {
+            f.invoke(MPI_COMM_NULL.0, &mut code)
+        }
+        (Some(UserHandler::Contextual(Serves::Session, f)), Target::New(_)) => {
+            f.invoke(MPI_SESSION_NULL.0, &mut code)
+        }
+        (Some(UserHandler::Comm(f)), Target::New(_)) => {
+            let mut none = MPI_COMM_NULL;
+            let (object, code) = (&raw mut none, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        (Some(UserHandler::Session(f)), Target::New(_)) => {
+            let mut none = MPI_SESSION_NULL;
+            let (object, code) = (&raw mut none, &raw mut code);
+            // SAFETY: the program registered this function with the prototype of its kind of handler; the arguments are locals that outlive the call.
+            guarded((), move || unsafe { f(object, code) });
+        }
+        // The object has no handler any more or one of another kind: excluded by `check_serves` and the reference counts.
+        _ => fatal(id, target, failure),
+    }
+    // The second argument is the code that the call returns (section 9.3), even if the handler has changed it.
+    code
+}
+
+/// Prints one line with the failed process, the place and the reason, and ends the job.
+#[cold]
+pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
+    let place = state::describe(target);
+    let (rank, function) = (state::this_rank(), functions::name(id));
+    let class = error::class_text(failure.code()).map_or("added error code", |(name, _)| name);
+    let message = failure.message();
+    printable::eprintln!("{rank}: {function}{place}: {message} ({class})");
+    abort(failure.code(), &format!("{function} failed"))
+}

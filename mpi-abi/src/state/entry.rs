@@ -1,0 +1,93 @@
+//! The entry and the end of every call.
+
+use super::extras::{self, FORKED, LOCKED, TRACED};
+use super::{global_lock, tracing};
+use crate::forked;
+use mpi_core::trace::Trace;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// This process's rank in the world (upper half) and the size of the world (lower half); 0 while there is no world.
+static WORLD_PLACE: AtomicU64 = AtomicU64::new(0);
+
+/// Sets this process's rank and the size of the world; `None` if there is no world or it is no member.
+pub(crate) fn set_world_place(place: Option<(u32, u32)>) {
+    let word = place.map_or(0, |(rank, size)| u64::from(rank) << 32 | u64::from(size));
+    WORLD_PLACE.store(word, Relaxed);
+}
+
+/// Returns rank and size in the world; `None` while there is no world.
+#[inline(always)]
+pub(crate) fn world_place() -> Option<(u32, u32)> {
+    match WORLD_PLACE.load(Relaxed) {
+        0 => None,
+        word => Some(((word >> 32) as u32, word as u32)),
+    }
+}
+
+/// The state of a running call, to be passed to [`leave`].
+#[derive(Debug)]
+#[must_use]
+pub struct CallGuard {
+    extras: u8,
+    /// Start time on the trace's clock, if the call is traced.
+    began: u64,
+}
+
+/// Enters function `id`.
+#[inline(always)]
+pub fn enter(id: usize) -> CallGuard {
+    let extras = extras::get();
+    let (extras, began) = match extras {
+        0 => (0, 0),
+        _ => enter_with(id, extras),
+    };
+    if let Some(page) = tracing::page() {
+        page.enter(number(id));
+    }
+    CallGuard { extras, began }
+}
+
+/// Leaves function `id`.
+#[inline(always)]
+pub fn leave(id: usize, guard: CallGuard) {
+    if let Some(page) = tracing::page() {
+        page.leave(number(id));
+    }
+    if guard.extras != 0 {
+        leave_with(id, guard);
+    }
+}
+
+/// The page numbers functions from 1.
+#[inline(always)]
+fn number(id: usize) -> u16 {
+    id as u16 + 1
+}
+
+/// Performs the extra actions at entry; returns those that apply to this call and its start time.
+#[cold]
+fn enter_with(id: usize, extras: u8) -> (u8, u64) {
+    if extras & FORKED != 0 {
+        forked::called(id, world_place());
+        // The function is harmless, and takes no lock: a thread that does not exist in this process may hold it.
+        return (0, 0);
+    }
+    if extras & LOCKED != 0 {
+        global_lock::acquire();
+    }
+    match extras & TRACED {
+        0 => (extras, 0),
+        _ => (extras, tracing::trace().map_or(0, Trace::begins)),
+    }
+}
+
+#[cold]
+fn leave_with(id: usize, guard: CallGuard) {
+    // False if tracing began inside the call.
+    if guard.extras & TRACED != 0 {
+        tracing::trace_call(number(id), guard.began);
+    }
+    if guard.extras & LOCKED != 0 {
+        global_lock::release();
+    }
+}

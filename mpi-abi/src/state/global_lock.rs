@@ -1,0 +1,54 @@
+//! The global lock of calls at `MPI_THREAD_MULTIPLE`.
+
+use super::extras::{self, LOCKED};
+use crate::lock::GlobalLock;
+use mpi_base::inbox::Inbox;
+use mpi_core::engine::Threads;
+
+static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
+
+/// Takes the lock at the entry of a call.
+pub(super) fn acquire() {
+    GLOBAL_LOCK.acquire();
+}
+
+/// Releases it at the end of the call.
+pub(super) fn release() {
+    GLOBAL_LOCK.release();
+}
+
+/// Runs `f`, which is not a call of the program, under the lock that calls take.
+pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
+    GLOBAL_LOCK.acquire();
+    let result = f();
+    GLOBAL_LOCK.release();
+    result
+}
+
+/// Chooses whether calls take the global lock.
+///
+/// Only initialization calls it, when no other thread is inside.
+pub(crate) fn set_locking(locking: bool) {
+    extras::set(LOCKED, locking);
+    if locking {
+        GLOBAL_LOCK.reserve();
+    }
+}
+
+/// The hooks by which the engine lets threads wait together.
+pub const THREADS: Threads = Threads {
+    follow: |busy, slept| GLOBAL_LOCK.follow(busy, slept),
+    wanted: || GLOBAL_LOCK.is_wanted(),
+};
+
+/// Makes a thread that finds the lock taken ring this bell from now on, since the owner may be asleep.
+pub(crate) fn set_bell(inbox: &'static Inbox) {
+    GLOBAL_LOCK.set_bell(inbox);
+}
+
+/// Called by the engine between two polls of a wait, to admit other threads.
+pub fn yield_lock() {
+    if extras::get() & LOCKED != 0 {
+        GLOBAL_LOCK.yield_to_waiters();
+    }
+}

@@ -1,0 +1,171 @@
+//! The collective operations of a communicator: the components that serve it, and the number of each call.
+
+use super::{Collectives, Comm, Unserved};
+use crate::coll::{Call, CallId, CallSignature, FastCall};
+use crate::request::Req;
+use crate::{Error, RunObserver};
+use std::cell::{Cell, OnceCell};
+
+/// The purpose of a communicator.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Purpose {
+    #[default]
+    Program,
+    /// Created by a component, for steps of its calls on another communicator.
+    Steps,
+}
+
+/// The components that were chosen for a communicator, and the number of its next call.
+#[derive(Default)]
+pub(super) struct Chosen {
+    /// Set once all members have agreed.
+    table: OnceCell<Table>,
+    purpose: Cell<Purpose>,
+    /// The number of the next call; equal at all members.
+    next: Cell<i32>,
+}
+
+/// The components that carry out the calls of a communicator.
+struct Table {
+    components: Box<dyn Collectives>,
+    /// By [`CallId`]: the largest size in bytes of the fast calls that are served, or [`NOTHING`].
+    fast_call_limits: [i64; CallId::ALL.len()],
+}
+
+/// Less than the size of any call.
+const NOTHING: i64 = -1;
+
+impl Table {
+    fn new(components: Box<dyn Collectives>) -> Table {
+        let limit = |bytes: usize| bytes.min(i64::MAX as usize) as i64;
+        let limit_of = |call| components.takes_fast_call(call).map_or(NOTHING, limit);
+        let fast_call_limits = CallId::ALL.map(limit_of);
+        Table {
+            components,
+            fast_call_limits,
+        }
+    }
+}
+
+impl Chosen {
+    pub(super) fn components(&self) -> Option<&dyn Collectives> {
+        self.table.get().map(|table| &*table.components)
+    }
+}
+
+/// The collective operations of a communicator.
+#[derive(Clone, Copy)]
+pub struct CollectiveCalls<'a> {
+    comm: &'a Comm,
+    chosen: &'a Chosen,
+}
+
+impl<'a> CollectiveCalls<'a> {
+    #[inline(always)]
+    pub(super) fn new(comm: &'a Comm, chosen: &'a Chosen) -> CollectiveCalls<'a> {
+        CollectiveCalls { comm, chosen }
+    }
+
+    pub(super) fn comm(self) -> &'a Comm {
+        self.comm
+    }
+
+    /// Returns the components that serve its calls, once chosen.
+    pub fn components(self) -> Option<&'a dyn Collectives> {
+        self.chosen.components()
+    }
+
+    /// Installs the components; called once, by the call that creates the communicator.
+    pub(super) fn install(self, components: Box<dyn Collectives>) {
+        // `set` succeeds, since this is called once.
+        let _ = self.chosen.table.set(Table::new(components));
+    }
+
+    fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
+        self.components()
+            .ok_or_else(|| Unserved::on(self.comm, call))
+    }
+
+    /// Carries out a collective operation.
+    #[inline]
+    pub fn carry_out(self, call: Call) -> Result<(), Error> {
+        self.comm.usable()?;
+        let (number, state) = (self.next_number(), self.comm.engine().state());
+        // A component's calls on communicators of its own are part of the program's call.
+        let outermost = !state.is_inside();
+        if outermost {
+            self.publish(number, &call);
+            state.inside(true);
+        }
+        let served = self.served(call.id());
+        let outcome = served.and_then(|coll| coll.carry_out(self.comm, number, &call));
+        if outermost {
+            state.inside(false);
+        }
+        outcome
+    }
+
+    /// Carries out a fast call, if the first component in order accepts it; otherwise has no effect and returns `None`.
+    ///
+    /// Only for calls of the program: a component's calls are part of those.
+    #[inline(always)]
+    pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
+        let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
+        if fast_call.bytes() as i64 > table.fast_call_limits[fast_call.id() as usize] {
+            return None;
+        }
+        if engine.observer().is_some() || !self.comm.is_sound() {
+            return None;
+        }
+        let (number, state) = (self.next_number(), engine.state());
+        let (comm, round) = (self.comm.context().number(), number as u64 + 1);
+        let signature = fast_call.signature();
+        state.collective(comm, self.comm.size(), round, signature.words());
+        state.inside(true);
+        let components = &table.components;
+        let outcome = components.carry_out_fast_call(self.comm, fast_call);
+        state.inside(false);
+        Some(outcome)
+    }
+
+    /// Starts a collective operation; the request completes as the engine progresses.
+    pub fn begin(self, call: Call) -> Result<Req, Error> {
+        self.comm.usable()?;
+        let number = self.next_number();
+        self.publish(number, &call);
+        let components = self.served(call.id())?;
+        let running = components.begin(self.comm, number, call)?;
+        Ok(self.comm.engine().start_future(running))
+    }
+
+    /// Returns true if a component created the communicator for steps of its calls on another one.
+    pub fn is_for_steps(self) -> bool {
+        self.chosen.purpose.get() == Purpose::Steps
+    }
+
+    /// Sets what the communicator is for; called before components are chosen.
+    pub(super) fn set_purpose(self, purpose: Purpose) {
+        self.chosen.purpose.set(purpose);
+    }
+
+    /// Publishes on the state page which collective operation begins; rounds are counted from one.
+    #[inline]
+    fn publish(self, number: i32, call: &Call) {
+        let signature = CallSignature::of(call);
+        let (comm, round) = (self.comm.context().number(), number as u64 + 1);
+        let engine = self.comm.engine();
+        if let Some(trace) = engine.observer().and_then(RunObserver::trace) {
+            trace.rounds(comm, round, &signature);
+        }
+        let size = self.comm.size();
+        engine
+            .state()
+            .collective(comm, size, round, signature.words());
+    }
+
+    fn next_number(self) -> i32 {
+        let number = self.chosen.next.get();
+        self.chosen.next.set(number.wrapping_add(1) & i32::MAX);
+        number
+    }
+}

@@ -1,0 +1,123 @@
+//! Internal operations of a communicator: conversations, and the steps of all members that need no component.
+
+use super::u64_buf::U64Buf;
+use super::{Comm, Conversation};
+use crate::Error;
+use crate::fault::is_about_deaths;
+use crate::pml::Plane;
+use std::cell::Cell;
+
+/// The numbers of the next internal operations.
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// The tag of the next conversation of all members, equal at all of them.
+    conversation: Cell<i32>,
+    /// The next tag of a partition that this process sends.
+    partition: Cell<i32>,
+}
+
+/// The operations by which this library's layers communicate among the members of a communicator.
+#[derive(Clone, Copy)]
+pub struct Internal<'a> {
+    comm: &'a Comm,
+    numbers: &'a Numbers,
+}
+
+impl<'a> Internal<'a> {
+    pub(super) fn new(comm: &'a Comm, numbers: &'a Numbers) -> Internal<'a> {
+        Internal { comm, numbers }
+    }
+
+    /// Returns a new conversation; members must create them in the same order.
+    pub fn conversation(self) -> Conversation {
+        let tag = self.numbers.conversation.get();
+        let next = tag.wrapping_add(1) & i32::MAX;
+        self.numbers.conversation.set(next);
+        Conversation::new(self.comm.clone(), Plane::Hidden, tag)
+    }
+
+    /// Returns a conversation among some members only, identified by the caller's tag.
+    pub fn group_conversation(self, tag: i32) -> Conversation {
+        // Numbered conversations count up from zero, these count down from the maximum; they meet only after two thousand million conversations.
+        let tag = i32::MAX - tag.rem_euclid(i32::MAX);
+        Conversation::new(self.comm.clone(), Plane::Hidden, tag)
+    }
+
+    /// Reserves consecutive tags. Returns the first; tags repeat after two thousand million partitions.
+    pub(crate) fn next_partitions(self, how_many: u32) -> i32 {
+        let first = self.numbers.partition.get();
+        let next = |first: i32| {
+            i32::try_from(how_many)
+                .ok()
+                .and_then(|n| first.checked_add(n))
+        };
+        let (first, next) = match next(first) {
+            Some(next) => (first, next),
+            None => (0, next(0).unwrap_or(0)),
+        };
+        self.numbers.partition.set(next);
+        first
+    }
+
+    /// A barrier without any component; returns after every member has called it.
+    /// It is not defined on an intercommunicator.
+    pub async fn fence(self) -> Result<(), Error> {
+        let coll = self.comm.engine().coll()?;
+        coll.barrier(&self.conversation()).await
+    }
+
+    /// Precedes disconnecting: returns after every member, on both sides, has called it.
+    /// With fault tolerance, the living members leave together.
+    pub async fn farewell(self) -> Result<(), Error> {
+        match (self.comm.engine().is_fault_tolerant(), self.comm.is_mixed()) {
+            (false, _) => self.farewell_of_all().await,
+            (true, false) => self.comm.agreement().agree(0).await.map(drop),
+            // Another job may not be fault tolerant, so its members do not take part in the agreement.
+            (true, true) => match self.farewell_of_all().await {
+                Err(error) if is_about_deaths(&error) => Ok(()),
+                left => left,
+            },
+        }
+    }
+
+    async fn farewell_of_all(self) -> Result<(), Error> {
+        let Some(local) = self.comm.within() else {
+            return self.fence().await;
+        };
+        local.internal().fence().await?;
+        // The first members of both sides notify each other, and each then notifies its own side.
+        if self.comm.rank() == 0 {
+            let (across, none) = (self.conversation(), U64Buf::new(2));
+            across
+                .sendrecv(none.send(0..1), 0, none.recv(1..2), 0)
+                .await?;
+        }
+        local.internal().fence().await
+    }
+
+    /// Allgather of the members' words, in rank order; every member passes the same number of words.
+    pub async fn share(self, mine: &[u64]) -> Result<Vec<u64>, Error> {
+        self.comm.usable()?;
+        let all = self.allgather(mine).await?;
+        let len = mine.len() * self.comm.size() as usize;
+        Ok((0..len).map(|at| all.get(at)).collect())
+    }
+
+    /// As [`Internal::share`], also after a failure.
+    pub(super) async fn allgather(self, mine: &[u64]) -> Result<U64Buf, Error> {
+        let all = U64Buf::new(mine.len() * self.comm.size() as usize);
+        for (i, word) in mine.iter().enumerate() {
+            all.set(self.comm.rank() as usize * mine.len() + i, *word);
+        }
+        let (conversation, first) = (self.conversation(), all.recv(0..mine.len()));
+        let coll = self.comm.engine().coll()?;
+        coll.allgather(&conversation, &first).await?;
+        Ok(all)
+    }
+
+    /// Logical OR over all members; every member calls it.
+    pub async fn any(self, mine: bool) -> Result<bool, Error> {
+        let all = self.share(&[mine.into()]).await?;
+        Ok(all.contains(&1))
+    }
+}

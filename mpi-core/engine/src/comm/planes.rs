@@ -1,0 +1,52 @@
+//! The matching state of a communicator, one for each [`Plane`] of its messages.
+
+use crate::engine::Engine;
+use crate::group::Group;
+use crate::pml::{Context, Matching, Plane};
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+/// The matching state of each plane.
+pub(super) struct Planes {
+    /// By [`Plane`]: those that every communicator uses.
+    common: [Rc<Matching>; 3],
+    /// Created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
+    rare: [OnceCell<Rc<Matching>>; 3],
+}
+
+impl Planes {
+    /// Creates those of a communicator whose ranks name `peers`.
+    pub(super) fn new(engine: &Engine, context: Context, peers: &Group) -> Planes {
+        let plane = |plane| engine.pml().matching_among(context.plane(plane), peers);
+        Planes {
+            common: [
+                plane(Plane::User),
+                plane(Plane::Collective),
+                plane(Plane::Hidden),
+            ],
+            rare: Default::default(),
+        }
+    }
+
+    /// Returns the matching state of the program's messages.
+    #[inline]
+    pub(super) fn user(&self) -> &Rc<Matching> {
+        &self.common[Plane::User as usize]
+    }
+
+    /// Returns the matching state of a plane of every communicator.
+    #[inline]
+    pub(super) fn common(&self, plane: Plane) -> Option<&Rc<Matching>> {
+        self.common.get(plane as usize)
+    }
+
+    /// Returns the matching state of a rare plane, which `create` creates on first use.
+    #[cold]
+    pub(super) fn rare(
+        &self,
+        plane: Plane,
+        create: impl FnOnce() -> Rc<Matching>,
+    ) -> &Rc<Matching> {
+        self.rare[plane as usize - Plane::Announce as usize].get_or_init(create)
+    }
+}

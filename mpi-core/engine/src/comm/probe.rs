@@ -1,0 +1,163 @@
+//! Probes of a communicator: whether a message has arrived, or until one arrives.
+
+use super::Comm;
+use super::planes::Planes;
+use crate::Error;
+use crate::pml::{Key, Matching, Message, Plane};
+use crate::request::{ANY_SOURCE, PROC_NULL, Status};
+use std::rc::Rc;
+
+/// The probes of a communicator.
+#[derive(Clone, Copy)]
+pub struct Probes<'a> {
+    comm: &'a Comm,
+    planes: &'a Planes,
+}
+
+impl<'a> Probes<'a> {
+    #[inline(always)]
+    pub(super) fn new(comm: &'a Comm, planes: &'a Planes) -> Probes<'a> {
+        Probes { comm, planes }
+    }
+
+    pub(super) fn comm(self) -> &'a Comm {
+        self.comm
+    }
+
+    /// `MPI_Iprobe`.
+    pub fn iprobe(self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
+        self.check_revoked()?;
+        if source == PROC_NULL {
+            return Ok(Some(Status::PROC_NULL));
+        }
+        let look = |key| self.peek(key);
+        self.find_now(Key::new(source, tag), look, |status| *status)
+    }
+
+    /// `MPI_Probe`.
+    pub fn probe(self, source: i32, tag: i32) -> Result<Status, Error> {
+        self.check_revoked()?;
+        if source == PROC_NULL {
+            return Ok(Status::PROC_NULL);
+        }
+        let look = |key| self.peek(key);
+        self.find(Key::new(source, tag), look, |status| *status)
+    }
+
+    /// `MPI_Improbe`; with source `MPI_PROC_NULL` the result is `Probed::NoProc`.
+    pub fn improbe(self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
+        self.check_revoked()?;
+        if source == PROC_NULL {
+            return Ok(Some(Probed::NoProc));
+        }
+        let (asked, look) = (Key::new(source, tag), |key| self.pick(key));
+        let found = self.find_now(asked, look, |message| message.status);
+        Ok(found?.map(Probed::Message))
+    }
+
+    /// `MPI_Mprobe`.
+    pub fn mprobe(self, source: i32, tag: i32) -> Result<Probed, Error> {
+        self.check_revoked()?;
+        if source == PROC_NULL {
+            return Ok(Probed::NoProc);
+        }
+        let (asked, look) = (Key::new(source, tag), |key| self.pick(key));
+        let message = self.find(asked, look, |message| message.status);
+        Ok(Probed::Message(message?))
+    }
+
+    fn peek(self, key: Key) -> Option<Status> {
+        self.comm.engine().pml().iprobe(self.matching(), key)
+    }
+
+    fn pick(self, key: Key) -> Option<Message> {
+        self.comm.engine().pml().improbe(self.matching(), key)
+    }
+
+    /// Returns the error of a probe that no remaining process can satisfy.
+    fn in_vain(self, source: i32, tag: i32) -> Result<(), Error> {
+        let pml = self.comm.engine().pml();
+        if let Some(error) = pml.no_sender(self.matching(), Key::new(source, tag)) {
+            return Err(error.into());
+        }
+        self.check_revoked()?;
+        match source {
+            ANY_SOURCE if !self.comm.is_sound() => {
+                let error = self
+                    .comm
+                    .failures()
+                    .unacknowledged()
+                    .or_else(|| self.comm.failures().no_sender());
+                error.map_or(Ok(()), |e| Err(e.into()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Polls, progresses once, and polls again.
+    pub(super) fn look_for<T>(
+        self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<Option<T>, Error> {
+        // If progress has done nothing, no new message can have arrived.
+        let found = look().or_else(|| self.comm.engine().poll_once().then(&look).flatten());
+        if found.is_none() {
+            self.in_vain(source, tag)?;
+        }
+        Ok(found)
+    }
+
+    /// Polls until a message is found, or no process is left that could send it.
+    pub(super) fn wait_for<T>(
+        self,
+        look: impl Fn() -> Option<T>,
+        source: i32,
+        tag: i32,
+    ) -> Result<T, Error> {
+        let mut found = None;
+        loop {
+            let mut vain = Ok(());
+            let done = || {
+                // It may be called again after it has found a message, which a second search might not find.
+                if found.is_none() {
+                    found = look();
+                    vain = self.in_vain(source, tag);
+                }
+                found.is_some() || vain.is_err()
+            };
+            let context = self.comm.context().plane(Plane::User);
+            let tell = || {
+                let key = Key::new(source, tag);
+                self.comm.engine().publish_wait_receive(context, key, 0);
+            };
+            self.comm.engine().wait_publishing(done, tell);
+            match found {
+                Some(found) => return Ok(found),
+                None => vain?,
+            }
+        }
+    }
+
+    /// Returns the matching state of the program's messages.
+    fn matching(self) -> &'a Rc<Matching> {
+        self.planes.user()
+    }
+
+    /// Checks that it is not revoked.
+    #[inline]
+    fn check_revoked(self) -> Result<(), Error> {
+        match self.comm.is_sound() {
+            true => Ok(()),
+            false => self.comm.failures().error_if_revoked(),
+        }
+    }
+}
+
+/// The result of a matched probe.
+pub enum Probed {
+    Message(Message),
+    /// The source was `MPI_PROC_NULL`: `MPI_MESSAGE_NO_PROC`.
+    NoProc,
+}

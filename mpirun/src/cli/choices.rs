@@ -1,0 +1,139 @@
+//! Values of options that take one of a few words, or a word instead of a number; an error describes the accepted values.
+
+use crate::launch::program::StdinTo;
+use clap::ValueEnum;
+use clap_complete::Shell;
+use mpi_abi::initial_handler::InitialHandler;
+use mpi_base::param::Value;
+use std::time::Duration;
+
+/// The order in which ranks are numbered: one host after the other, or round robin over the hosts (`--rank-by`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RankBy {
+    #[value(alias = "fill")]
+    Slot,
+    Node,
+}
+
+/// Whether the job survives deaths (`--with-ft`); `mpi` is another name of `ulfm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FaultTolerance {
+    Ulfm,
+    Mpi,
+    No,
+}
+
+/// Whether programs of other MPI libraries are served by this one (`--compat`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Compat {
+    Yes,
+    No,
+}
+
+impl Compat {
+    /// Returns the word, as the ranks' environment has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Compat::Yes => "yes",
+            Compat::No => "no",
+        }
+    }
+}
+
+/// What is printed before the job runs (`--display`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    pub map: bool,
+    pub bindings: bool,
+    pub allocation: bool,
+}
+
+impl Shown {
+    /// Parses words with commas or colons between them.
+    pub fn parse(text: &str) -> Result<Shown, String> {
+        let mut shown = Shown::default();
+        for word in text.split([',', ':']).filter(|_| !text.is_empty()) {
+            match word.to_lowercase().as_str() {
+                "map" | "map-devel" | "parseable" | "parsable" => shown.map = true,
+                "bind" | "bindings" => shown.bindings = true,
+                "allocation" | "alloc" => shown.allocation = true,
+                _ => return Err("map, bind and allocation, with commas between them".into()),
+            }
+        }
+        Ok(shown)
+    }
+}
+
+/// Parses the rank that reads standard input.
+pub fn stdin(text: &str) -> Result<StdinTo, String> {
+    match text {
+        "all" => Ok(StdinTo::All),
+        "none" => Ok(StdinTo::NoRank),
+        number => match number.parse() {
+            Ok(rank) => Ok(StdinTo::Rank(rank)),
+            Err(_) => Err("a rank's number, all or none".into()),
+        },
+    }
+}
+
+/// A limit of a time; `None` is no limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimit(pub Option<Duration>);
+
+impl TimeLimit {
+    /// Parses a time. As in other launchers, 0 means no limit.
+    pub fn parse(text: &str) -> Result<TimeLimit, String> {
+        if text.is_empty() {
+            return Ok(TimeLimit(None));
+        }
+        match Duration::parse(text) {
+            Ok(limit) => Ok(TimeLimit(Some(limit).filter(|limit| !limit.is_zero()))),
+            Err(_) => Err("a time such as 30, 90s or 5min".into()),
+        }
+    }
+}
+
+/// Parses the name of an error handler.
+pub fn error_handler(text: &str) -> Result<InitialHandler, String> {
+    InitialHandler::parse(text)
+}
+
+/// A file for packagers, which is printed instead of running a job (`--generate`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Generated {
+    Manual,
+    Completions(Shell),
+}
+
+impl Generated {
+    /// Parses `man` or the name of a shell.
+    pub fn parse(text: &str) -> Result<Generated, String> {
+        match text {
+            "man" => Ok(Generated::Manual),
+            shell => Shell::from_str(shell, false)
+                .map(Generated::Completions)
+                .map_err(|_| "man, bash, zsh, fish, elvish or powershell".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers_have_types() {
+        assert_eq!(stdin("3"), Ok(StdinTo::Rank(3)));
+        assert_eq!(stdin("all"), Ok(StdinTo::All));
+        assert!(stdin("-1").is_err());
+        let limit = |text| TimeLimit::parse(text).map(|limit| limit.0);
+        assert_eq!(limit("2min"), Ok(Some(Duration::from_secs(120))));
+        assert_eq!((limit("0"), limit("")), (Ok(None), Ok(None)));
+        assert!(limit("soon").is_err());
+        let shown = Shown::parse("Map:alloc").unwrap();
+        assert!(shown.map && shown.allocation && !shown.bindings);
+        let generated = Generated::parse("zsh");
+        assert_eq!(generated, Ok(Generated::Completions(Shell::Zsh)));
+        assert!(Generated::parse("csh").is_err());
+    }
+}

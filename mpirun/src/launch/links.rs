@@ -1,0 +1,212 @@
+//! The links of one launcher to other hosts: orders go to one of them or to all, and late or ended ones are given up.
+//!
+//! A link reaches a host and the hosts behind it; a supervisor and each daemon have such a table.
+
+use super::limits::Limits;
+use super::link::{self, Link, Received};
+use super::program::RemoteLaunch;
+use super::wire::{ALL, FrameError, Hello, ToDaemon, frame};
+use rustix::fd::BorrowedFd;
+use std::io;
+
+/// All links that were ever opened, by their number; a closed link keeps its number.
+#[derive(Debug, Default)]
+pub struct Links {
+    links: Vec<Link>,
+}
+
+/// What a link has delivered.
+#[derive(Debug)]
+pub struct Arrived {
+    /// Complete frames: a host and a body each.
+    pub frames: Vec<(u32, Vec<u8>)>,
+    /// Why nothing more arrives on the link, if so.
+    pub lost: Option<LostLink>,
+}
+
+/// The reason why a link is given up by the side that reads it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LostLink {
+    /// The other side has ended after its greeting.
+    Ended,
+    /// The command that should reach the other side has ended before the greeting.
+    NotReached,
+    Frame(FrameError),
+}
+
+impl LostLink {
+    /// Formats the reason; `remote` is how the other side was reached.
+    pub fn sentence(&self, remote: &RemoteLaunch) -> String {
+        match self {
+            LostLink::Ended => "its launcher has ended".to_string(),
+            LostLink::NotReached => {
+                let agent = remote.agent.first();
+                let agent = agent.map(|word| printable::name(word).to_string());
+                format!(
+                    "{} did not reach it, or {} is not there",
+                    agent.unwrap_or("ssh".into()),
+                    printable::name(&remote.mpirun)
+                )
+            }
+            LostLink::Frame(error) => error.to_string(),
+        }
+    }
+}
+
+impl Links {
+    /// Opens a link and sends `Hello` through it. Returns its number, with the descriptors to read and to write.
+    pub fn open(
+        &mut self,
+        hello: Hello,
+        report: BorrowedFd<'_>,
+        nofile: Option<u64>,
+    ) -> io::Result<(usize, &Link)> {
+        let number = self.links.len();
+        self.links.push(Link::open(hello, report, nofile)?);
+        Ok((number, &self.links[number]))
+    }
+
+    /// Returns true if no link was ever opened.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
+    /// Returns the number of links that were ever opened.
+    pub fn count(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Returns true while data may still arrive on a link.
+    pub fn any_open(&self) -> bool {
+        self.links.iter().any(Link::is_open)
+    }
+
+    /// Returns true if the route to that host begins with one of the links.
+    pub fn covers(&self, host: u32) -> bool {
+        self.links.iter().any(|link| link.covers(host))
+    }
+
+    /// Returns the hosts that open links reach.
+    pub fn open_hosts(&self) -> Vec<u32> {
+        let open = self.links.iter().filter(|link| link.is_open());
+        open.flat_map(|link| link.branch.hosts()).collect()
+    }
+
+    /// The pids of the commands that reach the hosts.
+    pub fn pids(&self) -> Vec<i32> {
+        self.links.iter().map(|link| link.pid).collect()
+    }
+
+    /// Returns the descriptors to read.
+    pub fn read_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.links.iter().filter_map(Link::read_fd)
+    }
+
+    /// Sends an order to all hosts.
+    pub fn send_all(&mut self, what: &ToDaemon) {
+        if !self.links.is_empty() {
+            self.forward(ALL, &frame(ALL, what));
+        }
+    }
+
+    /// Sends an order to one host.
+    pub fn send(&mut self, host: u32, what: &ToDaemon) {
+        if self.covers(host) {
+            self.forward(host, &frame(host, what));
+        }
+    }
+
+    /// Sends an encoded frame to its addressee, one host or [`ALL`].
+    pub fn forward(&mut self, host: u32, frame: &[u8]) {
+        for link in &mut self.links {
+            if host == ALL || link.covers(host) {
+                link.send(frame);
+            }
+        }
+    }
+
+    /// Writes what the pipes take of the queued frames.
+    pub fn drain(&mut self) {
+        self.links.iter_mut().for_each(Link::drain);
+    }
+
+    /// Reads a link once, so that one host with much output does not delay the others.
+    pub fn read(&mut self, number: usize) -> Arrived {
+        let mut arrived = Arrived {
+            frames: Vec::new(),
+            lost: None,
+        };
+        let Some(link) = self.links.get_mut(number).filter(|link| link.is_open()) else {
+            return arrived;
+        };
+        if link.receive() == Received::End {
+            arrived.lost = Some(match link.frames.is_greeted() {
+                true => LostLink::Ended,
+                false => LostLink::NotReached,
+            });
+        }
+        loop {
+            match link.frames.next_frame() {
+                Ok(Some(frame)) => arrived.frames.push(frame),
+                Ok(None) => return arrived,
+                Err(error) => {
+                    arrived.lost = Some(LostLink::Frame(error));
+                    return arrived;
+                }
+            }
+        }
+    }
+
+    /// Closes a link. Returns the hosts that it reached, which are lost.
+    pub fn close(&mut self, number: usize) -> Vec<u32> {
+        let Some(link) = self.links.get_mut(number) else {
+            return Vec::new();
+        };
+        link.close();
+        link.branch.hosts()
+    }
+
+    /// Closes all links.
+    pub fn close_all(&mut self) {
+        self.links.iter_mut().for_each(Link::close);
+    }
+
+    /// Returns the links whose other side has not yet sent its greeting, so that nothing runs there.
+    pub fn unanswered(&self) -> Vec<usize> {
+        let links = self.links.iter().enumerate();
+        links
+            .filter(|(_, link)| link.is_unanswered())
+            .map(|(number, _)| number)
+            .collect()
+    }
+
+    /// Sends keep-alive frames to the other sides. Returns the links that are late, with a sentence about each.
+    pub fn keep(&mut self, limits: &Limits) -> Vec<(usize, String)> {
+        link::keep(&mut self.links, limits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_lost_link_is_explained_by_the_command_that_should_have_reached_the_host() {
+        let remote = RemoteLaunch {
+            agent: vec!["/bin/rsh".into(), "-l".into()],
+            mpirun: "/opt/bin/mpirun".into(),
+            fanout: 1,
+            limits: Limits {
+                greeting: Duration::ZERO,
+                silence: Duration::ZERO,
+            },
+        };
+        let said = LostLink::NotReached.sentence(&remote);
+        assert_eq!(
+            said,
+            "/bin/rsh did not reach it, or /opt/bin/mpirun is not there"
+        );
+        assert_eq!(LostLink::Ended.sentence(&remote), "its launcher has ended");
+    }
+}

@@ -1,0 +1,571 @@
+//! The ranks of this host: their processes, PMI sockets, output pipes and memory.
+//!
+//! A supervisor and a daemon each have one. It starts and reaps ranks, reads what they send, finds other MPI libraries in their
+//! memory maps, and takes their snapshots. What any of that means for a job, its owner decides or reports.
+
+use super::output::Target;
+use super::pmi_socket::{PmiSocket, Received, SendOutcome};
+use super::starter::{Inherited, Resolved, StartError, Starter};
+use super::sys::{self, Ended, FailedStart, Signal};
+use super::wire::{End, Order};
+use crate::foreign::{loaded, on};
+use crate::node::Node;
+use crate::pmi::{Job, Proc};
+use crate::rank_snapshot::RankSnapshot;
+use mpi_base::node::Played;
+use rustix::event::{PollFd, PollFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The capacity of a pipe.
+const PIPE: usize = 64 << 10;
+
+/// The ranks of this host, of all jobs.
+pub struct LocalRanks {
+    ranks: BTreeMap<Proc, LocalRank>,
+    /// The segment of each job that has ranks here, until it is released.
+    nodes: BTreeMap<Job, Node>,
+    /// The other MPI libraries that ranks have loaded.
+    libraries: loaded::Watch,
+    /// Those that were found when a rank first wrote.
+    found: Vec<(Proc, PathBuf)>,
+    /// The pipe on which children report that they could not execute their program.
+    failed_starts: (OwnedFd, OwnedFd),
+    null: OwnedFd,
+    nofile: Option<u64>,
+    /// On the stack it would take most of a short one, and would be cleared for each line.
+    buffer: Vec<u8>,
+}
+
+struct LocalRank {
+    job: Job,
+    local_rank: u32,
+    pid: i32,
+    /// Whether it is a child of this process that was not reaped; false for an adopted process.
+    alive: bool,
+    pmi: Option<PmiSocket>,
+    stdout: Option<OwnedFd>,
+    stderr: Option<OwnedFd>,
+}
+
+impl LocalRank {
+    /// Returns true if it lives, or has sent something that was not read yet.
+    fn may_be_heard(&self) -> bool {
+        self.alive || self.pmi.is_some() || self.stdout.is_some() || self.stderr.is_some()
+    }
+
+    fn pipe_mut(&mut self, of: Target) -> &mut Option<OwnedFd> {
+        match of {
+            Target::Stdout => &mut self.stdout,
+            Target::Stderr => &mut self.stderr,
+        }
+    }
+}
+
+/// A job's part on this host, whose programs were found and whose memory was allocated.
+pub struct Prepared<'a> {
+    order: &'a Order,
+    resolved: Resolved<'a>,
+    /// `None` if no rank of the job runs here.
+    node: Option<Node>,
+}
+
+impl Prepared<'_> {
+    /// Returns the messages about the programs that run here.
+    pub fn sentences(&self) -> impl Iterator<Item = String> {
+        self.resolved.sentences()
+    }
+}
+
+/// A rank that runs.
+pub struct Begun {
+    pub proc: Proc,
+    pub pid: i32,
+    /// The processors that it was bound to.
+    pub bound: Option<String>,
+}
+
+/// The result of reading an output of a rank.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Read {
+    Some,
+    Nothing,
+    End,
+}
+
+impl LocalRanks {
+    /// Creates the table without ranks; ranks get `nofile` as their limit of open files.
+    pub fn new(nofile: Option<u64>) -> io::Result<LocalRanks> {
+        use rustix::fs::{Mode, OFlags};
+        let pipes = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
+        Ok(LocalRanks {
+            ranks: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            libraries: loaded::Watch::default(),
+            found: Vec::new(),
+            failed_starts: rustix::pipe::pipe_with(pipes)?,
+            null: rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?,
+            nofile,
+            buffer: Vec::new(),
+        })
+    }
+
+    // ---- starts ---------------------------------------------------------------------------------------------------
+
+    /// Finds the programs of a job's ranks on `host`, this one, and allocates their memory: nothing is started if either fails.
+    pub fn prepare<'a>(
+        &self,
+        order: &'a Order,
+        host: u32,
+        inherited: Inherited<'_>,
+    ) -> Result<Prepared<'a>, StartError> {
+        let resolved = self.starter(inherited).resolve(order, host)?;
+        let node = match resolved.count() {
+            0 => None,
+            count => Some(Node::create(count).map_err(StartError::Node)?),
+        };
+        Ok(Prepared {
+            order,
+            resolved,
+            node,
+        })
+    }
+
+    /// Starts a job's ranks of this host; `input` returns what a rank reads, `None` for nothing.
+    ///
+    /// Returns the ranks that run, also if a later start has failed.
+    pub fn start(
+        &mut self,
+        prepared: Prepared<'_>,
+        inherited: Inherited<'_>,
+        input: impl FnMut(u32) -> io::Result<Option<OwnedFd>>,
+    ) -> (Vec<Begun>, Result<(), StartError>) {
+        let Prepared {
+            order,
+            resolved,
+            node,
+        } = prepared;
+        let Some(node) = node else {
+            return (Vec::new(), Ok(()));
+        };
+        let mut started = Vec::with_capacity(resolved.count());
+        let starter = self.starter(inherited);
+        let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
+            started.push(rank)
+        });
+        // A singleton may be a job of its own on any library, and with `--on` the user has chosen a library.
+        let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
+        let job = Job(order.job);
+        let mut begun = Vec::with_capacity(started.len());
+        for rank in started {
+            let proc = Proc(order.first + rank.rank as usize);
+            let (pid, bound) = (rank.pid, rank.bound);
+            if is_watched {
+                self.libraries.began(proc.0, pid);
+            }
+            self.ranks.insert(
+                proc,
+                LocalRank {
+                    job,
+                    local_rank: rank.local_rank,
+                    pid,
+                    alive: true,
+                    pmi: Some(rank.pmi),
+                    stdout: Some(rank.stdout),
+                    stderr: Some(rank.stderr),
+                },
+            );
+            begun.push(Begun { proc, pid, bound });
+        }
+        // A job without ranks here never ends here, and its memory would stay.
+        if !begun.is_empty() {
+            self.nodes.insert(job, node);
+        }
+        (begun, outcome)
+    }
+
+    fn starter<'a>(&'a self, inherited: Inherited<'a>) -> Starter<'a> {
+        Starter {
+            inherited,
+            report: self.report_fd(),
+            null: self.null.as_fd(),
+            nofile: self.nofile,
+        }
+    }
+
+    /// The pipe on which a child of this process reports that it could not execute its program.
+    pub fn report_fd(&self) -> BorrowedFd<'_> {
+        self.failed_starts.1.as_fd()
+    }
+
+    /// The limit of open files that children of this process get.
+    pub fn nofile(&self) -> Option<u64> {
+        self.nofile
+    }
+
+    /// Registers a process that this launcher did not start: only its socket is served.
+    pub fn adopt(&mut self, proc: Proc, job: Job, socket: PmiSocket) {
+        self.ranks.insert(
+            proc,
+            LocalRank {
+                job,
+                local_rank: 0,
+                pid: 0,
+                alive: false,
+                pmi: Some(socket),
+                stdout: None,
+                stderr: None,
+            },
+        );
+    }
+
+    // ---- signals and ends -----------------------------------------------------------------------------------------
+
+    /// Returns the pids of the living ranks, each the leader of a process group.
+    pub fn leaders(&self) -> impl Iterator<Item = i32> {
+        self.alive().map(|(_, rank)| rank.pid)
+    }
+
+    fn alive(&self) -> impl Iterator<Item = (Proc, &LocalRank)> {
+        let ranks = self.ranks.iter().filter(|(_, rank)| rank.alive);
+        ranks.map(|(proc, rank)| (*proc, rank))
+    }
+
+    /// Returns true if a rank that this launcher has started lives.
+    pub fn any_alive(&self) -> bool {
+        self.alive().next().is_some()
+    }
+
+    /// Sends a signal to the process group of each living rank.
+    pub fn signal(&self, signal: Signal) {
+        self.signal_those(signal, |_| true);
+    }
+
+    /// The same, to the ranks for which `meant` returns true.
+    pub fn signal_those(&self, signal: Signal, meant: impl Fn(Proc) -> bool) {
+        for (_, rank) in self.alive().filter(|(proc, _)| meant(*proc)) {
+            sys::signal_group(rank.pid, signal);
+        }
+    }
+
+    /// Kills what a rank has left in its process group.
+    pub fn end_group_of(&self, proc: Proc) {
+        if let Some(rank) = self.ranks.get(&proc).filter(|rank| rank.pid > 0) {
+            sys::end_group_of(rank.pid);
+        }
+    }
+
+    /// Reaps processes up to the next one that is a rank.
+    ///
+    /// Others are orphans, which came here when their parents died, and commands that reached other hosts, whose end is detected on
+    /// their link.
+    pub fn reap(&self) -> Option<(Proc, Ended)> {
+        std::iter::from_fn(sys::reap).find_map(|(pid, ended)| {
+            let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
+            of_pid.map(|(proc, _)| (proc, ended))
+        })
+    }
+
+    /// Records that a rank was reaped. Returns how it ended, after the report of a child that could not execute its program.
+    pub fn record_end(&mut self, proc: Proc, ended: Ended) -> End {
+        self.libraries.is_settled(proc.0);
+        if let Some(rank) = self.ranks.get_mut(&proc) {
+            rank.alive = false;
+        }
+        match (FailedStart::read(&self.failed_starts.0), ended) {
+            (Some(failed), _) => End::NeverBegan {
+                errno: failed.errno,
+                step: failed.step as i32,
+            },
+            (None, Ended::Exited(code)) => End::Exited(code),
+            (None, Ended::Killed(signal)) => End::Killed(signal),
+        }
+    }
+
+    /// Returns the ranks that have begun to die: the kernel reports their end to this process only after it has released their resources.
+    pub fn dying(&self) -> impl Iterator<Item = Proc> {
+        let dying = self.alive().filter(|(_, rank)| sys::is_dying(rank.pid));
+        dying.map(|(proc, _)| proc)
+    }
+
+    // ---- requests -------------------------------------------------------------------------------------------------
+
+    /// Reads a rank's socket once.
+    pub fn receive(&mut self, proc: Proc, take: impl FnOnce(&[u8])) -> Received {
+        let Some(rank) = self.ranks.get_mut(&proc) else {
+            return Received::Nothing;
+        };
+        let Some(socket) = &rank.pmi else {
+            return Received::Nothing;
+        };
+        let received = socket.receive(take);
+        match received {
+            // It is served by this launcher: its libraries need not be searched.
+            Received::Bytes => self.libraries.is_settled(proc.0),
+            Received::Nothing => {}
+            Received::HungUp => rank.pmi = None,
+        }
+        received
+    }
+
+    /// Sends bytes to a rank, or queues them.
+    pub fn send(&mut self, proc: Proc, bytes: &[u8]) -> SendOutcome {
+        self.with_socket(proc, |socket| socket.say(bytes))
+    }
+
+    /// Writes the bytes that are queued for a rank.
+    pub fn send_queued(&mut self, proc: Proc) -> SendOutcome {
+        self.with_socket(proc, PmiSocket::drain)
+    }
+
+    fn with_socket(
+        &mut self,
+        proc: Proc,
+        send: impl FnOnce(&mut PmiSocket) -> SendOutcome,
+    ) -> SendOutcome {
+        let socket = self.ranks.get_mut(&proc).and_then(|rank| rank.pmi.as_mut());
+        socket.map_or(SendOutcome::HungUp, send)
+    }
+
+    /// The same for all ranks.
+    pub fn send_all_queued(&mut self) {
+        let sockets = self.ranks.values_mut().filter_map(|rank| rank.pmi.as_mut());
+        for socket in sockets.filter(|socket| socket.has_queued()) {
+            socket.drain();
+        }
+    }
+
+    /// Returns a rank's socket while it is open.
+    pub fn socket(&self, proc: Proc) -> Option<&PmiSocket> {
+        self.ranks.get(&proc)?.pmi.as_ref()
+    }
+
+    /// Closes a rank's socket. The rank takes that for the loss of its launcher, and ends.
+    pub fn close_socket(&mut self, proc: Proc) {
+        if let Some(rank) = self.ranks.get_mut(&proc) {
+            rank.pmi = None;
+        }
+    }
+
+    // ---- output ---------------------------------------------------------------------------------------------------
+
+    /// Reads one output of a rank once.
+    pub fn read_output(&mut self, proc: Proc, of: Target, take: impl FnOnce(&[u8])) -> Read {
+        let Some(rank) = self.ranks.get_mut(&proc) else {
+            return Read::Nothing;
+        };
+        let slot = rank.pipe_mut(of);
+        let Some(pipe) = slot else {
+            return Read::Nothing;
+        };
+        // The rank still runs, or has only just ended, so its maps can be read.
+        if let Some(library) = self.libraries.has_written(proc.0) {
+            self.found.push((proc, library));
+        }
+        self.buffer.resize(PIPE, 0);
+        match rustix::io::read(pipe, &mut self.buffer[..]) {
+            Ok(got @ 1..) => {
+                take(&self.buffer[..got]);
+                Read::Some
+            }
+            Err(Errno::INTR) => Read::Some,
+            Err(Errno::AGAIN) => Read::Nothing,
+            Ok(_) | Err(_) => {
+                *slot = None;
+                Read::End
+            }
+        }
+    }
+
+    /// Returns an output pipe of a rank while it is open.
+    pub fn pipe(&self, proc: Proc, of: Target) -> Option<BorrowedFd<'_>> {
+        let rank = self.ranks.get(&proc)?;
+        let pipe = match of {
+            Target::Stdout => &rank.stdout,
+            Target::Stderr => &rank.stderr,
+        };
+        pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Returns the open output pipes of all ranks.
+    pub fn pipes(&self) -> impl Iterator<Item = (Proc, Target, BorrowedFd<'_>)> {
+        self.ranks.keys().flat_map(move |&proc| {
+            let both = [Target::Stdout, Target::Stderr].into_iter();
+            both.filter_map(move |of| Some((proc, of, self.pipe(proc, of)?)))
+        })
+    }
+
+    /// Returns the ranks of which something may still be read.
+    pub fn open(&self) -> Vec<Proc> {
+        let open = self.ranks.iter().filter(|(_, rank)| rank.may_be_heard());
+        open.map(|(proc, _)| *proc).collect()
+    }
+
+    /// Adds the sockets and pipes to read to `fds`.
+    pub fn poll_readable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
+        fds.extend(sockets.map(|socket| PollFd::new(socket, PollFlags::IN)));
+        let pipes = self.pipes().map(|(.., fd)| fd);
+        fds.extend(pipes.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    }
+
+    /// Adds the sockets for which bytes are queued to `fds`.
+    pub fn poll_writable<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
+        let sockets = self.ranks.values().filter_map(|rank| rank.pmi.as_ref());
+        let queued = sockets.filter(|socket| socket.has_queued());
+        fds.extend(queued.map(|socket| PollFd::new(socket, PollFlags::OUT)));
+    }
+
+    // ---- memory ---------------------------------------------------------------------------------------------------
+
+    /// Returns the current snapshot of a rank.
+    pub fn snapshot(&self, proc: Proc) -> Option<RankSnapshot> {
+        let rank = self.ranks.get(&proc)?;
+        self.nodes.get(&rank.job)?.snapshot_of(rank.local_rank)
+    }
+
+    /// Returns the current snapshots of all living ranks.
+    pub fn snapshots(&self) -> Vec<(Proc, RankSnapshot)> {
+        let alive = self.alive().map(|(proc, _)| proc);
+        alive
+            .filter_map(|proc| Some((proc, self.snapshot(proc)?)))
+            .collect()
+    }
+
+    /// Returns the events of a rank, for the trace.
+    pub fn tape(&self, proc: Proc) -> Option<Played> {
+        let rank = self.ranks.get(&proc)?;
+        Some(self.nodes.get(&rank.job)?.tape_of(rank.local_rank))
+    }
+
+    /// Returns the job of a rank.
+    pub fn job_of(&self, proc: Proc) -> Option<Job> {
+        self.ranks.get(&proc).map(|rank| rank.job)
+    }
+
+    /// Returns all ranks.
+    pub fn all(&self) -> Vec<Proc> {
+        self.ranks.keys().copied().collect()
+    }
+
+    /// Returns the other MPI libraries that ranks have loaded, each once: those found since the last call, and those in the maps that
+    /// are due to be read.
+    pub fn take_libraries(&mut self, now: Instant) -> Vec<(Proc, PathBuf)> {
+        let mut found = std::mem::take(&mut self.found);
+        let read = self.libraries.read(now).into_iter();
+        found.extend(read.map(|(number, library)| (Proc(number), library)));
+        found
+    }
+
+    /// Returns when maps must be read next.
+    pub fn next_maps(&self) -> Option<Instant> {
+        self.libraries.next()
+    }
+
+    /// Returns true if a job has memory here that no living rank uses and in which no events are recorded.
+    pub fn is_over(&self, job: Job) -> bool {
+        let Some(node) = self.nodes.get(&job) else {
+            return false;
+        };
+        let mut of_job = self.ranks.values().filter(|rank| rank.job == job);
+        of_job.all(|rank| !rank.alive && node.tape_of(rank.local_rank).events.is_empty())
+    }
+
+    /// Releases the memory of a job that has ended.
+    pub fn release(&mut self, job: Job) {
+        self.nodes.remove(&job);
+    }
+
+    /// Forgets the ranks of jobs whose memory was released, once their pipes and sockets have been read to the end.
+    pub fn forget_released(&mut self) {
+        let nodes = &self.nodes;
+        forget(&mut self.ranks, |job| nodes.contains_key(&job));
+    }
+}
+
+/// Removes the ranks that have ended and were read to the end, unless the memory of their job is kept.
+fn forget(ranks: &mut BTreeMap<Proc, LocalRank>, has_memory: impl Fn(Job) -> bool) {
+    ranks.retain(|_, rank| rank.may_be_heard() || has_memory(rank.job));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::pipe::pipe;
+
+    fn ended(job: usize) -> LocalRank {
+        LocalRank {
+            job: Job(job),
+            local_rank: 0,
+            pid: 1,
+            alive: false,
+            pmi: None,
+            stdout: None,
+            stderr: None,
+        }
+    }
+
+    #[test]
+    fn a_rank_is_kept_while_it_may_be_heard_or_its_job_has_memory() {
+        let open = pipe().unwrap().0;
+        let (mut lives, mut writes) = (ended(2), ended(3));
+        lives.alive = true;
+        writes.stdout = Some(open);
+        let ranks = [ended(0), ended(1), lives, writes];
+        let mut ranks = ranks.into_iter().enumerate();
+        let mut ranks = BTreeMap::from_iter(ranks.by_ref().map(|(n, rank)| (Proc(n), rank)));
+        forget(&mut ranks, |job| job == Job(0));
+        let left: Vec<Proc> = ranks.keys().copied().collect();
+        assert_eq!(left, [0, 2, 3].map(Proc));
+    }
+
+    #[test]
+    fn an_output_is_read_until_its_writer_has_closed_it() {
+        let (read, write) = super::super::link::reading_pipe().unwrap();
+        let mut local = LocalRanks::new(None).unwrap();
+        let mut rank = ended(0);
+        rank.stderr = Some(read);
+        local.ranks.insert(Proc(4), rank);
+        let mut text = Vec::new();
+        let mut next = |local: &mut LocalRanks, of| {
+            local.read_output(Proc(4), of, |bytes| text.extend_from_slice(bytes))
+        };
+        assert_eq!(next(&mut local, Target::Stdout), Read::Nothing);
+        assert_eq!(next(&mut local, Target::Stderr), Read::Nothing);
+        rustix::io::write(&write, b"a line\n").unwrap();
+        assert_eq!(next(&mut local, Target::Stderr), Read::Some);
+        drop(write);
+        assert_eq!(local.open(), [Proc(4)]);
+        // A child that another test starts may hold a copy of the writing end until it executes its program.
+        while next(&mut local, Target::Stderr) != Read::End {
+            std::thread::yield_now();
+        }
+        assert_eq!(next(&mut local, Target::Stderr), Read::Nothing);
+        assert_eq!(text, b"a line\n");
+        assert!(local.open().is_empty());
+    }
+
+    #[test]
+    fn an_adopted_process_is_heard_and_gets_no_signal() {
+        use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+        let kind = (
+            AddressFamily::UNIX,
+            SocketType::STREAM,
+            SocketFlags::CLOEXEC,
+        );
+        let (ours, other) = socketpair(kind.0, kind.1, kind.2, None).unwrap();
+        let mut local = LocalRanks::new(None).unwrap();
+        local.adopt(Proc(0), Job(0), PmiSocket::new(ours));
+        assert!(!local.any_alive() && local.leaders().next().is_none());
+        rustix::io::write(&other, b"cmd=init\n").unwrap();
+        let mut text = Vec::new();
+        let received = local.receive(Proc(0), |bytes| text.extend_from_slice(bytes));
+        assert_eq!((received, &text[..]), (Received::Bytes, &b"cmd=init\n"[..]));
+        local.close_socket(Proc(0));
+        assert_eq!(local.send(Proc(0), b"cmd=finalize\n"), SendOutcome::HungUp);
+    }
+}

@@ -1,0 +1,105 @@
+//! The supervisor's socket to the front end, which carries one byte for each signal of the user and closes when the front end dies.
+
+use super::super::ends_the_job;
+use super::super::sys::Signal;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::net::RecvFlags;
+
+/// How long one wait for other descriptors lasts at most.
+const PAUSE: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
+
+pub(super) struct FrontEnd {
+    socket: OwnedFd,
+    alive: bool,
+}
+
+/// What the front end has sent.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum FromUser {
+    Signals(Vec<Signal>),
+    /// It was killed; no process is left to report to.
+    Died,
+}
+
+impl FrontEnd {
+    pub(super) fn new(socket: OwnedFd) -> FrontEnd {
+        FrontEnd {
+            socket,
+            alive: true,
+        }
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.alive
+    }
+
+    /// Reads the signals that the user has sent.
+    pub(super) fn read(&mut self) -> FromUser {
+        let mut bytes = [0u8; 64];
+        match rustix::net::recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => {
+                self.alive = false;
+                FromUser::Died
+            }
+            Ok((got, _)) => {
+                FromUser::Signals(bytes[..got].iter().copied().map(Signal::from).collect())
+            }
+            Err(_) => FromUser::Signals(Vec::new()),
+        }
+    }
+
+    /// Waits a moment for one of these descriptors, or for the death of the front end.
+    /// Returns false if the descriptors cannot be waited for.
+    pub(super) fn wait_for<'a>(&'a mut self, mut fds: Vec<PollFd<'a>>) -> bool {
+        fds.push(PollFd::new(&self.socket, PollFlags::RDHUP));
+        let polled = poll(&mut fds, Some(&PAUSE));
+        let ended = PollFlags::HUP | PollFlags::RDHUP | PollFlags::ERR;
+        let front = fds.pop().map(|front| front.revents());
+        drop(fds);
+        if front.is_some_and(|events| events.intersects(ended)) {
+            self.alive = false;
+        }
+        matches!(polled, Ok(_) | Err(rustix::io::Errno::INTR))
+    }
+
+    /// Reads one signal. Returns true if it asks for the job's end.
+    pub(super) fn asks_for_the_end(&self) -> bool {
+        let mut byte = [0u8; 1];
+        let asked = rustix::net::recv(&self.socket, &mut byte, RecvFlags::DONTWAIT);
+        asked.is_ok_and(|(got, _)| got > 0 && ends_the_job(Signal::from(byte[0])))
+    }
+}
+
+impl AsFd for FrontEnd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    #[test]
+    fn signals_arrive_as_bytes_and_a_closed_socket_is_a_death() {
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, user) =
+            socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+        let mut front = FrontEnd::new(ours);
+        assert_eq!(front.read(), FromUser::Signals(Vec::new()));
+        rustix::io::write(&user, &[libc::SIGUSR1 as u8, libc::SIGINT as u8]).unwrap();
+        assert!(!front.asks_for_the_end());
+        assert!(front.asks_for_the_end());
+        rustix::io::write(&user, &[libc::SIGCONT as u8]).unwrap();
+        assert_eq!(front.read(), FromUser::Signals(vec![libc::SIGCONT]));
+        rustix::net::shutdown(&user, rustix::net::Shutdown::Both).unwrap();
+        assert!(front.wait_for(Vec::new()));
+        assert!(!front.is_alive());
+        assert_eq!(front.read(), FromUser::Died);
+    }
+}

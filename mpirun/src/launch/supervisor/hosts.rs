@@ -1,0 +1,187 @@
+//! The supervisor and other hosts: reaching them, handling their reports, and their loss.
+
+use super::poller::Watch;
+use super::{Supervisor, unserved};
+use crate::launch::output::Target;
+use crate::launch::wire::{self, Branch, FromDaemon, Hello, Order, VERSION};
+use crate::pmi::{Job, Proc};
+use std::io;
+use std::time::Instant;
+
+impl Supervisor<'_> {
+    /// Opens links to those hosts of a job that have no link yet.
+    pub(super) fn reach(&mut self, order: &Order) -> io::Result<()> {
+        let control = &mut self.control;
+        let mut missing: Vec<(u32, String)> = Vec::new();
+        for &host in &order.hosts {
+            let known = host == control.ranks.jobs.here() || control.ranks.links.covers(host);
+            if !known && !missing.iter().any(|(other, _)| *other == host) {
+                missing.push((host, control.ranks.jobs.host_name(host)));
+            }
+        }
+        let dir = std::env::current_dir().unwrap_or_else(|_| "/".into());
+        for branch in Branch::tree(&missing, self.plan.remote.fanout) {
+            let hello = Hello {
+                version: VERSION.into(),
+                branch,
+                remote: self.plan.remote.clone(),
+                grace: self.plan.grace,
+                tolerates_deaths: self.plan.tolerates_deaths,
+                dir: dir.clone(),
+                env: self.plan.env.clone(),
+            };
+            let (report, nofile) = (
+                control.ranks.local.report_fd(),
+                control.ranks.local.nofile(),
+            );
+            let (number, link) = control.ranks.links.open(hello, report, nofile)?;
+            if let (Some(read_fd), Some(write_fd)) = (link.read_fd(), link.write_fd()) {
+                self.poller.watch(read_fd, Watch::Link(number));
+                self.poller.watch_writable(write_fd);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a link once, and handles what has arrived.
+    pub(super) fn read_link(&mut self, number: usize) {
+        // While mpirun's own reader is slow no host is read; its data waits in the pipe.
+        if self.control.ranks.outputs.is_full() {
+            return;
+        }
+        let arrived = self.control.ranks.links.read(number);
+        for (host, body) in arrived.frames {
+            match wire::open::<FromDaemon>(&body) {
+                Ok(report) => self.handle_report(host, report),
+                Err(error) => return self.lose_link(number, &error.to_string()),
+            }
+        }
+        if let Some(lost) = arrived.lost {
+            self.lose_link(number, &lost.sentence(&self.plan.remote));
+        }
+    }
+
+    fn handle_report(&mut self, host: u32, report: FromDaemon) {
+        let control = &mut self.control;
+        control.losses.note_reached(host);
+        let proc = report.proc().map(Proc);
+        if proc.is_some_and(|proc| !control.ranks.jobs.is_on(proc, host)) {
+            // It runs elsewhere, or was forgotten.
+            return;
+        }
+        match report {
+            FromDaemon::Heartbeat => {}
+            FromDaemon::Started { proc, pid, bound } => {
+                control.ranks.jobs.record_start(Proc(proc), pid);
+                self.report_start(Proc(proc), bound.as_deref());
+            }
+            FromDaemon::NotStarted { job, why, code } => {
+                let job = Job(job);
+                control.ranks.never_began(job, host);
+                let is_dismissed = control.ranks.jobs.of(job).any(|rank| rank.is_dismissed);
+                if !is_dismissed {
+                    let why = format!("on {}: {why}", control.ranks.jobs.host_name(host));
+                    control.fail_job_start(job, &why, code);
+                }
+                control.give_back(job);
+            }
+            FromDaemon::Pmi { proc, bytes } => {
+                control.ranks.jobs.receive(Proc(proc), &bytes);
+                control.answer(Proc(proc));
+                self.start_spawned();
+            }
+            FromDaemon::Output {
+                proc,
+                stderr,
+                bytes,
+            } => {
+                let of = match stderr {
+                    true => Target::Stderr,
+                    false => Target::Stdout,
+                };
+                match bytes.is_empty() {
+                    true => control.ranks.outputs.end(Proc(proc), of),
+                    false => control.ranks.outputs.take(Proc(proc), of, &bytes),
+                }
+            }
+            FromDaemon::Ended {
+                proc,
+                end,
+                snapshot,
+            } => {
+                control.ranks.jobs.record_snapshot(Proc(proc), snapshot);
+                control.ranks.jobs.disconnect(Proc(proc));
+                control.record_death(Proc(proc), end);
+            }
+            FromDaemon::Loaded { proc, library } => self.unserved.note(Proc(proc), library.into()),
+            FromDaemon::Dying(procs) => {
+                for proc in procs.into_iter().map(Proc) {
+                    if control.ranks.jobs.is_on(proc, host) {
+                        control.ranks.jobs.record_dying(proc);
+                    }
+                }
+            }
+            FromDaemon::Snapshots(snapshots) => {
+                for (proc, snapshot) in snapshots {
+                    if control.ranks.jobs.is_on(Proc(proc), host) {
+                        control
+                            .ranks
+                            .jobs
+                            .record_snapshot(Proc(proc), Some(snapshot));
+                    }
+                }
+            }
+            FromDaemon::Time { asked, now } => {
+                let links = &mut control.ranks.links;
+                self.tracing.add_clock_reading(host, (asked, now), links);
+            }
+            FromDaemon::EventRing { proc, lost, events } => {
+                self.tracing.add_events(proc, lost, &events)
+            }
+            FromDaemon::EventRingsSent => self.tracing.complete_host(host),
+            FromDaemon::Fed(bytes) => {
+                self.input.record_taken(host, bytes);
+                self.pump_input();
+            }
+            FromDaemon::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
+        }
+    }
+
+    fn lose_link(&mut self, number: usize, why: &str) {
+        // The hosts behind it are lost with it.
+        let hosts = self.control.ranks.links.close(number);
+        self.lose_hosts(&hosts, why);
+    }
+
+    fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
+        self.tracing.give_up(hosts);
+        self.control.lose_hosts(hosts, why);
+        self.input.drop_hosts(hosts);
+        self.pump_input();
+    }
+
+    /// Sends keep-alive frames, and gives up hosts that are late.
+    pub(super) fn keep_links(&mut self) {
+        for (number, why) in self.control.ranks.links.keep(&self.plan.remote.limits) {
+            self.lose_link(number, &why);
+        }
+    }
+
+    pub(super) fn next_heartbeat(&self) -> Option<Instant> {
+        let linked = self.control.ranks.links.any_open();
+        let heartbeat = self.plan.remote.limits.heartbeat().filter(|_| linked)?;
+        Some(Instant::now() + heartbeat)
+    }
+
+    /// All ranks have ended: reports each job that was not served.
+    pub(super) fn report_unserved(&mut self) {
+        let control = &mut self.control;
+        let sentences = self
+            .unserved
+            .sentences(self.plan, &control.ranks.jobs, &control.server);
+        for sentence in sentences {
+            control.ranks.outputs.say(&sentence);
+            control.ending.fail(unserved::STATUS);
+        }
+    }
+}

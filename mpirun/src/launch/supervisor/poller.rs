@@ -1,0 +1,174 @@
+//! The descriptors that the supervisor's epoll watches, and the encoding of their event tokens.
+
+use crate::launch::output::Target;
+use crate::launch::pmi_socket::PmiSocket;
+use crate::launch::starter::{StartError, system};
+use crate::pmi::Proc;
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+
+/// The maximum number of events per wait.
+const EVENTS: usize = 64;
+
+/// The subject of an epoll event: a kind and a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Front,
+    Signals,
+    Pmi(Proc),
+    Stdout(Proc),
+    Stderr(Proc),
+    /// A pipe has space, or a stopped feed may go on; the handler checks which.
+    SinkWritable,
+    Link(usize),
+    Stdin,
+}
+
+impl Watch {
+    pub(super) fn output(proc: Proc, of: Target) -> Watch {
+        match of {
+            Target::Stdout => Watch::Stdout(proc),
+            Target::Stderr => Watch::Stderr(proc),
+        }
+    }
+
+    fn token(self) -> u64 {
+        let (kind, proc) = match self {
+            Watch::Front => (0, 0),
+            Watch::Signals => (1, 0),
+            Watch::SinkWritable => (2, 0),
+            // Both numbers are small, and no process number is as large.
+            Watch::Stdin => (2, 1),
+            Watch::Link(number) => (2, 2 + number),
+            Watch::Pmi(proc) => (3, proc.0),
+            Watch::Stdout(proc) => (4, proc.0),
+            Watch::Stderr(proc) => (5, proc.0),
+        };
+        (proc as u64) << 3 | kind
+    }
+
+    fn of(token: u64) -> Watch {
+        let proc = Proc((token >> 3) as usize);
+        match token & 7 {
+            0 => Watch::Front,
+            1 => Watch::Signals,
+            2 => match proc.0 {
+                0 => Watch::SinkWritable,
+                1 => Watch::Stdin,
+                number => Watch::Link(number - 2),
+            },
+            3 => Watch::Pmi(proc),
+            4 => Watch::Stdout(proc),
+            _ => Watch::Stderr(proc),
+        }
+    }
+}
+
+/// The result of waiting for events.
+pub(super) enum Waited {
+    Events(Vec<Watch>),
+    /// The time is over.
+    Nothing,
+}
+
+pub(super) struct Poller {
+    epoll: OwnedFd,
+}
+
+impl Poller {
+    pub(super) fn new() -> Result<Poller, StartError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("epoll_create"))?;
+        Ok(Poller { epoll })
+    }
+
+    /// Waits for events, at most for `timeout`.
+    pub(super) fn wait(&self, timeout: Option<&Timespec>) -> Result<Waited, StartError> {
+        let mut events = Vec::with_capacity(EVENTS);
+        let spare = rustix::buffer::spare_capacity(&mut events);
+        match epoll::wait(&self.epoll, spare, timeout) {
+            Ok(0) => Ok(Waited::Nothing),
+            Ok(_) | Err(Errno::INTR) => {
+                let watches = events.iter().map(|event| Watch::of(event.data.u64()));
+                Ok(Waited::Events(watches.collect()))
+            }
+            Err(error) => Err(system("epoll_wait")(error)),
+        }
+    }
+
+    /// Watches a descriptor for data. Returns false if it cannot be watched, as plain files.
+    ///
+    /// Other failures are lack of memory and a descriptor added twice. Neither can be reported here,
+    /// and a missed event is found when the process is reaped.
+    pub(super) fn watch(&self, fd: impl AsFd, what: Watch) -> bool {
+        let token = EventData::new_u64(what.token());
+        epoll::add(&self.epoll, fd, token, EventFlags::IN).is_ok()
+    }
+
+    /// Ends watching a descriptor.
+    pub(super) fn unwatch(&self, fd: impl AsFd) {
+        let _ = epoll::delete(&self.epoll, fd);
+    }
+
+    /// Watches a rank's PMI socket again: for space as well while bytes are queued for it.
+    pub(super) fn watch_client(&self, socket: &PmiSocket, proc: Proc) {
+        let flags = match socket.has_queued() {
+            true => EventFlags::IN | EventFlags::OUT,
+            false => EventFlags::IN,
+        };
+        self.modify(socket, Watch::Pmi(proc), flags);
+    }
+
+    /// Watches a rank's output for data, or not while a reader of mpirun's output is slow.
+    pub(super) fn watch_output(&self, pipe: BorrowedFd<'_>, what: Watch, read: bool) {
+        let flags = match read {
+            true => EventFlags::IN,
+            false => EventFlags::empty(),
+        };
+        self.modify(pipe, what, flags);
+    }
+
+    fn modify(&self, fd: impl AsFd, what: Watch, flags: EventFlags) {
+        let token = EventData::new_u64(what.token());
+        let _ = epoll::modify(&self.epoll, fd, token, flags);
+    }
+
+    /// Watches a descriptor for space as long as it is full.
+    pub(super) fn watch_full(&self, fd: impl AsFd) {
+        let token = EventData::new_u64(Watch::SinkWritable.token());
+        let _ = epoll::add(&self.epoll, fd, token, EventFlags::OUT);
+    }
+
+    /// Watches a pipe for space, edge-triggered: the epoll reports once that it has space again.
+    pub(super) fn watch_writable(&self, fd: BorrowedFd<'_>) {
+        let token = EventData::new_u64(Watch::SinkWritable.token());
+        let _ = epoll::add(&self.epoll, fd, token, EventFlags::OUT | EventFlags::ET);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_names_one_subject() {
+        let of_procs = [0, 1, 70_000].map(Proc).into_iter();
+        let of_procs = of_procs.flat_map(|proc| {
+            let outputs = [Target::Stdout, Target::Stderr].map(|of| Watch::output(proc, of));
+            outputs.into_iter().chain([Watch::Pmi(proc)])
+        });
+        let links = [0, 1, 500].map(Watch::Link);
+        let single = [
+            Watch::Front,
+            Watch::Signals,
+            Watch::SinkWritable,
+            Watch::Stdin,
+        ];
+        let all: Vec<Watch> = of_procs.chain(links).chain(single).collect();
+        for (n, &watch) in all.iter().enumerate() {
+            assert_eq!(Watch::of(watch.token()), watch);
+            assert!(all[..n].iter().all(|other| other.token() != watch.token()));
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The decoders of what nodes send to a served board, and of its answers, as an entry point for fuzzing.
+//!
+//! An entry takes any bytes, and panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
+
+use crate::served::frame::{GREETING, Greeting, REPLY, REQUEST, Reply, Request};
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("board_frames", board_frames)];
+
+/// The frames of a served board: only canonical encodings are accepted.
+pub fn board_frames(bytes: &[u8]) {
+    if let Some(bytes) = bytes.first_chunk::<GREETING>()
+        && let Ok(greeting) = Greeting::decode(bytes)
+    {
+        assert_eq!(greeting.encode(), *bytes);
+    }
+    if let Some(bytes) = bytes.first_chunk::<REQUEST>()
+        && let Ok(request) = Request::decode(bytes)
+    {
+        assert_eq!(request.encode(), *bytes);
+    }
+    if let Some(bytes) = bytes.first_chunk::<REPLY>()
+        && let Ok(reply) = Reply::decode(bytes)
+    {
+        assert_eq!(reply.encode(), *bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The barrier board that processes share: the cycle-accurate model with wires that several processes drive and read.
+//!
+//! * [`live`]: a board in shared memory of several processes; the board's clock follows the machine's clock.
+//! * [`served`]: the same board over TCP, for nodes on several hosts.
+//! * [`tree`]: which node and which board is at which pin of cascaded boards.
+//! * [`event`]: the events on the wires, and their record.
+//! * [`clock`]: the times of clock edges.
+//!
+//! The package is what an MPI library links for the hardware barrier without hardware.
+//! It draws nothing: `barrier-waveform` writes a record to a file, `barrier-simulator` runs the same machines in virtual time.
+//!
+//! A port-level simulator that is linked into programs instead of the hardware's driver has a precedent:
+//! TTL_VAPERS did the same for Purdue's parallel-port barrier
+//! (<http://aggregate.org/EXHIBITS/sc95c.html>).
+//!
+//! `unsafe` is in one place: module `live::shared`, which accesses the caller's memory as atomics.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod clock;
+pub mod event;
+#[cfg(any(test, fuzzing))]
+pub mod fuzz;
+pub mod live;
+pub mod served;
+pub mod tree;

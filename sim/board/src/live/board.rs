@@ -1,0 +1,306 @@
+//! A process's handle of the board: creation, attachment, observation.
+
+use super::engine::Engine;
+use super::line::{LINE_WORDS, Line};
+use super::shared::{Geometry, HANDS};
+use super::slots::{Core, Slots};
+use super::state::{SLOT_WORDS, State};
+use crate::event::{Event, Record, What};
+use fpga_model::{BadNodeCount, Gates, Registers};
+use std::fmt;
+
+/// The slots and the engine of a board of version 1.
+pub(super) type BoardCore<'m> = Core<'m, State, Engine<'m>, SLOT_WORDS>;
+
+/// A barrier in shared memory.
+///
+/// A plain value that borrows the memory for `'m`; reading through it changes nothing.
+/// The wires of a node are taken by [`wires`](Self::wires).
+#[derive(Clone, Copy)]
+pub struct Board<'m> {
+    core: BoardCore<'m>,
+    /// The eureka line of the board; a board of a tree has none.
+    line: Option<Line<'m>>,
+}
+
+/// A consistent view of the board at one instant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Nanoseconds since the board was created.
+    pub at_ns: u64,
+    /// Levels of the wires to the barrier, bit `n` for node `n`.
+    pub inputs: u64,
+    /// Levels of the wires from the barrier: all or none.
+    pub outputs: u64,
+    /// Number of releases.
+    pub releases: u64,
+}
+
+/// The position of a board in a tree.
+pub(super) enum TreeRole {
+    /// A single board.
+    No,
+    /// The first board of a tree with these numbers of nodes and of leaf boards.
+    First { nodes: usize, lowest: usize },
+    /// Another board of a tree.
+    Later,
+}
+
+/// A board, or the boards of a tree, as an observer sees them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Look {
+    /// Nanoseconds since the board was created; for a tree, since its root was created.
+    pub at_ns: u64,
+    /// The level that the nodes read.
+    pub output: bool,
+    /// Number of releases.
+    pub releases: u64,
+    /// Number of nodes per leaf board; the last may have fewer.
+    pub share: usize,
+    /// For each node its level at the board, and whether a process drives it.
+    pub nodes: Vec<(bool, bool)>,
+    /// The eureka line as the nodes read it, if there is one.
+    pub line: Option<LineLook>,
+}
+
+/// An eureka line as an observer sees it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LineLook {
+    /// A node has raised it.
+    pub found: bool,
+    /// The node that was first.
+    pub first: Option<usize>,
+}
+
+impl Look {
+    /// Returns the view of one board of `nodes` nodes; processes drive those in the mask.
+    pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
+        let mut look = Self {
+            at_ns: board.at_ns,
+            output: board.outputs != 0,
+            releases: board.releases,
+            share: nodes,
+            nodes: Vec::with_capacity(nodes),
+            line: None,
+        };
+        look.push(board.inputs, nodes, driven);
+        look
+    }
+
+    /// Returns the view with this line added.
+    #[must_use]
+    pub fn beside(self, line: Option<LineLook>) -> Self {
+        Self { line, ..self }
+    }
+
+    /// Adds nodes.
+    pub(super) fn push(&mut self, levels: u64, nodes: usize, driven: u64) {
+        let bits = (0..nodes.min(fpga_model::MAX_NODES)).map(|node| 1 << node);
+        let each = bits.map(|bit: u64| (levels & bit != 0, driven & bit != 0));
+        self.nodes.extend(each);
+    }
+}
+
+impl Snapshot {
+    /// Returns the nodes whose wire differs from the barrier's: those that have entered and are not released.
+    pub fn arrived(&self) -> u64 {
+        self.inputs ^ self.outputs
+    }
+}
+
+/// The reason why a board cannot be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InitError {
+    /// No barrier has this many nodes.
+    Nodes(BadNodeCount),
+    /// The memory is too small.
+    TooSmall {
+        /// Bytes that [`Board::layout_size`] requires.
+        need: usize,
+        /// Bytes given.
+        have: usize,
+    },
+    /// The memory is not aligned to this number of bytes.
+    Misaligned {
+        /// The required alignment.
+        align: usize,
+    },
+}
+
+/// The reason why no board can be found in the given memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AttachError {
+    /// No board of this version fits the memory; perhaps it is not created yet.
+    NoBoard {
+        /// Bytes given.
+        have: usize,
+    },
+    /// The memory is not aligned to this number of bytes.
+    Misaligned {
+        /// The alignment that is needed.
+        align: usize,
+    },
+}
+
+impl fmt::Display for InitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(bad) => bad.fmt(f),
+            Self::TooSmall { need, have } => {
+                write!(f, "the board needs {need} bytes and was given {have}")
+            }
+            Self::Misaligned { align } => write!(
+                f,
+                "the board's memory must begin at a multiple of {align} bytes"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for AttachError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoBoard { have } => {
+                write!(
+                    f,
+                    "there is no board of this program's version in the {have} bytes given"
+                )
+            }
+            Self::Misaligned { align } => write!(
+                f,
+                "the board's memory must begin at a multiple of {align} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InitError {}
+impl std::error::Error for AttachError {}
+
+impl<'m> Board<'m> {
+    pub(super) fn new(slots: Slots<'m, State, SLOT_WORDS>, line: Option<Line<'m>>) -> Self {
+        Self {
+            core: Core::new(slots, Engine::default()),
+            line,
+        }
+    }
+
+    /// Returns the part that boards of both versions have in common.
+    pub(super) fn core(&self) -> &BoardCore<'m> {
+        &self.core
+    }
+
+    /// Replaces the model by these gates; every process must use the same gates.
+    pub fn with_gates(self, gates: &'m dyn Gates) -> Self {
+        Self {
+            core: self.core.with_engine(Engine::of(gates)),
+            ..self
+        }
+    }
+
+    /// Returns the size of a board of `nodes` nodes that records `record` events, with its eureka line; the memory must be aligned to
+    /// 128 bytes.
+    pub fn layout_size(nodes: usize, record: usize) -> usize {
+        let line = Geometry::size::<LINE_WORDS>(nodes, 0).unwrap_or(usize::MAX);
+        Self::line_begins(nodes.saturating_mul(HANDS), record).saturating_add(line)
+    }
+
+    /// Returns the offset of the line in the board's memory: after the board, rounded up to the line's alignment.
+    pub(super) fn line_begins(writers: usize, record: usize) -> usize {
+        let board = Self::size_with(writers, record);
+        board.checked_next_multiple_of(128).unwrap_or(usize::MAX)
+    }
+
+    /// As [`layout_size`](Self::layout_size), with this number of handles and without the line.
+    pub(super) fn size_with(writers: usize, record: usize) -> usize {
+        Geometry::size::<SLOT_WORDS>(writers, record).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the number of wire pairs.
+    pub fn nodes(&self) -> usize {
+        self.core.nodes()
+    }
+
+    /// Returns true if changes and marks are recorded.
+    pub fn is_recording(&self) -> bool {
+        self.core.is_recording()
+    }
+
+    /// Returns the number of releases until now.
+    pub fn releases(&self) -> u64 {
+        self.snapshot().releases
+    }
+
+    /// Returns the board's state now, for observers.
+    pub fn snapshot(&self) -> Snapshot {
+        let (at_ns, state) = self.core.now();
+        let (outputs, releases) = (state.machine.outputs(), state.machine.releases());
+        Snapshot {
+            at_ns,
+            inputs: state.inputs,
+            outputs,
+            releases,
+        }
+    }
+
+    /// Returns the events so far, oldest first; may be called while the board is in use.
+    pub fn record(&self) -> Record {
+        let (events, dropped) = self.core.record(|at_ns, what| {
+            let what = What::from_word(what)?;
+            Some(Event { at_ns, what })
+        });
+        Record {
+            nodes: self.nodes(),
+            events,
+            dropped,
+        }
+    }
+
+    /// Returns the eureka line's state now, for observers.
+    pub(super) fn line_look(&self) -> Option<LineLook> {
+        let mut line = self.line?.copy().1;
+        // Both are read after the copy, so neither is older than it.
+        let (releases, now) = (self.committed_releases(), self.core.now_ns());
+        line.run_until(now, releases);
+        Some(LineLook {
+            found: line.found(),
+            first: line.first(),
+        })
+    }
+
+    /// Returns the board's eureka line.
+    pub(super) fn line(&self) -> Option<Line<'m>> {
+        self.line
+    }
+
+    /// Returns the number of releases that any node can have seen until now.
+    pub(super) fn committed_releases(&self) -> u64 {
+        self.core.current().machine.releases()
+    }
+
+    /// Returns the board's position in a tree.
+    pub(super) fn tree(&self) -> TreeRole {
+        match self.core.geometry().tree {
+            [0, _] => TreeRole::No,
+            [_, 0] => TreeRole::Later,
+            [nodes, lowest] => TreeRole::First { nodes, lowest },
+        }
+    }
+}
+
+impl BoardCore<'_> {
+    /// Returns the level of the barrier's wires if the passing of time cannot change it: four loads, no clock access, no store.
+    #[inline]
+    pub(super) fn settled_output(&self) -> Option<bool> {
+        let [inputs, stage1, stage2, output] = self.slots().first_words();
+        let registers = Registers {
+            stage1,
+            stage2,
+            output,
+            releases: 0,
+        };
+        self.engine()
+            .is_settled(&self.slots().blank().load(registers), inputs)
+            .then_some(output != 0)
+    }
+}

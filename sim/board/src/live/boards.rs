@@ -1,0 +1,383 @@
+//! Cascaded boards in shared memory, for more nodes than one board has wires.
+//!
+//! Every board is an ordinary [`Board`] with its own origin, hence its own clock phase. All nodes read the root's output.
+//!
+//! # Propagation of a level
+//!
+//! A node that drives its wire to a level, or waits for the root to have that level, reads its board. If the board's output
+//! has the level, so have all wires of the board, and the node drives the board's wire to the board above; and so on up to the root.
+//! The last node of a board does this, and a polling node does it for one that was killed before it could.
+//!
+//! Several nodes may drive the same wire between boards, but none can drive an outdated level:
+//! the board's output leaves the level only after all its nodes have, and this node's wire keeps the level until it is done.
+//! This requires that one thread at a time uses a node's wires, which a lock ensures.
+
+use super::Snapshot;
+use super::board::{Board, Look};
+use super::claim::WiresError;
+use super::shared::HANDS;
+use super::wires::{Writer, ring_others};
+use crate::event::{Event, Record, What};
+use crate::tree::Tree;
+use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The boards of a tree; they borrow the memory as a [`Board`] does.
+#[derive(Clone)]
+pub struct Boards<'m> {
+    tree: Tree,
+    boards: Vec<Board<'m>>,
+}
+
+/// The result of [`Boards::wires`].
+#[derive(Debug)]
+pub struct NodeWires<'m, R> {
+    /// The wire to the node's board.
+    pub out: NodeOut<'m, R>,
+    /// The wire from the root.
+    pub input: NodeIn<'m, R>,
+    /// The marks that the node sets in the record.
+    pub marks: NodeMarks<'m, R>,
+}
+
+/// The wire from a node to its board.
+#[derive(Debug)]
+pub struct NodeOut<'m, R>(Handles<'m, R>);
+
+/// The wire from the root to a node.
+#[derive(Debug)]
+pub struct NodeIn<'m, R>(Handles<'m, R>);
+
+/// Records that the node's program entered and left the barrier, as [`Marks`](super::Marks).
+#[derive(Debug)]
+pub struct NodeMarks<'m, R>(Handles<'m, R>);
+
+type Handles<'m, R> = Arc<Mutex<Node<'m, R>>>;
+
+/// A node's handles.
+struct Node<'m, R> {
+    node: usize,
+    nodes: usize,
+    ring: R,
+    /// The handle on the node's own board.
+    own: Writer<'m>,
+    /// The handles on the boards above it, the root's last.
+    above: Vec<Writer<'m>>,
+}
+
+impl<R> fmt::Debug for Node<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "node {} of {}, {} boards above its own",
+            self.node,
+            self.nodes,
+            self.above.len()
+        )
+    }
+}
+
+impl<'m> Boards<'m> {
+    /// Returns the size of the boards of this tree, which record about `record` events in total; the memory must be aligned to 128 bytes.
+    pub fn layout_size(tree: &Tree, record: usize) -> usize {
+        let last = Self::places(tree, record).last();
+        last.map_or(0, |(at, bytes, _)| at.saturating_add(bytes))
+    }
+
+    /// Returns the offset, the size and the number of each board.
+    pub(super) fn places(
+        tree: &Tree,
+        record: usize,
+    ) -> impl Iterator<Item = (usize, usize, usize)> {
+        let each = record / tree.boards();
+        (0..tree.boards()).scan(0usize, move |end, board| {
+            let at = *end;
+            let bytes = Board::size_with(Self::writers(tree, board), each);
+            // Rounded up to the alignment of a board.
+            let bytes = bytes.checked_next_multiple_of(128).unwrap_or(usize::MAX);
+            *end = at.saturating_add(bytes);
+            Some((at, bytes, board))
+        })
+    }
+
+    /// Returns a board's number of handles: three per node, or one for each node of the tree on a board without nodes.
+    pub(super) fn writers(tree: &Tree, board: usize) -> usize {
+        match board < tree.lowest() {
+            true => tree.pins(board) * HANDS,
+            false => tree.nodes(),
+        }
+    }
+
+    pub(super) fn of(tree: &Tree, boards: Vec<Board<'m>>) -> Self {
+        Self {
+            tree: tree.clone(),
+            boards,
+        }
+    }
+
+    fn root(&self) -> &Board<'m> {
+        &self.boards[self.tree.root()]
+    }
+
+    /// Returns the number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.tree.nodes()
+    }
+
+    /// Returns the number of boards.
+    pub fn boards(&self) -> usize {
+        self.boards.len()
+    }
+
+    /// Returns the number of the root's releases until now.
+    pub fn releases(&self) -> u64 {
+        self.root().releases()
+    }
+
+    /// Returns true if changes and marks are recorded.
+    pub fn is_recording(&self) -> bool {
+        self.root().is_recording()
+    }
+
+    /// Returns the boards' state for an observer: the nodes of all boards, and the level and releases of the root.
+    pub fn look(&self) -> Look {
+        let root = self.root().snapshot();
+        let share = self.boards[0].nodes();
+        let mut look = Look {
+            nodes: Vec::with_capacity(self.nodes()),
+            share,
+            ..Look::at(&root, 0, 0)
+        };
+        for board in &self.boards[..self.tree.lowest()] {
+            look.push(
+                board.snapshot().inputs,
+                board.nodes(),
+                board.core().claimed(),
+            );
+        }
+        look
+    }
+
+    /// Returns the nodes whose wire has the root's level: those that have not entered the pending barrier.
+    pub fn missing(&self) -> Vec<usize> {
+        let Snapshot { outputs, .. } = self.root().snapshot();
+        let lowest = self.boards[..self.tree.lowest()].iter();
+        let inputs: Vec<u64> = lowest.map(|board| board.snapshot().inputs).collect();
+        let waits = |node: &usize| {
+            let (board, pin) = self.tree.place(*node);
+            (inputs[board] >> pin & 1 == 1) != (outputs != 0)
+        };
+        (0..self.nodes()).filter(|node| !waits(node)).collect()
+    }
+
+    /// Returns the events of all nodes and the root's releases, oldest first.
+    pub fn record(&self) -> Record {
+        let first = self.boards.iter().map(origin_ns).min().unwrap_or(0);
+        let mut record = Record {
+            nodes: self.nodes(),
+            ..Record::default()
+        };
+        for (number, board) in self.boards.iter().enumerate() {
+            let own = board.record();
+            record.dropped += own.dropped;
+            let later = origin_ns(board) - first;
+            record
+                .events
+                .extend(own.events.into_iter().filter_map(|event| {
+                    Some(Event {
+                        at_ns: event.at_ns + later,
+                        what: self.seen_from_outside(number, event.what)?,
+                    })
+                }));
+        }
+        // Stable, so that events of one board keep their order.
+        record.events.sort_by_key(|event| event.at_ns);
+        record
+    }
+
+    /// Converts an event of this board to one of the whole tree; `None` if it is on a wire between boards.
+    fn seen_from_outside(&self, board: usize, what: What) -> Option<What> {
+        let is_root = board == self.tree.root();
+        let is_lowest = board < self.tree.lowest();
+        let first = self.tree.first_node(board);
+        match what {
+            What::Release { .. } => is_root.then_some(what),
+            _ if !is_lowest => None,
+            What::Wire { node, high } => Some(What::Wire {
+                node: first + node,
+                high,
+            }),
+            What::Enter { node } => Some(What::Enter { node: first + node }),
+            What::Leave { node } => Some(What::Leave { node: first + node }),
+            What::Down { node } => Some(What::Down { node: first + node }),
+            // Boards of a tree have no eureka line.
+            What::Say { .. } => None,
+        }
+    }
+
+    /// Claims the wires of `node`. The node that commits a release of the root calls `ring(other)` for every other node, as in
+    /// [`Board::wires`].
+    pub fn wires<R: Fn(usize)>(
+        &self,
+        node: usize,
+        ring: R,
+    ) -> Result<NodeWires<'m, R>, WiresError> {
+        let nodes = self.nodes();
+        if node >= nodes {
+            return Err(WiresError::NoSuchNode { node, nodes });
+        }
+        let (board, pin) = self.tree.place(node);
+        let own = self.boards[board].writer(pin).map_err(|e| match e {
+            WiresError::Taken { pid, .. } => WiresError::Taken { node, pid },
+            other => other,
+        })?;
+        let links =
+            std::iter::successors(self.tree.above(board), |(above, _)| self.tree.above(*above));
+        let above = links.map(|(above, pin)| own.above(*self.boards[above].core(), pin, node));
+        let above = above.collect();
+        let handles = Arc::new(Mutex::new(Node {
+            node,
+            nodes,
+            ring,
+            own,
+            above,
+        }));
+        Ok(NodeWires {
+            out: NodeOut(handles.clone()),
+            input: NodeIn(handles.clone()),
+            marks: NodeMarks(handles),
+        })
+    }
+}
+
+#[cfg(test)]
+impl Boards<'_> {
+    /// Drives a node's wire without propagation, as if the node died then; the claim is that of the node's owner.
+    pub(super) fn own_board_only(&self, node: usize, high: bool) {
+        let (board, pin) = self.tree.place(node);
+        self.boards[board].drive_as_if_killed(pin, high);
+    }
+}
+
+impl<R: Fn(usize)> Node<'_, R> {
+    /// Drives the node's wire, and then the wires to the boards above, up to the first board whose output does not change.
+    fn set(&mut self, high: bool) {
+        let Self {
+            node,
+            nodes,
+            ref ring,
+            ref mut own,
+            ref mut above,
+        } = *self;
+        let boards = above.len();
+        for (level, writer) in std::iter::once(own).chain(above).enumerate() {
+            let released = || {
+                // Boards below the root release no node.
+                if level == boards {
+                    ring_others(nodes, node, ring);
+                }
+            };
+            writer.drive(&released, high);
+            if level < boards && writer.output(&released) != high {
+                return;
+            }
+        }
+    }
+
+    /// Returns the root's level.
+    fn root(&mut self) -> bool {
+        let Self {
+            node,
+            nodes,
+            ref ring,
+            ref mut own,
+            ref mut above,
+        } = *self;
+        let root = above.last_mut().unwrap_or(own);
+        root.output(&|| ring_others(nodes, node, ring))
+    }
+
+    fn get(&mut self) -> bool {
+        let mine = self.own.level();
+        if self.root() != mine {
+            // A node may have died before it could propagate its level.
+            self.set(mine);
+        }
+        self.root()
+    }
+
+    /// Records a mark on the node's own board.
+    fn mark(&mut self, what: impl Fn(usize) -> What) {
+        let Self {
+            node,
+            nodes,
+            ref ring,
+            ref mut own,
+            ref above,
+        } = *self;
+        let released = || {
+            if above.is_empty() {
+                ring_others(nodes, node, ring);
+            }
+        };
+        let pin = own.node();
+        own.mark(&released, what(pin));
+    }
+}
+
+/// Returns the creation time of a board, on the machine's clock.
+fn origin_ns(board: &Board<'_>) -> u64 {
+    board.core().geometry().origin_ns
+}
+
+fn lock<'g, 'm, R>(handles: &'g Handles<'m, R>) -> MutexGuard<'g, Node<'m, R>> {
+    // A thread that panicked has left a consistent state, because each commit is atomic.
+    handles.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R: Fn(usize)> NodeMarks<'_, R> {
+    /// Records that the node's program has entered the barrier.
+    pub fn enter(&mut self) {
+        lock(&self.0).mark(|node| What::Enter { node });
+    }
+
+    /// Records that the node's program leaves the barrier.
+    pub fn leave(&mut self) {
+        lock(&self.0).mark(|node| What::Leave { node });
+    }
+}
+
+impl<R> ErrorType for NodeOut<'_, R> {
+    type Error = Infallible;
+}
+
+impl<R> ErrorType for NodeIn<'_, R> {
+    type Error = Infallible;
+}
+
+impl<R: Fn(usize)> OutputPin for NodeOut<'_, R> {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        lock(&self.0).set(false);
+        Ok(())
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        lock(&self.0).set(true);
+        Ok(())
+    }
+}
+
+/// The board is in memory and raises no interrupt.
+impl<R: Fn(usize)> barrier_driver::InputEvents for NodeIn<'_, R> {}
+
+impl<R: Fn(usize)> InputPin for NodeIn<'_, R> {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        Ok(lock(&self.0).get())
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        Ok(!lock(&self.0).get())
+    }
+}

@@ -1,0 +1,162 @@
+//! Read-only observation of a board, or of the boards of a tree, that other processes use.
+//!
+//! The memory is mapped read-only, so an observer cannot disturb the board.
+//! The memory around the board may contain anything, as in the memory of an MPI job.
+
+use super::layout::ALIGN;
+use crate::live::board::TreeRole;
+use crate::live::slots::Encoded;
+use crate::live::state::State;
+use crate::live::{Board, Boards, ChannelBoard, Look, channels};
+use crate::tree::Tree;
+use fpga_model::MAX_NODES;
+use rustix::fs::{SeekFrom, fstat, seek};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use std::fs::File;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A board in memory of others, read-only.
+#[derive(Debug)]
+pub struct Window {
+    pane: Pane,
+    /// Where the board begins.
+    at: usize,
+}
+
+/// A read-only mapping of a whole file.
+#[derive(Debug)]
+struct Pane {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping is not tied to a thread, and what it holds is read as atomics only.
+unsafe impl Send for Pane {}
+
+impl Window {
+    /// Finds the first board in this file, which is a memfd of another process.
+    pub fn open(file: &File) -> Result<Option<Self>, Errno> {
+        let pane = Pane::map(file)?;
+        let mut from = 0;
+        // Holes are stepped over: reading one would fill it with memory.
+        while let Some(data) = extent(file, from, SeekFrom::Data)? {
+            let end = extent(file, data, SeekFrom::Hole)?.unwrap_or(pane.len as u64);
+            let end = usize::try_from(end).unwrap_or(pane.len).min(pane.len);
+            let first = (data as usize).next_multiple_of(ALIGN);
+            let mut places = (first..end).step_by(ALIGN);
+            if let Some(at) = places.find(|at| pane.look(*at).is_some()) {
+                return Ok(Some(Self { pane, at }));
+            }
+            from = end as u64;
+        }
+        Ok(None)
+    }
+
+    /// Returns the present state; `None` if there is no board any more.
+    pub fn look(&self) -> Option<Look> {
+        let seen = self.pane.look(self.at)?;
+        // If the memory was reused meanwhile, the state is meaningless.
+        let is_there = self.pane.board(self.at).is_some() || self.has_channels();
+        is_there.then_some(seen)
+    }
+
+    /// Returns true for a board of version 2.
+    pub fn has_channels(&self) -> bool {
+        self.pane.channels(self.at).is_some()
+    }
+}
+
+impl Pane {
+    fn map(file: &File) -> Result<Self, Errno> {
+        let len = usize::try_from(fstat(file)?.st_size).map_err(|_| Errno::OVERFLOW)?;
+        let flags = MapFlags::SHARED | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps nothing.
+        let base = unsafe {
+            rustix::mm::mmap(std::ptr::null_mut(), len, ProtFlags::READ, flags, file, 0)
+        }?;
+        let base = NonNull::new(base.cast()).ok_or(Errno::INVAL)?;
+        Ok(Self { base, len })
+    }
+
+    /// Attaches to the board of version 1 at this offset, for reading; the caller does not expose it.
+    fn board(&self, at: usize) -> Option<Board<'_>> {
+        let (place, len) = self.place(at, State::MAGIC)?;
+        // SAFETY: the mapping stays while `self` is borrowed; through the board it is only read, as atomics,
+        // so whatever other processes write there becomes at worst a number without meaning.
+        unsafe { Board::attach(place, len) }.ok()
+    }
+
+    /// Attaches to the board of version 2 at this offset, in the same way.
+    fn channels(&self, at: usize) -> Option<ChannelBoard<'_>> {
+        let (place, len) = self.place(at, channels::State::MAGIC)?;
+        // SAFETY: as in `board`: the mapping outlives the board, which only reads it here, as atomics.
+        unsafe { ChannelBoard::attach(place, len) }.ok()
+    }
+
+    /// Returns the address of this offset and the bytes from there to the end, if the magic number is there.
+    fn place(&self, at: usize, magic: u64) -> Option<(NonNull<u8>, usize)> {
+        let len = self.len.checked_sub(at)?;
+        if len < size_of::<u64>() || !at.is_multiple_of(ALIGN) {
+            return None;
+        }
+        // SAFETY: `at` is inside the mapping, by the line above.
+        let place = unsafe { self.base.add(at) };
+        // SAFETY: eight bytes of the mapping, aligned because a mapping begins at a page; every bit pattern is a number.
+        let found = unsafe { place.cast::<AtomicU64>().as_ref() };
+        // Read alone first: most places are no board, and the rest of a header may be in a hole.
+        (found.load(Ordering::Relaxed) == magic).then_some((place, len))
+    }
+}
+
+impl Pane {
+    /// What begins at this place: a board by itself or, once each of its boards is there, a tree.
+    fn look(&self, at: usize) -> Option<Look> {
+        if let Some(channels) = self.channels(at) {
+            return Some(channels.look());
+        }
+        let board = self.board(at)?;
+        match board.tree() {
+            TreeRole::No => {
+                let look = Look::at(&board.snapshot(), board.nodes(), board.core().claimed());
+                Some(look.beside(board.line_look()))
+            }
+            TreeRole::First { nodes, lowest } => {
+                let boards = self.boards(at, nodes, lowest, board.core().geometry().capacity)?;
+                Some(boards.look())
+            }
+            TreeRole::Later => None,
+        }
+    }
+
+    /// The boards of a tree that begin at this place, each with a record of `each` bytes.
+    fn boards(&self, at: usize, nodes: usize, lowest: usize, each: usize) -> Option<Boards<'_>> {
+        let len = self.len.checked_sub(at)?;
+        // What another process wrote is not trusted: the boards must fit into the rest of the memory, and the nodes on the boards.
+        if lowest > len / size_of::<super::layout::Header>() || nodes > lowest * MAX_NODES {
+            return None;
+        }
+        let tree = Tree::new(nodes, lowest);
+        let record = each.checked_mul(tree.boards())?;
+        // SAFETY: as in `board`.
+        unsafe { Boards::attach(self.base.add(at), len, &tree, record) }.ok()
+    }
+}
+
+impl Drop for Pane {
+    fn drop(&mut self) {
+        // SAFETY: `base` and `len` are what `map` got, and every board borrows `self`, so none is left.
+        // Unmapping can only fail for arguments that are not a mapping.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Where the next data, or the next hole, begins; `None` after the last.
+fn extent(file: &File, from: u64, kind: fn(u64) -> SeekFrom) -> Result<Option<u64>, Errno> {
+    match seek(file, kind(from)) {
+        Ok(at) => Ok(Some(at)),
+        Err(Errno::NXIO) => Ok(None),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,288 @@
+//! A state in slots of shared memory, by the protocol at the head of [`live`](super), for the boards of both versions and for the
+//! eureka line.
+//!
+//! * [`Encoded`]: a state as a value and as words; [`Slots`]: copies of it, and commits.
+//! * [`BoardState`]: a state whose machine is stepped with the time and whose commits have entries in a record;
+//!   [`Core`]: the part that boards of both versions have in common.
+//! * [`Writer`]: a node's right to commit to a board.
+
+use super::claim::{Claim, WiresError, is_alive};
+use super::shared::{Geometry, HANDS, HeadWord, Shared};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+use fpga_model::BadNodeCount;
+use mpi_base::clock::now_ns;
+use std::fmt;
+use std::sync::Arc;
+
+/// A state that `WORDS` words encode.
+pub(super) trait Encoded<const WORDS: usize>: Copy {
+    /// The machine after power-on, which defines the number of nodes.
+    type Blank: Copy;
+
+    /// "hwbarr" and the version of the layout; memory with another number is not recognised.
+    const MAGIC: u64;
+
+    fn blank(nodes: usize) -> Result<Self::Blank, BadNodeCount>;
+
+    fn power_on(blank: Self::Blank) -> Self;
+
+    fn to_words(self) -> [u64; WORDS];
+
+    /// Decodes a state; the inverse of [`to_words`](Self::to_words).
+    /// A torn copy gives a meaningless state, which the caller discards when it sees that the head has changed.
+    fn from_words(blank: Self::Blank, words: &[u64; WORDS]) -> Self;
+}
+
+/// The state of a board, whose edges an engine `E` computes.
+pub(super) trait BoardState<E, const WORDS: usize>: Encoded<WORDS> {
+    /// Starts the next commit, still without entries of the record.
+    fn next(self) -> Self;
+
+    /// Steps the machine to the present.
+    fn run_until(&mut self, engine: E, now_ns: u64);
+
+    /// A number that every release changes.
+    fn releases(&self) -> u64;
+
+    /// Number of entries of all earlier commits.
+    fn older_entries(&self) -> u64;
+
+    /// The time and the encoding of each entry of this commit.
+    fn entries(&self) -> impl Iterator<Item = (u64, u64)>;
+}
+
+/// The slots of a state, and the head that has the current one.
+#[derive(Clone, Copy)]
+pub(super) struct Slots<'m, S: Encoded<WORDS>, const WORDS: usize> {
+    shared: Shared<'m, WORDS>,
+    geometry: Geometry,
+    blank: S::Blank,
+}
+
+impl<'m, S: Encoded<WORDS>, const WORDS: usize> Slots<'m, S, WORDS> {
+    pub(super) fn new(shared: Shared<'m, WORDS>, geometry: Geometry, blank: S::Blank) -> Self {
+        Self {
+            shared,
+            geometry,
+            blank,
+        }
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Returns the machine after power-on.
+    pub(super) fn blank(&self) -> S::Blank {
+        self.blank
+    }
+
+    /// Returns the current state, and the head that a commit has to replace.
+    pub(super) fn copy(&self) -> (HeadWord, S) {
+        let (head, words) = self.shared.read::<WORDS>();
+        (head, S::from_words(self.blank, &words))
+    }
+
+    /// Returns a consistent copy of the first words of the current state.
+    #[inline]
+    pub(super) fn first_words<const FIRST: usize>(&self) -> [u64; FIRST] {
+        self.shared.read().1
+    }
+
+    /// Replaces the state that was copied with `head` by `state`, in the slot of `slots` that is not current. Returns true on success.
+    pub(super) fn commit(&self, head: HeadWord, slots: [usize; 2], state: S) -> bool {
+        let [first, second] = slots;
+        let slot = if head.slot() == first { second } else { first };
+        self.shared.fill(slot, &state.to_words());
+        self.shared.commit(head, slot)
+    }
+
+    /// Returns the claim word of an existing node.
+    pub(super) fn claim(&self, node: usize) -> &'m AtomicU32 {
+        self.shared.claim(node)
+    }
+}
+
+/// A board without what only its version has.
+#[derive(Clone, Copy)]
+pub(super) struct Core<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
+    slots: Slots<'m, S, WORDS>,
+    engine: E,
+}
+
+impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Core<'m, S, E, WORDS> {
+    pub(super) fn new(slots: Slots<'m, S, WORDS>, engine: E) -> Self {
+        Self { slots, engine }
+    }
+
+    /// Replaces the engine; every process must use the same one.
+    pub(super) fn with_engine(self, engine: E) -> Self {
+        Self { engine, ..self }
+    }
+
+    pub(super) fn engine(&self) -> E {
+        self.engine
+    }
+
+    pub(super) fn slots(&self) -> &Slots<'m, S, WORDS> {
+        &self.slots
+    }
+
+    pub(super) fn geometry(&self) -> &Geometry {
+        self.slots.geometry()
+    }
+
+    /// Returns the number of nodes with wires.
+    pub(super) fn nodes(&self) -> usize {
+        self.geometry().nodes
+    }
+
+    /// Returns true if changes and marks are recorded.
+    pub(super) fn is_recording(&self) -> bool {
+        self.geometry().capacity > 0
+    }
+
+    /// Returns the nanoseconds since the board was created.
+    pub(super) fn now_ns(&self) -> u64 {
+        now_ns().saturating_sub(self.geometry().origin_ns)
+    }
+
+    /// Returns the current state.
+    pub(super) fn current(&self) -> S {
+        self.slots.copy().1
+    }
+
+    /// Returns the time and the state now, for observers: the passed time is computed on a copy, without a change of the board.
+    pub(super) fn now(&self) -> (u64, S) {
+        let mut state = self.current().next();
+        let at_ns = self.now_ns();
+        state.run_until(self.engine, at_ns);
+        (at_ns, state)
+    }
+
+    /// Writes the entries of a commit to their places in the record.
+    fn publish(&self, state: &S) {
+        if self.is_recording() {
+            for (place, (at, what)) in (state.older_entries()..).zip(state.entries()) {
+                self.slots.shared.write_entry(place, at, what);
+            }
+        }
+    }
+
+    /// Returns the entries of the record that `decode` knows, oldest first, and the number of those that did not fit.
+    pub(super) fn record<T>(&self, decode: impl Fn(u64, u64) -> Option<T>) -> (Vec<T>, u64) {
+        let state = self.current();
+        self.publish(&state);
+        let count = state.older_entries() + state.entries().count() as u64;
+        let entries = self.slots.shared.entries(count);
+        let known: Vec<T> = entries.filter_map(|(at, what)| decode(at, what)).collect();
+        let dropped = match self.is_recording() {
+            true => count - known.len() as u64,
+            false => 0,
+        };
+        (known, dropped)
+    }
+
+    /// Returns the nodes whose wires a living process holds, bit `n` for node `n`.
+    pub(super) fn claimed(&self) -> u64 {
+        let has_owner = |node: &usize| match self.slots.claim(*node).load(Ordering::Relaxed) {
+            0 => false,
+            pid => is_alive(pid),
+        };
+        let owned = (0..self.nodes()).filter(has_owner);
+        owned.fold(0, |mask, node| mask | 1 << node)
+    }
+
+    /// Claims a node's slots.
+    pub(super) fn take(&self, node: usize) -> Result<Arc<Claim<'m>>, WiresError> {
+        let nodes = self.nodes();
+        if node >= nodes {
+            return Err(WiresError::NoSuchNode { node, nodes });
+        }
+        Ok(Arc::new(Claim::take(self.slots.claim(node), node)?))
+    }
+
+    /// Returns one of a node's handles.
+    pub(super) fn writer(
+        &self,
+        node: usize,
+        hand: usize,
+        claim: Arc<Claim<'m>>,
+    ) -> Writer<'m, S, E, WORDS> {
+        Writer::of(*self, node, node * HANDS + hand, claim)
+    }
+}
+
+/// A node's right to commit to a board.
+pub(super) struct Writer<'m, S: Encoded<WORDS>, E, const WORDS: usize> {
+    core: Core<'m, S, E, WORDS>,
+    node: usize,
+    /// Written only by this handle, hence every committing method takes `&mut self`.
+    slots: [usize; 2],
+    claim: Arc<Claim<'m>>,
+}
+
+impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> fmt::Debug
+    for Writer<'m, S, E, WORDS>
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "node {} of {}", self.node, self.core.nodes())
+    }
+}
+
+impl<'m, S: BoardState<E, WORDS>, E: Copy, const WORDS: usize> Writer<'m, S, E, WORDS> {
+    /// Returns handle number `writer` of the board, for this pin.
+    pub(super) fn of(
+        core: Core<'m, S, E, WORDS>,
+        node: usize,
+        writer: usize,
+        claim: Arc<Claim<'m>>,
+    ) -> Self {
+        Self {
+            core,
+            node,
+            slots: Shared::<WORDS>::slots_of(writer),
+            claim,
+        }
+    }
+
+    /// Returns a handle of a board above, for the pin of this board's output; it shares the node's claim.
+    pub(super) fn above(&self, core: Core<'m, S, E, WORDS>, pin: usize, writer: usize) -> Self {
+        Self::of(core, pin, writer, self.claim.clone())
+    }
+
+    pub(super) fn core(&self) -> &Core<'m, S, E, WORDS> {
+        &self.core
+    }
+
+    /// Returns the pin.
+    pub(super) fn node(&self) -> usize {
+        self.node
+    }
+
+    /// Steps the board to the present and applies `change`; calls `released` if that commits a release.
+    pub(super) fn touch(&mut self, released: &impl Fn(), change: impl Fn(&mut S, u64)) -> S {
+        let core = &self.core;
+        let (has_released, state) = loop {
+            let (head, before) = core.slots.copy();
+            // The predecessor may have died before it wrote its entries.
+            core.publish(&before);
+            // Read after the copy, so times in the record increase with the commits.
+            let now = core.now_ns();
+            let mut state = before.next();
+            state.run_until(core.engine, now);
+            change(&mut state, now);
+            if core.slots.commit(head, self.slots, state) {
+                core.publish(&state);
+                break (state.releases() != before.releases(), state);
+            }
+        };
+        if has_released {
+            // Pairs with the fence of a node that announces sleep and then reads its wire:
+            // either it sees the release, or this process sees that it sleeps.
+            fence(Ordering::SeqCst);
+            released();
+        }
+        state
+    }
+}

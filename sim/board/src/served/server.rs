@@ -1,0 +1,246 @@
+//! The server's sockets: one thread, one `poll`; no client can block another.
+//!
+//! Each turn reads every client once, then sends every client its pending output, then accepts newcomers.
+//! Releases are sent before answers, so a node that learns of a release by an answer and wakes its neighbours
+//! finds that they have been notified.
+
+use super::board::{Board, Channels, Toggle};
+use super::hub::{ClientId, Hub};
+use super::line::prepare;
+use super::notice::{Ended, Notice};
+use fpga_model::BadNodeCount;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// The longest sleep; after it the caller decides whether to go on.
+const NAP: Duration = Duration::from_millis(100);
+/// Maximum number of newcomers per turn, so that they do not delay the nodes.
+const NEWCOMERS: usize = 8;
+/// Maximum number of bytes read from a client per turn.
+const BYTES: usize = 256;
+
+/// A board and the sockets that serve it.
+#[derive(Debug)]
+pub struct Server {
+    hub: Hub,
+    listener: TcpListener,
+    address: SocketAddr,
+    streams: BTreeMap<ClientId, TcpStream>,
+    start: Instant,
+    /// The system had no descriptor left for a newcomer; the server retries after a sleep.
+    full: bool,
+}
+
+/// The reason why a board cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServeError {
+    /// No barrier has this many nodes.
+    Nodes(BadNodeCount),
+    /// The server cannot listen at the address.
+    Listen {
+        /// The address.
+        at: String,
+        /// The system's error.
+        cause: String,
+    },
+    /// The system cannot report when sockets are ready.
+    Poll {
+        /// The system's error.
+        cause: String,
+    },
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nodes(bad) => bad.fmt(f),
+            Self::Listen { at, cause } => {
+                write!(f, "the board cannot be served at {at}: {cause}")
+            }
+            Self::Poll { cause } => {
+                write!(
+                    f,
+                    "the board cannot be served any longer, the system does not wait for its sockets: {cause}"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for ServeError {}
+
+impl Server {
+    /// Serves a board of `nodes` nodes as after power-on at `at`: an address and a port, of which 0 is any.
+    pub fn bind(nodes: usize, at: &str) -> Result<Self, ServeError> {
+        Self::serve(Toggle::new(nodes).map_err(ServeError::Nodes)?, at)
+    }
+
+    /// As [`bind`](Self::bind), for a board of version 2.
+    pub fn bind_channels(nodes: usize, at: &str) -> Result<Self, ServeError> {
+        Self::serve(Channels::new(nodes).map_err(ServeError::Nodes)?, at)
+    }
+
+    fn serve(board: impl Board + 'static, at: &str) -> Result<Self, ServeError> {
+        let hub = Hub::new(board);
+        let failed = |e: std::io::Error| ServeError::Listen {
+            at: at.to_owned(),
+            cause: e.to_string(),
+        };
+        let places: Vec<SocketAddr> = at.to_socket_addrs().map_err(failed)?.collect();
+        let listener = TcpListener::bind(places.as_slice()).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            hub,
+            listener,
+            address,
+            streams: BTreeMap::new(),
+            start: Instant::now(),
+            full: false,
+        })
+    }
+
+    /// Returns the address at which it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns true if any node or observer is connected.
+    pub fn is_attended(&self) -> bool {
+        self.hub.is_attended()
+    }
+
+    /// Returns the barrier's number of releases.
+    pub fn releases(&self) -> u64 {
+        self.hub.releases()
+    }
+
+    /// Serves the clients that are ready, or sleeps until one is, for a tenth of a second at most; returns the notices.
+    pub fn turn(&mut self) -> Result<Vec<Notice>, ServeError> {
+        let ready = self.sleep()?;
+        for id in ready {
+            self.read(id);
+        }
+        self.write();
+        self.accept();
+        self.hub.sweep(self.start.elapsed());
+        // A client that the hub has removed loses the connection.
+        let Self { streams, hub, .. } = self;
+        streams.retain(|id, _| hub.has(*id));
+        Ok(self.hub.notices())
+    }
+
+    /// Sleeps until a socket is ready; returns the clients that can be read.
+    fn sleep(&mut self) -> Result<Vec<ClientId>, ServeError> {
+        let now = self.start.elapsed();
+        let deadline = self.hub.deadline().map(|at| at.saturating_sub(now));
+        let nap = deadline.map_or(NAP, |deadline| deadline.min(NAP));
+        let timeout = Timespec {
+            tv_sec: 0,
+            tv_nsec: nap.subsec_nanos().into(),
+        };
+        let mut sockets = Vec::with_capacity(self.streams.len() + 1);
+        for (id, stream) in &self.streams {
+            let is_waiting = self.hub.outgoing(*id).is_some();
+            let writable = if is_waiting {
+                PollFlags::OUT
+            } else {
+                PollFlags::empty()
+            };
+            sockets.push(PollFd::new(stream, PollFlags::IN | writable));
+        }
+        if !std::mem::take(&mut self.full) && self.hub.can_accept(now) {
+            sockets.push(PollFd::new(&self.listener, PollFlags::IN));
+        }
+        match poll(&mut sockets, Some(&timeout)) {
+            Ok(_) => {}
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            Err(e) => {
+                return Err(ServeError::Poll {
+                    cause: e.to_string(),
+                });
+            }
+        }
+        let clients = self.streams.keys().zip(&sockets);
+        Ok(clients
+            .filter(|(_, socket)| socket.revents().intersects(!PollFlags::OUT))
+            .map(|(id, _)| *id)
+            .collect())
+    }
+
+    /// Reads a client once.
+    fn read(&mut self, id: ClientId) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let mut bytes = [0; BYTES];
+        let now = self.start.elapsed();
+        match stream.read(&mut bytes) {
+            Ok(0) => self.hub.end(id, Ended::Closed, now),
+            Ok(count) => self.hub.receive(id, &bytes[..count], now),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => self.hub.end(id, Ended::Broken(e.to_string()), now),
+        }
+    }
+
+    /// Sends pending output, first to clients with unsolicited replies.
+    fn write(&mut self) {
+        let ids: Vec<_> = self.streams.keys().copied().collect();
+        let (signal, asked): (Vec<_>, Vec<_>) =
+            ids.into_iter().partition(|id| self.hub.has_news(*id));
+        for id in signal.into_iter().chain(asked) {
+            self.send(id);
+        }
+    }
+
+    fn send(&mut self, id: ClientId) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        while let Some(waiting) = self.hub.outgoing(id) {
+            match stream.write(waiting) {
+                Ok(count) => drop(waiting.drain(..count.min(waiting.len()))),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) => {
+                    let now = self.start.elapsed();
+                    return self.hub.end(id, Ended::Broken(e.to_string()), now);
+                }
+            }
+        }
+        if self.hub.is_leaving(id) {
+            // The last reply must not be lost: the connection stays until the client has closed its end, or its time is over.
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+
+    fn accept(&mut self) {
+        for _ in 0..NEWCOMERS {
+            if !self.hub.can_accept(self.start.elapsed()) {
+                return;
+            }
+            match self.listener.accept() {
+                Ok((stream, peer)) => {
+                    let ready = stream.set_nonblocking(true).is_ok() && prepare(&stream).is_ok();
+                    // A connection that is broken already needs nothing.
+                    if ready {
+                        let id = self.hub.arrive(peer, self.start.elapsed());
+                        self.streams.insert(id, stream);
+                        self.send(id);
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                // Connections that broke in the queue are ignored; a lack of descriptors is retried later.
+                Err(_) => {
+                    self.full = true;
+                    return;
+                }
+            }
+        }
+    }
+}

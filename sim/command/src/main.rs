@@ -1,0 +1,114 @@
+//! The barrier workbench on the command line: one line of the table for each command, one file for each line.
+//! [`page`] is the HTML page of `hwbarr report`.
+
+mod cures;
+mod faults;
+mod live;
+mod log;
+mod manual;
+mod measured;
+mod node;
+mod options;
+mod page;
+mod port;
+mod report;
+mod run;
+mod scale;
+mod serve;
+mod tables;
+mod watch;
+mod wave;
+
+use clap::{Parser, Subcommand};
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+/// What a subcommand fails with: a sentence for the user.
+type Failure = Box<dyn std::error::Error>;
+
+/// The commands: a line is the help's first sentence, and the type whose `execute` runs it under the type's name.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $module:ident :: $name:ident,)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$attribute])* $name($module::$name),)*
+        }
+
+        impl Command {
+            fn execute(self) -> Result<(), Failure> {
+                match self {
+                    $(Self::$name(command) => command.execute(),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// Run in virtual time, print latencies, and compare with software barriers.
+    run::Run,
+    /// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
+    scale::Scale,
+    /// Inject a fault into each wire, node and clock at each moment, and report the driver's reaction.
+    faults::Faults,
+    /// Run in virtual time and write one HTML page: waveforms, latencies, comparison.
+    report::Report,
+    /// Run in virtual time and write a waveform, and beside it files for GTKWave and Surfer.
+    wave::Wave,
+    /// Run real processes on a live board and print how fast they pass barriers.
+    live::Live,
+    /// Serve a board over TCP, for ranks on several hosts.
+    serve::Serve,
+    /// Watch a live board: its nodes, their wires, late nodes, barriers per second.
+    watch::Watch,
+    /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
+    port::Port,
+    /// One process of `live`.
+    #[command(hide = true)]
+    node::Node,
+    /// Print the manual page, for packagers.
+    #[command(hide = true)]
+    manual::Manual,
+}
+
+/// A workbench for barrier hardware: simulate the toggle barrier, measure it, see its wires.
+#[derive(Parser)]
+#[command(name = "hwbarr", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Prints a text to standard output; a reader that has seen enough, as `head`, is no failure.
+fn say(text: &str) -> Result<(), Failure> {
+    match printable::to_stdout(text) {
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return answered(&error),
+    };
+    match command.execute() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            printable::eprintln!("hwbarr: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help, the version, or what clap refuses.
+fn answered(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    if error.use_stderr() {
+        printable::to_stderr(&text);
+        return ExitCode::from(2);
+    }
+    // A closed pipe is no error.
+    let _ = printable::to_stdout(&text);
+    ExitCode::SUCCESS
+}

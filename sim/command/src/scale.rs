@@ -1,0 +1,239 @@
+//! `hwbarr scale`: predicted durations of collectives on more ranks than available, software against hardware.
+//!
+//! Software is predicted by LogGP (`barrier_simulator::software`), with parameters from options or fitted to measurements of `mpi-bench`.
+//! The hardware is simulated in virtual time: cascaded boards with a clock each, with the number of levels that the ranks need.
+//! On each level all other boards have arrived long before the last arrival, so the run has only as many boards as the
+//! levels require; the fan-out to the nodes is that of all ranks. No such tree of boards has been built.
+
+use crate::Failure;
+use crate::measured::{self, Measured};
+use crate::options::{Hardware, MOST_BYTES, Software};
+use crate::tables::{Format, Table, Tool};
+use barrier_simulator::software::{BARRIERS, COLLECTIVES, Collective, Network, Point, fit};
+use barrier_simulator::virtual_time::{Parameters, Time, run};
+use clap::Args;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// Number of nodes per board.
+const BOARD: u64 = 60;
+/// Maximum number of ranks whose barrier is measured on one machine.
+const MOST_HERE: u64 = 128;
+/// Number of barriers in virtual time for the median.
+const BARRIERS_RUN: usize = 1000;
+
+/// Predict collectives on many ranks: software under LogGP, and the hardware barrier.
+#[derive(Args)]
+pub struct Scale {
+    /// How many ranks.
+    #[arg(long, value_delimiter = ',', value_name = "RANKS", value_parser = clap::value_parser!(u64).range(1..=Collective::MOST_RANKS), default_values_t = [60, 1024, 65_536])]
+    ranks: Vec<u64>,
+    /// How many bytes the collectives beside the barrier move: each rank's, or, for alltoall, each pair's.
+    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u64).range(..=MOST_BYTES), default_value_t = 8)]
+    size: u64,
+    /// Fit the network from what `mpi-bench latency --json` and `mpi-bench rate --json` have printed, instead of the options below.
+    #[arg(long, num_args = 2, value_names = ["LATENCY", "RATE"])]
+    fit: Option<Vec<PathBuf>>,
+    #[command(flatten)]
+    tool: Tool,
+    #[command(flatten)]
+    hardware: Hardware,
+    #[command(flatten)]
+    software: Software,
+}
+
+impl Scale {
+    pub fn execute(self) -> Result<(), Failure> {
+        let networks = match self.fit.as_deref() {
+            Some([latency, rate]) => vec![(
+                "fitted",
+                fit(&points(latency, "latency")?, &points(rate, "rate")?)?,
+            )],
+            _ => {
+                let named =
+                    |network: Network| (network.name().unwrap_or("of the options"), network);
+                self.software.networks().into_iter().map(named).collect()
+            }
+        };
+        let mut runs = Vec::new();
+        for &ranks in &self.ranks {
+            runs.push((ranks, self.boards(ranks)?));
+        }
+        let hardware = |ranks: u64| {
+            let run = runs.iter().find(|(of, _)| *of == ranks);
+            run.map_or(Time::from_ps(u64::MAX), |(_, median)| *median)
+        };
+        let most = self.ranks.iter().copied().max().unwrap_or(BOARD);
+        let one = self.hardware.parameters(1, 1)?;
+        let trunk = one.trunk;
+        let own = match self.software.measured {
+            true => self.measure()?,
+            false => Vec::new(),
+        };
+        let mut barriers = self.columns();
+        self.fill(&mut barriers, "this hardware", &hardware)?;
+        for measured in &own {
+            let cell = |ranks: &u64| match *ranks == measured.ranks {
+                true => self.cell(measured.mean).unwrap_or_default(),
+                false => Value::from("-"),
+            };
+            let cells = self.ranks.iter().map(cell);
+            barriers.row(std::iter::once(Value::from(measured.name())).chain(cells));
+        }
+        let mut others = self.columns();
+        for (rules, table) in [(BARRIERS, &mut barriers), (COLLECTIVES, &mut others)] {
+            for rule in rules {
+                for (name, network) in &networks {
+                    let name = format!("{} {}, {name}", rule.call, rule.algorithm);
+                    let time = |ranks| rule.time(*network, ranks, self.size);
+                    self.fill(table, &name, &time)?;
+                }
+            }
+        }
+        let text = match self.tool.format() {
+            Format::Text => {
+                let heads = networks.iter().map(|(name, network)| match network.name() {
+                    Some(_) => format!("software under LogGP, {network}\n"),
+                    None => format!(
+                        "software under LogGP, network {name}: {}\n",
+                        network.parameters()
+                    ),
+                });
+                format!(
+                    "{}hardware: boards of {BOARD} pins, {} levels for {most} ranks, {trunk} between two, {} from the last to the cables\n\n\
+                     barrier\n{}\n{} bytes\n{}",
+                    heads.collect::<String>(),
+                    levels(most),
+                    self.fan_out(most, &one),
+                    barriers.to_text(),
+                    self.size,
+                    others.to_text()
+                )
+            }
+            Format::Csv => barriers.to_csv() + &others.to_csv(),
+            Format::Json => format!(
+                "{:#}\n",
+                json!({"barrier": barriers.to_json(), "bytes": self.size, "others": others.to_json()})
+            ),
+        };
+        crate::say(&text)
+    }
+
+    /// Returns the median until every node has left, simulated with the levels of boards that `ranks` ranks need.
+    fn boards(&self, ranks: u64) -> Result<Time, Failure> {
+        let nodes = ranks.min(BOARD) as usize;
+        let mut parameters = self.hardware.parameters(nodes, BARRIERS_RUN)?;
+        if levels(ranks) > 1 {
+            // One node per board: the number of boards that gives one level more than the next power of the pins below.
+            let full = (BOARD as usize).pow(levels(ranks) - 2);
+            let boards = (full + 1).max(nodes);
+            parameters.nodes = boards;
+            parameters.boards = boards;
+            parameters.barriers = (BARRIERS_RUN * nodes / boards).max(10);
+        }
+        parameters.fan_out = self.fan_out(ranks, &parameters);
+        let outcome = run(&parameters, false)?;
+        Ok(outcome.summary.complete.median())
+    }
+
+    /// Returns the delay from the last board's pin to the cables of all ranks.
+    fn fan_out(&self, ranks: u64, parameters: &Parameters) -> Time {
+        match levels(ranks) {
+            1 => parameters.fan_out,
+            _ => Parameters::fan_out_to(ranks as usize, parameters.trunk),
+        }
+    }
+
+    /// Measures this machine's own barrier, for each number of ranks that one machine can run.
+    fn measure(&self) -> Result<Vec<Measured>, Failure> {
+        let here = self
+            .ranks
+            .iter()
+            .filter(|ranks| (2..=MOST_HERE).contains(*ranks));
+        here.map(|ranks| measured::barrier(*ranks)).collect()
+    }
+
+    fn columns(&self) -> Table {
+        let columns = self.ranks.iter().map(|ranks| format!("{ranks} ranks"));
+        Table::new(std::iter::once("what".to_owned()).chain(columns))
+    }
+
+    /// Adds a row with a time for each number of ranks.
+    fn fill(
+        &self,
+        table: &mut Table,
+        name: &str,
+        time: &dyn Fn(u64) -> Time,
+    ) -> Result<(), Failure> {
+        let mut cells = vec![Value::from(name)];
+        for ranks in &self.ranks {
+            cells.push(self.cell(time(*ranks)).ok_or_else(|| {
+                format!(
+                    "{name} of {ranks} ranks and {} bytes takes longer than {}, the longest time that is counted: give fewer ranks or bytes",
+                    self.size,
+                    Time::from_ps(u64::MAX)
+                )
+            })?);
+        }
+        table.row(cells);
+        Ok(())
+    }
+
+    /// With a unit in text, in nanoseconds otherwise; `None` for a time that saturated.
+    fn cell(&self, time: Time) -> Option<Value> {
+        if time == Time::from_ps(u64::MAX) {
+            return None;
+        }
+        Some(match self.tool.format() {
+            Format::Text => time.to_string().into(),
+            _ => (time.ps() as f64 / 1000.0).into(),
+        })
+    }
+}
+
+/// Returns the number of levels of boards for this number of ranks.
+fn levels(ranks: u64) -> u32 {
+    let mut levels = 1;
+    let mut joined = BOARD;
+    while joined < ranks {
+        levels += 1;
+        joined = joined.saturating_mul(BOARD);
+    }
+    levels
+}
+
+/// Reads the points of a report of `mpi-bench --json`.
+fn points(path: &Path, benchmark: &str) -> Result<Vec<Point>, Failure> {
+    let name = path.display();
+    let text = std::fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;
+    let report: Value = serde_json::from_str(&text)
+        .map_err(|e| format!("{name} is not what mpi-bench --json prints: {e}"))?;
+    let of = report["benchmark"].as_str().unwrap_or("nothing");
+    if of != benchmark {
+        return Err(format!("{name} is a measurement of {of}, and {benchmark} is needed").into());
+    }
+    let rows = report["rows"].as_array().map_or(&[][..], Vec::as_slice);
+    let point = |row: &Value| {
+        Some(Point {
+            bytes: row["size"].as_u64()?,
+            figure: row["avg"].as_f64()?,
+        })
+    };
+    Ok(rows.iter().filter_map(point).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::levels;
+
+    #[test]
+    fn boards_above_boards_join_sixty_times_as_many() {
+        let of = [1, 60, 61, 3600, 3601, 65_536, 216_000, 216_001].map(levels);
+        assert_eq!(of, [1, 1, 2, 2, 3, 3, 3, 4]);
+        for (ranks, depth) in [(61, 2), (3600, 2), (3601, 3), (216_000, 3), (216_001, 4)] {
+            let boards = (60usize.pow(levels(ranks) - 2) + 1).max(60);
+            let tree = barrier_board::tree::Tree::new(boards, boards);
+            assert_eq!(tree.levels(), depth, "{ranks} ranks, {boards} boards");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! The history of a watched board, built from samples.
+//!
+//! The board's own clock dates each sample, so a slow screen does not make a fast barrier slow.
+//! Late nodes are determined from the samples: a node that is out while others are in makes them wait at that moment.
+
+use barrier_board::live::Look;
+use std::collections::VecDeque;
+
+/// A node's state, as its wires show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Out of the barrier, as all others are.
+    Out,
+    /// In the barrier, waiting for the others.
+    In,
+    /// Out of the barrier, while others are in it.
+    Awaited,
+    /// No process drives its wire.
+    Undriven,
+}
+
+/// The samples so far, as far as they still matter.
+#[derive(Debug)]
+pub struct History {
+    /// The board's name.
+    pub title: String,
+    /// True for a board of version 2, of which an observer sees the nodes and releases, and no wires.
+    pub has_channels: bool,
+    last: Look,
+    /// Time and number of releases, for the averaging period of the rate.
+    recent: VecDeque<(u64, u64)>,
+    /// Barriers per second between samples.
+    rates: VecDeque<u64>,
+    /// The time at which a node was first seen in the present barrier.
+    since_ns: Option<u64>,
+    /// The number of samples in which some nodes were in the barrier and others not; and per node the number in which it was not.
+    looks: u64,
+    awaited: Vec<u64>,
+}
+
+/// The averaging period of the rate.
+const AVERAGE_NS: u64 = 2_000_000_000;
+/// Number of rates kept for the chart.
+const RATES: usize = 256;
+
+/// The nodes of a sample.
+pub trait Nodes {
+    /// Returns the nodes that are in the barrier.
+    fn entered(&self) -> Vec<usize>;
+    /// Returns the nodes for which others wait; empty while none waits.
+    fn missing(&self) -> Vec<usize>;
+    /// Returns the nodes that a process drives.
+    fn connected(&self) -> Vec<usize>;
+    /// Returns the nodes whose wire is high.
+    fn high(&self) -> Vec<usize>;
+    /// Returns each node's state, in order.
+    fn phases(&self) -> Vec<Phase>;
+}
+
+impl Nodes for Look {
+    fn entered(&self) -> Vec<usize> {
+        numbers(self, |(level, _)| level != self.output)
+    }
+
+    fn missing(&self) -> Vec<usize> {
+        match self.nodes.iter().any(|(level, _)| *level != self.output) {
+            true => numbers(self, |(level, _)| level == self.output),
+            false => Vec::new(),
+        }
+    }
+
+    fn connected(&self) -> Vec<usize> {
+        numbers(self, |(_, driven)| driven)
+    }
+
+    fn high(&self) -> Vec<usize> {
+        numbers(self, |(level, _)| level)
+    }
+
+    fn phases(&self) -> Vec<Phase> {
+        let others_wait = self.nodes.iter().any(|(level, _)| *level != self.output);
+        let phase = |(level, driven): &(bool, bool)| match (*level != self.output, *driven) {
+            (true, _) => Phase::In,
+            (false, false) => Phase::Undriven,
+            (false, true) if others_wait => Phase::Awaited,
+            (false, true) => Phase::Out,
+        };
+        self.nodes.iter().map(phase).collect()
+    }
+}
+
+/// Returns the numbers of the nodes that satisfy the predicate.
+fn numbers(look: &Look, is_meant: impl Fn((bool, bool)) -> bool) -> Vec<usize> {
+    let nodes = look.nodes.iter().enumerate();
+    let meant = nodes.filter(|(_, node)| is_meant(**node));
+    meant.map(|(number, _)| number).collect()
+}
+
+impl History {
+    pub fn new(title: String, first: Look) -> Self {
+        let mut history = Self {
+            title,
+            has_channels: false,
+            recent: VecDeque::new(),
+            rates: VecDeque::new(),
+            since_ns: None,
+            looks: 0,
+            awaited: vec![0; first.nodes.len()],
+            last: first,
+        };
+        history.note();
+        history
+    }
+
+    /// Adds the next sample.
+    pub fn observe(&mut self, is: Look) {
+        let was = &self.last;
+        let passed = is.at_ns.saturating_sub(was.at_ns).max(1);
+        let releases = is.releases.saturating_sub(was.releases);
+        let rate = u128::from(releases) * 1_000_000_000 / u128::from(passed);
+        self.rates
+            .push_back(u64::try_from(rate).unwrap_or(u64::MAX));
+        if self.rates.len() > RATES {
+            self.rates.pop_front();
+        }
+        if releases != 0 || is.entered().is_empty() {
+            self.since_ns = None;
+        }
+        self.last = is;
+        self.note();
+    }
+
+    fn note(&mut self) {
+        let now = self.last.at_ns;
+        self.recent.push_back((now, self.last.releases));
+        // One sample older than the period is kept, as the start of the average.
+        while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
+            self.recent.pop_front();
+        }
+        if !self.last.entered().is_empty() {
+            self.since_ns.get_or_insert(now);
+        }
+        let missing = self.last.missing();
+        self.looks += u64::from(!missing.is_empty());
+        for node in missing {
+            if let Some(awaited) = self.awaited.get_mut(node) {
+                *awaited += 1;
+            }
+        }
+    }
+
+    pub fn last(&self) -> &Look {
+        &self.last
+    }
+
+    /// Returns barriers per second, averaged over the last two; `None` before the second sample.
+    pub fn rate(&self) -> Option<f64> {
+        let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
+        let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;
+        Some(after.saturating_sub(*before) as f64 / seconds)
+    }
+
+    /// Returns barriers per second between samples, the newest last.
+    pub fn rates(&self) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
+        self.rates.iter().copied()
+    }
+
+    /// Returns the number of seconds since a node was first seen in the present barrier.
+    pub fn waited(&self) -> Option<f64> {
+        let since = self.since_ns?;
+        Some(self.last.at_ns.saturating_sub(since) as f64 / 1e9)
+    }
+
+    /// Returns the nodes that were awaited, with the fraction of samples; the most awaited first.
+    pub fn laggards(&self) -> Vec<(usize, f64)> {
+        let part = |awaited: u64| awaited as f64 / self.looks.max(1) as f64;
+        let awaited = self.awaited.iter().enumerate().filter(|(_, a)| **a > 0);
+        let mut laggards: Vec<_> = awaited.map(|(node, a)| (node, part(*a))).collect();
+        laggards.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        laggards
+    }
+}
+
+/// Formats ascending numbers: 0-3, 7 and 9.
+pub fn spelled(nodes: &[usize]) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for &node in nodes {
+        match runs.last_mut() {
+            Some((_, end)) if *end + 1 == node => *end = node,
+            _ => runs.push((node, node)),
+        }
+    }
+    let spelled: Vec<_> = runs
+        .iter()
+        .map(|(from, to)| match to - from {
+            0 => from.to_string(),
+            1 => format!("{from}, {to}"),
+            _ => format!("{from}-{to}"),
+        })
+        .collect();
+    match spelled.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("{} and {last}", most.join(", ")),
+        all => all.concat(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barrier_board::live::Snapshot;
+
+    fn observation(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
+        let board = Snapshot {
+            at_ns: at_ms * 1_000_000,
+            inputs,
+            outputs,
+            releases,
+        };
+        Look::at(&board, 4, 0b0111)
+    }
+
+    fn phases(observation: Look) -> Vec<Phase> {
+        observation.phases()
+    }
+
+    #[test]
+    fn wires_show_what_a_node_does_in_either_direction() {
+        use Phase::{Awaited, In, Out, Undriven};
+        assert_eq!(phases(observation(0, 0, 0, 0)), [Out, Out, Out, Undriven]);
+        assert_eq!(
+            phases(observation(0, 0b0001, 0, 0)),
+            [In, Awaited, Awaited, Undriven]
+        );
+        assert_eq!(
+            phases(observation(0, 0b1110, 0b1111, 1)),
+            [In, Awaited, Awaited, Undriven]
+        );
+        assert_eq!(observation(0, 0b0001, 0, 0).missing(), [1, 2, 3]);
+    }
+
+    #[test]
+    fn the_rate_is_an_average_by_the_boards_clock() {
+        let mut history = History::new(String::new(), observation(1000, 0, 0, 0));
+        assert_eq!(history.rate(), None);
+        for look in 1..=50u64 {
+            history.observe(observation(1000 + look * 100, 0, 0, look * 5));
+        }
+        assert_eq!(history.rate(), Some(50.0));
+        assert!(history.rates().all(|rate| rate == 50));
+        // A stop is visible at once between samples, and finally in the average.
+        for look in 51..=71 {
+            history.observe(observation(1000 + look * 100, 0, 0, 250));
+        }
+        assert_eq!(history.rates().next_back(), Some(0));
+        assert_eq!(history.rate(), Some(0.0));
+    }
+
+    #[test]
+    fn waiting_is_counted_from_the_first_sample_of_this_barrier() {
+        let mut history = History::new(String::new(), observation(0, 0, 0, 0));
+        assert_eq!(history.waited(), None);
+        history.observe(observation(500, 0b0001, 0, 0));
+        history.observe(observation(1500, 0b0011, 0, 0));
+        assert_eq!(history.waited(), Some(1.0));
+        // Released, and a node is in the next barrier already.
+        history.observe(observation(2000, 0b1110, 0b1111, 1));
+        assert_eq!(history.waited(), Some(0.0));
+        history.observe(observation(2500, 0b1111, 0b1111, 1));
+        assert_eq!(history.waited(), None);
+    }
+
+    #[test]
+    fn the_most_awaited_come_first() {
+        let mut history = History::new(String::new(), observation(0, 0, 0, 0));
+        for (at, inputs) in [(1, 0b0001), (2, 0b0011), (3, 0b1011), (4, 0b1011)] {
+            history.observe(observation(at, inputs, 0, 0));
+        }
+        assert_eq!(history.laggards(), [(2, 1.0), (3, 0.5), (1, 0.25)]);
+    }
+
+    #[test]
+    fn numbers_are_spelled_with_runs() {
+        assert_eq!(spelled(&[]), "");
+        assert_eq!(spelled(&[3]), "3");
+        assert_eq!(spelled(&[0, 3]), "0 and 3");
+        assert_eq!(spelled(&[0, 1, 3]), "0, 1 and 3");
+        assert_eq!(spelled(&[1, 2, 4, 5, 6, 7, 12]), "1, 2, 4-7 and 12");
+        let all: Vec<_> = (0..960).collect();
+        assert_eq!(spelled(&all), "0-959");
+    }
+}

@@ -1,0 +1,52 @@
+//! Emulates a Raspberry Pi 4 for a program: two files in `/dev` and one line of `/proc/cpuinfo`.
+//!
+//! [`enter`] gives the calling thread a mount namespace of its own, which its threads and processes inherit.
+//! There `/dev` is a small file system in memory with the devices that programs expect, and with two empty files:
+//!
+//! * `gpiomem`, whose mapping has no page behind it, so that every access to a register is a SIGBUS;
+//! * `gpiochip0`, whose ioctls never reach the kernel, because [`trap`](crate::trap) has them raise SIGSYS.
+//!
+//! No other process sees it, and it ends with the last process in the namespace.
+#![allow(unsafe_code)]
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move,
+};
+use rustix::thread::UnshareFlags;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// The devices that programs, including this project's tests, use.
+const KEPT: [&str; 7] = ["null", "zero", "full", "random", "urandom", "tty", "fuse"];
+
+/// The revision code of a Raspberry Pi 4 B, which rppal searches for.
+const CPUINFO: &str =
+    "Hardware\t: BCM2711\nRevision\t: c03111\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
+
+/// Puts this thread, and the threads and processes that it creates afterwards, on a Raspberry Pi.
+///
+/// It needs the right to mount: root, or root of one's own user and mount namespace.
+/// `folder` is an empty folder that no other code uses.
+pub fn enter(folder: &Path) -> io::Result<()> {
+    // SAFETY: a new mount namespace affects neither memory nor open files, and only this thread.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    mount("tmpfs", folder, "tmpfs", MountFlags::empty(), None)?;
+    for name in KEPT {
+        let (old, new) = (Path::new("/dev").join(name), folder.join(name));
+        if old.exists() {
+            File::create(&new)?;
+            mount_bind(&old, &new)?;
+        }
+    }
+    for name in ["gpiomem", "gpiochip0"] {
+        File::create(folder.join(name))?;
+    }
+    let cpuinfo = folder.join("cpuinfo");
+    fs::write(&cpuinfo, CPUINFO)?;
+    mount_bind(&cpuinfo, "/proc/cpuinfo")?;
+    mount_move(folder, "/dev")?;
+    Ok(())
+}

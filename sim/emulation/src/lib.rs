@@ -1,0 +1,27 @@
+//! Emulated hardware: the registers of ports, so that the real drivers run against the simulator.
+//!
+//! * [`parallel`]: the registers of one parallel port, with a node's wires at its connector.
+//! * [`cable`]: the effect of a cable on a wire, including cabling faults.
+//! * [`channels`]: a version 2 board at the connectors of parallel ports.
+//! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
+//! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
+//!   `/dev/gpiochip0` (x86-64 Linux).
+//! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
+//!
+//! No part of the driver is replaced: its instructions are executed and trap, its system calls are made and answered.
+//! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
+//!
+//! `unsafe` is in two places: [`trap`], whose signal handlers execute port instructions, and one line of `gpio::machine`.
+
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod cable;
+pub mod channels;
+#[cfg(target_os = "linux")]
+pub mod gpio;
+pub mod parallel;
+#[cfg(target_os = "linux")]
+pub mod ppdev;
+#[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
+pub mod trap;

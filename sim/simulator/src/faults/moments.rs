@@ -1,0 +1,240 @@
+//! The moments at which a fault strikes: instants of a run without faults, named by the state of the protocol.
+//!
+//! A run is deterministic, so up to that instant the run with the fault equals the run without.
+
+use crate::virtual_time::Time;
+use barrier_board::event::{Event, What};
+use std::fmt;
+use std::str::FromStr;
+
+/// The state of the protocol at the affected node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Moment {
+    /// The power has just come on.
+    PowerOn,
+    /// The nodes open and test their wires.
+    StartUp,
+    /// No node is in a barrier, all wires are low, and this node will be the last of the next.
+    IdleLow,
+    /// As [`IdleLow`](Self::IdleLow), with all wires high.
+    IdleHigh,
+    /// All others are in the barrier and wait for this node, wires go up.
+    AwaitedRising,
+    /// As [`AwaitedRising`](Self::AwaitedRising), with falling wires.
+    AwaitedFalling,
+    /// This node is in the barrier and waits for others, wires go up.
+    WaitingRising,
+    /// As [`WaitingRising`](Self::WaitingRising), with falling wires.
+    WaitingFalling,
+    /// The barrier has released upwards, this node has not seen it yet and will be the last of the next.
+    ReleasedRising,
+    /// As [`ReleasedRising`](Self::ReleasedRising), with falling wires.
+    ReleasedFalling,
+}
+
+impl Moment {
+    /// In the order of a run.
+    pub const ALL: [Self; 10] = [
+        Self::PowerOn,
+        Self::StartUp,
+        Self::IdleLow,
+        Self::IdleHigh,
+        Self::AwaitedRising,
+        Self::AwaitedFalling,
+        Self::WaitingRising,
+        Self::WaitingFalling,
+        Self::ReleasedRising,
+        Self::ReleasedFalling,
+    ];
+
+    /// Returns the name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PowerOn => "power-on",
+            Self::StartUp => "start-up",
+            Self::IdleLow => "idle, low",
+            Self::IdleHigh => "idle, high",
+            Self::AwaitedRising => "awaited, rising",
+            Self::AwaitedFalling => "awaited, falling",
+            Self::WaitingRising => "waiting, rising",
+            Self::WaitingFalling => "waiting, falling",
+            Self::ReleasedRising => "released, rising",
+            Self::ReleasedFalling => "released, falling",
+        }
+    }
+}
+
+/// The word that is not a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadMoment(String);
+
+impl fmt::Display for BadMoment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Moment::ALL.map(Moment::name).join("; ");
+        write!(f, "'{}' is none of the moments: {names}", self.0)
+    }
+}
+
+impl std::error::Error for BadMoment {}
+
+impl FromStr for Moment {
+    type Err = BadMoment;
+
+    fn from_str(text: &str) -> Result<Self, BadMoment> {
+        let found = Self::ALL.into_iter().find(|moment| moment.name() == text);
+        found.ok_or_else(|| BadMoment(text.to_owned()))
+    }
+}
+
+/// The times of one barrier of the run without faults.
+#[derive(Debug, Clone, Default)]
+struct Passage {
+    rising: bool,
+    entered: Vec<Time>,
+    at_pin: Vec<Time>,
+    released: Time,
+    left: Vec<Time>,
+}
+
+/// Barriers under construction from the events.
+struct Log {
+    nodes: usize,
+    passages: Vec<Passage>,
+    entered: Vec<usize>,
+    left: Vec<usize>,
+}
+
+impl Log {
+    fn enter(&mut self, at: Time, node: usize) {
+        if self.entered[node] == self.passages.len() {
+            let unset = vec![Time::ZERO; self.nodes];
+            self.passages.push(Passage {
+                entered: unset.clone(),
+                at_pin: unset.clone(),
+                left: unset,
+                ..Passage::default()
+            });
+        }
+        self.passages[self.entered[node]].entered[node] = at;
+        self.entered[node] += 1;
+    }
+
+    fn leave(&mut self, at: Time, node: usize) {
+        self.passages[self.left[node]].left[node] = at;
+        self.left[node] += 1;
+    }
+}
+
+/// A run without faults, by barrier.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    passages: Vec<Passage>,
+}
+
+impl Reference {
+    /// Builds the reference from the events of a run of `nodes` nodes; `returns` if the barriers return to the idle level.
+    ///
+    /// A return is treated as a barrier that each node enters when it leaves, and leaves when it enters the next.
+    pub fn new(nodes: usize, returns: bool, events: &[Event]) -> Self {
+        let mut log = Log {
+            nodes,
+            passages: Vec::new(),
+            entered: vec![0; nodes],
+            left: vec![0; nodes],
+        };
+        for event in events {
+            let at = Time::from_ns(event.at_ns);
+            match event.what {
+                What::Enter { node } => {
+                    if returns && log.entered[node] > log.left[node] {
+                        log.leave(at, node);
+                    }
+                    log.enter(at, node);
+                }
+                What::Leave { node } => {
+                    log.leave(at, node);
+                    if returns {
+                        log.enter(at, node);
+                    }
+                }
+                What::Wire { node, high } if log.entered[node] > log.left[node] => {
+                    let passage = &mut log.passages[log.left[node]];
+                    if passage.at_pin[node] == Time::ZERO {
+                        passage.at_pin[node] = at;
+                        passage.rising = high;
+                    }
+                }
+                What::Release { .. } => {
+                    // The latest that all nodes have entered.
+                    let mut passages = log.passages.iter_mut().rev();
+                    let complete = |p: &&mut Passage| !p.at_pin.contains(&Time::ZERO);
+                    if let Some(passage) = passages.find(complete) {
+                        passage.released = at;
+                    }
+                }
+                What::Wire { .. } | What::Down { .. } | What::Say { .. } => {}
+            }
+        }
+        Self {
+            passages: log.passages,
+        }
+    }
+
+    /// Returns the time of that moment for `node`; `None` if it never occurs.
+    ///
+    /// A fault is worst if it can be taken for the arrival of the node that all others wait for, so the idle and released
+    /// moments are those before a barrier in which `node` is the last.
+    pub fn time_of(&self, moment: Moment, node: usize) -> Option<Time> {
+        let first = |times: &[Time]| times.iter().copied().min();
+        let last = |times: &[Time]| times.iter().copied().max();
+        let before_last = |rising: bool| {
+            let pairs = self.passages.iter().zip(self.passages.iter().skip(1));
+            pairs.filter(move |(before, after)| before.rising == rising && after.is_last(node))
+        };
+        let going = |rising: bool| self.passages.iter().filter(move |p| p.rising == rising);
+        match moment {
+            Moment::PowerOn => Some(Time::ZERO),
+            Moment::StartUp => Some(first(&self.passages.first()?.entered)?.scaled(0.5)),
+            Moment::IdleLow | Moment::IdleHigh => widest(
+                before_last(moment == Moment::IdleHigh)
+                    .map(|(before, after)| (last(&before.left), first(&after.entered))),
+            ),
+            Moment::AwaitedRising | Moment::AwaitedFalling => widest(
+                going(moment == Moment::AwaitedRising)
+                    .filter(|p| p.is_last(node))
+                    .map(|p| (p.others_at_pin(node), Some(p.entered[node]))),
+            ),
+            Moment::WaitingRising | Moment::WaitingFalling => widest(
+                going(moment == Moment::WaitingRising)
+                    .map(|p| (Some(p.at_pin[node]), last(&p.entered))),
+            ),
+            Moment::ReleasedRising | Moment::ReleasedFalling => widest(
+                before_last(moment == Moment::ReleasedRising)
+                    .map(|(before, _)| (Some(before.released), Some(before.left[node]))),
+            ),
+        }
+    }
+}
+
+impl Passage {
+    /// Returns true if all others had arrived before this node entered.
+    fn is_last(&self, node: usize) -> bool {
+        self.others_at_pin(node)
+            .is_none_or(|others| others < self.entered[node])
+    }
+
+    /// Returns the time at which the last of the others arrived.
+    fn others_at_pin(&self, node: usize) -> Option<Time> {
+        let others = self.at_pin.iter().enumerate().filter(|&(n, _)| n != node);
+        others.map(|(_, &at)| at).max()
+    }
+}
+
+/// Returns the middle of the widest nonempty interval.
+fn widest(intervals: impl Iterator<Item = (Option<Time>, Option<Time>)>) -> Option<Time> {
+    intervals
+        .filter_map(|(from, to)| Some((from?, to?)))
+        .filter(|(from, to)| to > from)
+        .max_by_key(|&(from, to)| to - from)
+        .map(|(from, to)| from + (to - from).scaled(0.5))
+}

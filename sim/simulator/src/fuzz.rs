@@ -1,0 +1,30 @@
+//! The decoder of a file of arrivals, as an entry point for fuzzing.
+//!
+//! An entry takes any bytes, and panics if the decoder does.
+//! cargo-fuzz calls it from `fuzz/fuzz_targets/`; the test below calls it with random bytes.
+
+use crate::virtual_time::Table;
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("arrivals", arrivals)];
+
+/// A file of measured arrivals.
+pub fn arrivals(bytes: &[u8]) {
+    let _ = Table::parse("file", &String::from_utf8_lossy(bytes));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Waveforms of virtual time with a resolution of one picosecond, with all signals that a logic analyser and the FPGA's own probes would show.
+//!
+//! ```text
+//! barrier
+//!   releases[31:0]      number of releases of the root
+//!   arrived[11:0]       number of pins whose level waits for a release
+//!   fault               the injected fault, from the moment it strikes, as text
+//!   board               (board00 ... and root, with cascaded boards)
+//!     clk               the board's own clock, at its own phase
+//!     stage1, stage2    both synchroniser stages, one bit per pin
+//!     seen              the machine's inputs: the filter's levels, or the second stage again
+//!     arrivals[6:0]     number of inputs that differ from the level
+//!     level             the machine's state, which is its output
+//!     above             the level at the board above, a cable later (not at the root)
+//!   node00
+//!     out               the level at the node's connector
+//!     pin               the same at the board, a cable later
+//!     in                the release at the node's connector, a cable after the board's level
+//!     inside            high while the program is in the barrier; x once the node has died
+//! ```
+//!
+//! A [`Trace`] has an observer's events of a run and the injected faults; [`write()`] simulates the boards again, edge
+//! by edge, so the record stays small. In short runs all clock edges are written, otherwise those at which flip-flops change; elsewhere clocks
+//! are `z`.
+//! Version 2 has a waveform of its own, [`channel_vcd`](barrier_waveform::channel_vcd).
+
+mod closeup;
+mod draw;
+mod sink;
+
+use barrier_waveform::dump::Form;
+pub use closeup::{Closeup, Row, closeup};
+
+use crate::virtual_time::{Incident, Observation, Parameters, Setup, Time};
+use barrier_waveform::view::Written;
+use std::io;
+
+/// A run to be written.
+#[derive(Debug, Clone)]
+pub struct Trace {
+    /// The hardware.
+    pub parameters: Parameters,
+    /// The injected faults, with their times.
+    pub incidents: Vec<(Time, Incident)>,
+    /// Pauses of a board's clock: board, start, end.
+    pub pauses: Vec<(usize, Time, Time)>,
+    /// The fault's name and the moment it struck.
+    pub fault: Option<(Time, String)>,
+    /// All observed events, oldest first.
+    pub sights: Vec<(Time, Observation)>,
+}
+
+impl Trace {
+    /// Creates the trace of a world before power-on.
+    pub fn of(setup: &Setup) -> Self {
+        Self {
+            parameters: setup.parameters.clone(),
+            incidents: setup.incidents.clone(),
+            pauses: setup.pauses.clone(),
+            fault: None,
+            sights: Vec::new(),
+        }
+    }
+}
+
+/// Writes the waveform.
+pub fn write<W: io::Write + io::Seek>(sink: W, trace: &Trace, form: Form) -> io::Result<Written> {
+    let drawing = draw::draw(trace);
+    let changes = drawing.write(sink, form)?;
+    Ok(Written {
+        changes,
+        view: drawing.view(),
+        groups: drawing.groups(form.text_bits()),
+    })
+}
+
+#[cfg(test)]
+mod tests;

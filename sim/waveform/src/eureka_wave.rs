@@ -1,0 +1,138 @@
+//! The eureka line of a recorded board, as the nodes read it: computed from the nodes' wires and the barrier's releases.
+//!
+//! The record has the wires to the line and the releases. The model of the line is run over them edge by edge, so the
+//! record needs no entries for the line itself.
+
+use barrier_board::clock::Clock;
+use barrier_board::event::{Record, What};
+use fpga_model::eureka::EurekaLine;
+
+/// A change of the levels that the nodes read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub at_ns: u64,
+    /// The line to all nodes.
+    pub found: bool,
+    /// The node that was first.
+    pub first: Option<usize>,
+}
+
+/// The line's signals in a viewer: name, label.
+pub(crate) const FOUND: (&str, &str) = ("found", "eureka line");
+pub(crate) const FIRST: (&str, &str) = ("first", "first to find it");
+/// Width of the second signal, a node's number.
+pub(crate) const FIRST_BITS: u32 = 7;
+/// The wires to the line: title of the group, signal in the node's scope, label of a node's signal.
+pub(crate) const SAYS: (&str, &str, &str) = ("wires to the eureka line", "says", "has found it");
+
+const CLOCK: Clock = Clock {
+    hz: fpga_model::CLOCK_HZ,
+    units_per_s: 1_000_000_000,
+};
+
+/// Returns true if a node has used the line.
+pub(crate) fn is_used(record: &Record) -> bool {
+    let mut events = record.events.iter();
+    events.any(|event| matches!(event.what, What::Say { .. }))
+}
+
+/// Returns the changes, oldest first; empty if no node has raised its wire.
+pub(crate) fn heard(record: &Record) -> Vec<Heard> {
+    let Some(line) = EurekaLine::new(record.nodes, 1)
+        .ok()
+        .filter(|_| is_used(record))
+    else {
+        return Vec::new();
+    };
+    let mut ear = Ear {
+        line,
+        says: 0,
+        level: false,
+        edge: 0,
+        heard: Vec::new(),
+    };
+    for event in &record.events {
+        ear.run_until(CLOCK.edges_until(event.at_ns));
+        match event.what {
+            What::Say { node, high } if node < record.nodes => {
+                ear.says = ear.says & !(1 << node) | u64::from(high) << node;
+            }
+            What::Release { high } => ear.level = high,
+            _ => {}
+        }
+    }
+    ear.run_until(u64::MAX);
+    ear.heard
+}
+
+struct Ear {
+    line: EurekaLine,
+    /// Levels of the wires to the line.
+    says: u64,
+    /// The barrier's level.
+    level: bool,
+    /// The last edge that the line has simulated.
+    edge: u64,
+    heard: Vec<Heard>,
+}
+
+impl Ear {
+    fn run_until(&mut self, edge: u64) {
+        // One edge after its latency, at which it sees a release, the line is stable.
+        let moving = edge
+            .saturating_sub(self.edge)
+            .min(self.line.latency_edges() + 1);
+        for step in 1..=moving {
+            let before = (self.line.found(), self.line.first());
+            let found = self.line.step(self.says, self.level);
+            let first = self.line.first();
+            if (found, first) != before {
+                self.heard.push(Heard {
+                    at_ns: CLOCK.time_of(self.edge + step),
+                    found,
+                    first,
+                });
+            }
+        }
+        self.edge = self.edge.max(edge);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use barrier_board::event::Event;
+
+    fn record(events: &[(u64, What)]) -> Record {
+        let events = events.iter().map(|&(at_ns, what)| Event { at_ns, what });
+        Record {
+            nodes: 3,
+            events: events.collect(),
+            dropped: 0,
+        }
+    }
+
+    #[test]
+    fn the_line_rises_three_edges_after_the_first_wire_and_falls_an_edge_after_the_release() {
+        let say = |node, high| What::Say { node, high };
+        let edge = |number| CLOCK.time_of(number);
+        let heard = heard(&record(&[
+            (edge(10), say(2, true)),
+            (edge(12), say(0, true)),
+            (edge(20), say(2, false)),
+            (edge(21), say(0, false)),
+            (edge(30), What::Release { high: true }),
+        ]));
+        let at = |number, found, first| Heard {
+            at_ns: edge(number),
+            found,
+            first,
+        };
+        assert_eq!(heard, [at(13, true, Some(2)), at(31, false, None)]);
+    }
+
+    #[test]
+    fn a_record_without_the_line_has_none() {
+        assert_eq!(heard(&record(&[(100, What::Release { high: true })])), []);
+    }
+}

@@ -1,0 +1,20 @@
+//! Waveform files: the record of a barrier board as a value change dump or an FST, and save files that open it in a viewer.
+//!
+//! * [`vcd`] and [`channel_vcd`]: the record of a board of version 1 and of version 2 as a waveform.
+//! * [`gtkw`] and [`surfer`]: the files by which GTKWave and Surfer show it with named, grouped signals.
+//! * [`wave_files`]: a waveform with a user's file name, and the viewers' files beside it.
+//! * [`dump`]: the two file formats, for any signals; [`view`]: what a viewer shows first.
+//! * [`words`]: numbers in sentences.
+
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod channel_vcd;
+pub mod dump;
+mod eureka_wave;
+pub mod gtkw;
+pub mod surfer;
+pub mod vcd;
+pub mod view;
+pub mod wave_files;
+pub mod words;
