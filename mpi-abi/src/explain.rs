@@ -98,9 +98,9 @@ fn waiting(engine: &Engine) -> String {
     };
     let policy = engine.policy();
     let first = match policy.pauses.is_zero() {
-        true => format!("gives its core away after each of {} looks", policy.yields),
+        true => format!("yields after each of {} polls", policy.yields),
         false => format!(
-            "looks {} times, then for {} us with pauses",
+            "polls {} times, then with pauses for {} us",
             policy.spins,
             policy.pauses.as_micros()
         ),
@@ -110,7 +110,7 @@ fn waiting(engine: &Engine) -> String {
         None => ranks.to_string(),
     };
     format!(
-        "waiting: {ranks} ranks on {} usable cores{limit}: a rank that waits {first}, then sleeps until it is rung",
+        "waiting: {ranks} ranks on {} usable cores{limit}: a waiting rank {first}, then sleeps on its doorbell",
         cores.usable
     )
 }

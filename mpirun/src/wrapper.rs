@@ -230,7 +230,11 @@ impl Wrapper {
             }
         }
         let Some(question) = question else {
-            return Action::Run(self.command(compiler, rest));
+            // Without a file to compile or link, as in `mpicc -v`, a library alone would be linked to a program without `main`.
+            return Action::Run(match names_no_file(&rest) {
+                true => self.compile_only(compiler, rest),
+                false => self.command(compiler, rest),
+            });
         };
         Action::Print(match question {
             Question::Help => help::text(self, &compiler).into(),
@@ -307,16 +311,31 @@ impl Wrapper {
         let links = !rest
             .iter()
             .any(|arg| NO_LINK.iter().any(|stop| arg == stop));
-        // The compiler may have arguments of its own, as in MPICC_CC="gcc -m64".
-        let compiler = text::from_os(compiler);
-        let mut command: Vec<OsString> = compiler.split_whitespace().map(text::to_os).collect();
-        command.extend(self.compile_flags());
-        command.extend(rest);
+        let mut command = self.compile_only(compiler, rest);
         if links {
             command.extend(self.link_flags());
         }
         command
     }
+
+    fn compile_only(&self, compiler: OsString, rest: Vec<OsString>) -> Vec<OsString> {
+        // The compiler may have arguments of its own, as in MPICC_CC="gcc -m64".
+        let compiler = text::from_os(compiler);
+        let mut command: Vec<OsString> = compiler.split_whitespace().map(text::to_os).collect();
+        command.extend(self.compile_flags());
+        command.extend(rest);
+        command
+    }
+}
+
+/// Returns true if all arguments are options that name no library and no linker input.
+fn names_no_file(args: &[OsString]) -> bool {
+    let inputs = ["-l", "-Wl,", "-Xlinker"];
+    args.iter().map(|arg| arg.as_bytes()).all(|arg| {
+        arg.len() != 1
+            && arg.starts_with(b"-")
+            && !inputs.iter().any(|start| arg.starts_with(start.as_bytes()))
+    })
 }
 
 /// Returns the compiler that an argument such as `-fc=NAME` selects.
@@ -460,6 +479,26 @@ mod tests {
             printed("-show a.c -o a")
                 .ends_with("a.c -o a -L/opt/p/lib -Wl,-rpath,/opt/p/lib -lmpi_abi")
         );
+    }
+
+    #[test]
+    fn a_query_of_the_compiler_itself_links_nothing() {
+        for args in ["", "-v", "--version", "-print-prog-name=ld"] {
+            let Action::Run(command) = answer(args) else {
+                panic!("nothing was asked");
+            };
+            let alone: Vec<_> = ["cc", "-I/opt/p/include"]
+                .into_iter()
+                .chain(args.split_whitespace())
+                .collect();
+            assert_eq!(command, alone, "{args}");
+        }
+        for args in ["-", "a.o", "-lmine", "@files", "-Wl,mine.o"] {
+            let Action::Run(command) = answer(args) else {
+                panic!("nothing was asked");
+            };
+            assert_eq!(command.last().unwrap(), "-lmpi_abi", "{args}");
+        }
     }
 
     #[test]

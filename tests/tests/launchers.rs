@@ -177,11 +177,11 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
         let script = format!("exec {unset} taskset -c {mask} {program}");
         waiting(job.arg("-c").arg(script))
     };
-    let alone = "1 of 2 bound ranks on 1 usable cores: a rank that waits looks 200 times, then for";
+    let alone = "1 of 2 bound ranks on 1 usable cores: a waiting rank polls 200 times, then with";
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
     // Both on one core, while others may have cores of their own.
-    let crowded = "ranks on 1 usable cores: a rank that waits gives its core away after each of";
+    let crowded = "ranks on 1 usable cores: a waiting rank yields after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);
         assert!(told.contains(crowded), "{told}");

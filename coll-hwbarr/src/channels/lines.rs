@@ -14,8 +14,6 @@ use hdl::cosim::ChannelRtl;
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use serde::Serialize;
-use std::fs::File;
-use std::io::BufWriter;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -322,11 +320,7 @@ impl Simulated {
                 })
                 .collect(),
         };
-        File::create(path)
-            .and_then(|file| {
-                serde_json::to_writer_pretty(BufWriter::new(file), &report)
-                    .map_err(std::io::Error::from)
-            })
+        port::sim_files::write_report(path, &report)
             .map_err(|e| format!("the report {} was not written: {e}", path.display()))
     }
 }

@@ -6,7 +6,7 @@ use barrier_board::event::Record;
 use mpi_core::plugin::guest::Comm;
 use serde::Serialize;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 /// The contents of `coll_hwbarr_sim_report`.
@@ -113,7 +113,10 @@ pub fn warn_of_missing(comm: &Comm, dropped: u64) {
     }
 }
 
-fn write_report(path: &Path, report: &Report) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(BufWriter::new(File::create(path)?), report)
-        .map_err(std::io::Error::from)
+/// Writes a report as JSON, with a newline at the end.
+pub fn write_report(path: &Path, report: &impl Serialize) -> std::io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    serde_json::to_writer_pretty(&mut file, report)?;
+    file.write_all(b"\n")?;
+    file.flush()
 }

@@ -1,6 +1,6 @@
 //! The Rust text that copies sections when their requests are started and complete.
 //!
-//! The library keeps copies of sections for requests under way (`pending.rs` of the library); every procedure that makes, starts, completes or frees a
+//! The library keeps copies of sections for active requests (`pending.rs` of the library); every procedure that makes, starts, completes or frees a
 //! request reports it there.
 
 use std::fmt::Write as _;

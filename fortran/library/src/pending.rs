@@ -1,4 +1,4 @@
-//! Copies of array sections that operations under way use.
+//! Copies of array sections that active operations use.
 //!
 //! A reduction computes with elements of a predefined datatype, and a collective with a block for each rank has one datatype for all blocks, so no
 //! datatype can describe a section that is not contiguous. A nonblocking or persistent call of that kind gets a copy of the section, which is kept in
@@ -51,7 +51,7 @@ fn none() -> bool {
     NUMBER.load(Ordering::Relaxed) == 0
 }
 
-/// A buffer of an operation under way.
+/// A buffer of an active operation.
 pub struct Kept {
     address: Ptr,
     copy: Option<Box<Copy>>,
@@ -210,7 +210,7 @@ unsafe fn is_complete(number: i32) -> bool {
 /// They are not in the table during the call: another thread may get a new request with the number of one that the call completes.
 pub struct Watched(Vec<(usize, i32, Operation)>);
 
-/// Takes the operations under way from the table, before a call that may complete them.
+/// Takes the active operations from the table, before a call that may complete them.
 ///
 /// # Safety
 /// `requests` has `count` elements.
@@ -325,7 +325,7 @@ unsafe fn completed(
             operation.copies.iter().for_each(|copy| copy.restore());
             operation.active = false;
         }
-        // A persistent operation may be started again; another one that is not complete is still under way.
+        // A persistent operation may be started again; another one that is not complete is still in progress.
         if operation.persistent || operation.active {
             change(|operations| operations.insert(number, operation));
         }
@@ -379,7 +379,7 @@ pub unsafe fn freeing(request: *const i32) -> Freeing {
 }
 
 impl Freeing {
-    /// Drops the copies, unless the request is still there. Those of an operation under way stay in memory: it still uses them.
+    /// Drops the copies, unless the request is still there. Those of an active operation stay in memory: it still uses them.
     #[inline(always)]
     pub fn freed(self, outcome: i32) {
         if let Some((number, operation)) = self.0 {

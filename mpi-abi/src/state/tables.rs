@@ -70,7 +70,7 @@ impl Tables {
         &self.comms
     }
 
-    /// Freed communicators that operations under way keep alive; failures of those are reported to their handlers.
+    /// Freed communicators that active operations keep alive; failures of those are reported to their handlers.
     #[inline(always)]
     pub fn freed_comms(&self) -> &RefCell<Vec<Weak<CommObject>>> {
         &self.freed_comms

@@ -549,7 +549,7 @@ fn help_all_has_every_option_with_the_texts_of_all_topics() {
     for long in shown {
         assert!(all.contains(&format!("--{long}")), "no --{long} in:\n{all}");
     }
-    assert!(all.contains("A hostfile has one host to a line"), "{all}");
+    assert!(all.contains("A hostfile has one host per line"), "{all}");
 }
 
 #[test]

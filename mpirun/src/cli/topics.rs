@@ -13,17 +13,17 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         name: "ranks",
         heading: Some(options::RANKS),
-        text: "Options stand before the program; what follows it is the program's own. Parts between colons are programs of one job \
-               with ranks numbered on; options of the whole job stand in the first part:\n\n  \
+        text: "mpirun's options come before the program's name; all arguments after it are passed to the program. Colons separate the programs of one job, \
+               whose ranks are numbered in this order; options of the whole job come before the first program:\n\n  \
                mpirun -n 1 ./manager : -n 8 -x MODE=fast ./worker\n\n\
-               -n, -x, --env, --wdir, --path, --host, --hostfile and --soft belong to the program of their part, and --genv and --mca to all programs.\n\n\
-               Ranks get mpirun's whole environment and working directory, on every host. Long options are taken with one dash or two.",
+               -n, -x, --env, --wdir, --path, --host, --hostfile and --soft apply to the program that they precede, and --genv and --mca to all programs.\n\n\
+               Ranks get mpirun's whole environment and working directory, on every host. Long options may be written with one dash or two.",
     },
     Topic {
         name: "hosts",
         heading: Some(options::HOSTS),
-        text: "Without --host and --hostfile ranks run on the hosts that Slurm, PBS or LSF has set aside, else here. \
-               A hostfile has one host to a line:\n\n  \
+        text: "Without --host and --hostfile ranks run on the hosts that Slurm, PBS or LSF has allocated, else on this one. \
+               A hostfile has one host per line:\n\n  \
                node1 slots=4\n  node2:4\n\n\
                Other hosts are reached by ssh, or by what --launch-agent names: it is called with the host and one shell command. \
                The same mpirun must be there, in the same place or under --prefix. The launcher itself opens no port.",
@@ -37,8 +37,8 @@ pub const TOPICS: &[Topic] = &[
     Topic {
         name: "output",
         heading: Some(options::OUTPUT),
-        text: "Output comes line by line, so that no line of one rank is broken by another's. \
-               Standard input goes to rank 0; the others find it empty.\n\n\
+        text: "mpirun passes on whole lines of output, so that the lines of two ranks are never mixed. \
+               Standard input goes to rank 0; the input of other ranks is empty.\n\n\
                --output also takes Open MPI's words, with commas between them: tag, rank, timestamp, merge-stderr-to-stdout and dir=DIR. \
                For a folder of such a name write ./tag.",
     },

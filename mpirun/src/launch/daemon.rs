@@ -92,7 +92,7 @@ impl Daemon {
             self.read_links();
             self.step();
         }
-        // First strays of ranks, and then the commands that reached other hosts.
+        // First orphans of ranks, and then the commands that reached other hosts.
         descendants::end_all_but(&self.links.pids());
         self.empty_pipes();
         self.await_links();

@@ -169,15 +169,15 @@ pub fn list(ranks: &[u32]) -> String {
 
 /// The last MPI call of a rank, as a sentence; `None` if the rank has never been in one.
 pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
-    let stage = match snapshot.stage {
+    let before_any = match snapshot.stage {
         Stage::Before => return None,
-        Stage::Starting => "is in MPI_Init",
-        Stage::Running => "is running",
-        Stage::Finalized => "has finalized",
+        Stage::Starting => "It was in MPI_Init.",
+        Stage::Running => "It had called no MPI procedure since MPI_Init.",
+        Stage::Finalized => "It had called MPI_Finalize.",
     };
     let Some(call) = &snapshot.call else {
         return Some(match &snapshot.last_call {
-            None => format!("It {stage}."),
+            None => before_any.into(),
             Some(last) => format!("It was outside MPI; its last call was {last}."),
         });
     };
@@ -241,7 +241,12 @@ mod tests {
         let page = StatePage::default();
         assert_eq!(last_call_on(&page, 0), None);
         page.start(1, 2);
+        assert_eq!(last_call_on(&page, 0).unwrap(), "It was in MPI_Init.");
         page.run();
+        assert_eq!(
+            last_call_on(&page, 0).unwrap(),
+            "It had called no MPI procedure since MPI_Init."
+        );
         page.enter(7);
         page.about(&About {
             waits: Waits::Send,

@@ -261,7 +261,7 @@ impl LocalRanks {
 
     /// Reaps processes up to the next one that is a rank.
     ///
-    /// Others are strays, which came here when their parents died, and commands that reached other hosts, whose end is detected on
+    /// Others are orphans, which came here when their parents died, and commands that reached other hosts, whose end is detected on
     /// their link.
     pub fn reap(&self) -> Option<(Proc, Ended)> {
         std::iter::from_fn(sys::reap).find_map(|(pid, ended)| {

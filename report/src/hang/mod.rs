@@ -172,7 +172,7 @@ impl fmt::Display for Report {
             writeln!(f, "{finding}")?;
         }
         if self.findings.is_empty() {
-            writeln!(f, "no rank is seen to wait for a rank that does not come")?;
+            writeln!(f, "no rank is known to wait for another one")?;
         }
         write!(f, "every rank:")?;
         let mut alike: BTreeMap<String, Vec<u32>> = BTreeMap::new();

@@ -294,7 +294,7 @@ impl Module for ShmModule {
         };
         Some(match &place.long {
             Long::Measured(_) if fits > one => format!(
-                "cells up to {one} bytes, up to {fits} bytes cells or not, whichever is measured to be faster, and {}",
+                "cells up to {one} bytes, up to {fits} bytes cells or single copies, whichever is measured to be faster, and {}",
                 single(fits)
             ),
             Long::Always(Way::Fragments) => {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(1);
 
 impl Supervisor<'_> {
-    /// Kills strays, prints what the pipes still hold, and waits for the reader of mpirun's output.
+    /// Kills orphans, prints what the pipes still hold, and waits for the reader of mpirun's output.
     pub(super) fn finish(&mut self) {
         self.control.count_losses();
         self.report_unserved();

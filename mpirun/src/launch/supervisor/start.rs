@@ -210,11 +210,12 @@ impl Supervisor<'_> {
                         .collect();
                     if !ranks.is_empty() && appnum == self.first_app_named(&app.program) {
                         text += &format!(
-                            "\n  {}: {} ({}) of {} slots",
+                            "\n  {}: {} ({}) of {} slot{}",
                             name(&host.name),
                             ranges::write(&ranks),
                             name(&app.program),
-                            host.slots
+                            host.slots,
+                            if host.slots == 1 { "" } else { "s" },
                         );
                     }
                 }
