@@ -26,26 +26,26 @@ unsafe fn copy_function(address: usize) -> Copy {
     }
 }
 
-/// Creates a keyval.
+/// Converts addresses into a copy and a delete function.
 ///
 /// # Safety
 /// The addresses are special values or those of functions of the program.
-unsafe fn create(
-    carrier: Carrier,
-    copy: usize,
-    delete: usize,
-    keyval: Out<c_int>,
-    extra_state: *mut c_void,
-) -> Outcome {
+unsafe fn functions(copy: usize, delete: usize) -> (Copy, Option<DeleteFunction>) {
     // SAFETY: `delete` is a delete function by the `# Safety` contract of this function, and handles are pointer-sized numbers.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
     // SAFETY: `copy` is a copy function by the `# Safety` contract of this function.
-    let copy = unsafe { copy_function(copy) };
-    let made = state()
-        .program()
-        .keyvals()
-        .create(carrier, copy, delete, extra_state)?;
+    (unsafe { copy_function(copy) }, delete)
+}
+
+/// Creates a keyval.
+fn create(
+    carrier: Carrier,
+    (copy, delete): (Copy, Option<DeleteFunction>),
+    keyval: Out<c_int>,
+    extra_state: *mut c_void,
+) -> Outcome {
+    let made = state().program().keyvals().create(carrier, copy, delete, extra_state)?;
     keyval.set(made, "keyval")
 }
 
@@ -77,7 +77,8 @@ pub fn MPI_Comm_create_keyval(
         delete.map_or(0, |f| f as usize),
     );
     // SAFETY: both are addresses of functions of the program or special values.
-    unsafe { create(Carrier::Comm, copy, delete, keyval, extra_state) }
+    let functions = unsafe { functions(copy, delete) };
+    create(Carrier::Comm, functions, keyval, extra_state)
 }
 
 pub fn MPI_Comm_free_keyval(keyval: InOut<c_int>) -> Outcome {
@@ -95,7 +96,8 @@ pub fn MPI_Type_create_keyval(
         delete.map_or(0, |f| f as usize),
     );
     // SAFETY: both are addresses of functions of the program or special values.
-    unsafe { create(Carrier::Type, copy, delete, keyval, extra_state) }
+    let functions = unsafe { functions(copy, delete) };
+    create(Carrier::Type, functions, keyval, extra_state)
 }
 
 pub fn MPI_Type_free_keyval(keyval: InOut<c_int>) -> Outcome {
@@ -113,7 +115,8 @@ pub fn MPI_Win_create_keyval(
         delete.map_or(0, |f| f as usize),
     );
     // SAFETY: both are addresses of functions of the program or special values.
-    unsafe { create(Carrier::Win, copy, delete, keyval, extra_state) }
+    let functions = unsafe { functions(copy, delete) };
+    create(Carrier::Win, functions, keyval, extra_state)
 }
 
 pub fn MPI_Win_free_keyval(keyval: InOut<c_int>) -> Outcome {

@@ -109,7 +109,7 @@ impl<'a, T> UncountedOut<'a, T> {
         UncountedOut(first, PhantomData)
     }
 
-    pub fn is_null(self) -> bool {
+    pub fn is_null(&self) -> bool {
         self.0.is_null()
     }
 

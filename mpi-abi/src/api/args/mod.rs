@@ -6,12 +6,12 @@
 //! They have an `unsafe` block where a length depends on an object, such as the size of a communicator, and where they call a function of
 //! the program.
 //!
-//! * [`scalar`]: pointers to one scalar, handle or status.
-//! * [`status`]: statuses, which are written in part.
-//! * [`array`]: arrays.
-//! * [`text`]: strings, and buffers for them.
-//! * [`memory`]: buffers of elements of a datatype.
-//! * [`blocks`]: buffers with one block for each rank or neighbour.
+//! * `scalar`: pointers to one scalar, handle or status.
+//! * `status`: statuses, which are written in part.
+//! * `array`: arrays.
+//! * `text`: strings, and buffers for them.
+//! * `memory`: buffers of elements of a datatype.
+//! * `blocks`: buffers with one block for each rank or neighbour.
 #![allow(unsafe_code)]
 
 mod array;
