@@ -13,7 +13,9 @@ const TESTED: u64 = 2;
 
 /// Duplicates a communicator.
 fn dup(comm: &Comm) -> Comm {
-    comm.engine().block_on(comm.constructors().dup()).expect("a duplicate")
+    comm.engine()
+        .block_on(comm.constructors().dup())
+        .expect("a duplicate")
 }
 
 /// Splits a communicator; returns the part with this color.

@@ -105,7 +105,9 @@ fn verdict(comm: &Comm) -> Result<(), String> {
 }
 
 fn blocking(comm: &Comm) {
-    comm.collectives().carry_out(Call::Barrier).expect("a barrier");
+    comm.collectives()
+        .carry_out(Call::Barrier)
+        .expect("a barrier");
 }
 
 /// The folder of the simulator's output files.

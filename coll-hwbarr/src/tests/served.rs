@@ -199,7 +199,9 @@ fn communicators_have_channels_of_a_served_board() {
                 run(ranks, &set, |engine| {
                     let world = world(engine);
                     assert_eq!(verdict(&world), Ok(()));
-                    let twin = engine.block_on(world.constructors().dup()).expect("a duplicate");
+                    let twin = engine
+                        .block_on(world.constructors().dup())
+                        .expect("a duplicate");
                     assert_eq!(verdict(&twin), Ok(()));
                     for round in 0..ROUNDS {
                         barrier::pass(&twin, Form::Mixed, round);

@@ -45,7 +45,10 @@ fn create(
     keyval: Out<c_int>,
     extra_state: *mut c_void,
 ) -> Outcome {
-    let made = state().program().keyvals().create(carrier, copy, delete, extra_state)?;
+    let made = state()
+        .program()
+        .keyvals()
+        .create(carrier, copy, delete, extra_state)?;
     keyval.set(made, "keyval")
 }
 

@@ -39,7 +39,8 @@ fn dialogue(world: &Comm, room: &Scratch) {
     for turn in 0..2 {
         match world.rank() == turn {
             true => world
-                .p2p().send(room.all().as_send(), other, 0, Mode::Standard)
+                .p2p()
+                .send(room.all().as_send(), other, 0, Mode::Standard)
                 .expect("sent"),
             false => drop(world.p2p().recv(room.all(), other, 0).expect("received")),
         }

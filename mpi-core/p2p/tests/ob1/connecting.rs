@@ -26,10 +26,14 @@ fn the_first_message_to_a_peer_comes_though_its_sender_computes_from_then_on() {
             let word = scratch(8);
             for to in 1..RANKS as i32 {
                 if blocking {
-                    let sent = world.p2p().send(word.all().as_send(), to, 0, Mode::Standard);
+                    let sent = world
+                        .p2p()
+                        .send(word.all().as_send(), to, 0, Mode::Standard);
                     sent.expect("sent");
                 } else {
-                    let sent = world.p2p().isend(word.all().as_send(), to, 0, Mode::Standard);
+                    let sent = world
+                        .p2p()
+                        .isend(word.all().as_send(), to, 0, Mode::Standard);
                     if let Sent::Pending(req) = sent.expect("begun") {
                         engine.wait(&req).expect("sent");
                     }

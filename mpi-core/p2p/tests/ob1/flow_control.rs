@@ -47,7 +47,10 @@ fn word(value: u64) -> Scratch {
 
 fn isend(comm: &Comm, value: u64, dest: i32) -> Option<(Req, Scratch)> {
     let data = word(value);
-    match comm.p2p().isend(data.all().as_send(), dest, 1, Mode::Standard) {
+    match comm
+        .p2p()
+        .isend(data.all().as_send(), dest, 1, Mode::Standard)
+    {
         Ok(Sent::Done) => None,
         Ok(Sent::Pending(req)) => Some((req, data)),
         Err(error) => panic!("message {value}: {error}"),
@@ -58,7 +61,9 @@ fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
     let mut room = [0; 8];
     // SAFETY: the array outlives the call, which waits for the end of the operation.
     let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
-    comm.p2p().recv_bytes(bytes, source, tag).expect("a message");
+    comm.p2p()
+        .recv_bytes(bytes, source, tag)
+        .expect("a message");
     u64::from_ne_bytes(room)
 }
 
@@ -91,7 +96,8 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
                     for at in 0..MANY {
                         let data = word(at);
                         world
-                            .p2p().send(data.all().as_send(), 1, 1, Mode::Standard)
+                            .p2p()
+                            .send(data.all().as_send(), 1, 1, Mode::Standard)
                             .expect("sent");
                         sent.store(at, Ordering::Relaxed);
                     }
@@ -109,7 +115,8 @@ fn a_rank_that_waits_for_another_is_not_filled_by_a_flood() {
                     }
                     let go = word(77);
                     world
-                        .p2p().send(go.all().as_send(), 1, 2, Mode::Standard)
+                        .p2p()
+                        .send(go.all().as_send(), 1, 2, Mode::Standard)
                         .expect("sent");
                 }
             }
@@ -144,7 +151,8 @@ fn a_flood_to_the_own_process_needs_no_receiver() {
         for at in 0..MANY / 4 {
             let data = word(at);
             world
-                .p2p().send(data.all().as_send(), 0, 1, Mode::Standard)
+                .p2p()
+                .send(data.all().as_send(), 0, 1, Mode::Standard)
                 .expect("sent");
         }
         (0..MANY / 4).for_each(|at| assert_eq!(recv(&world, 0, 1), at));

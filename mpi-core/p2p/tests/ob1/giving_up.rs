@@ -20,7 +20,8 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
                 let data = scratch(len);
                 data.all().unpack_at(0, &content(3, len));
                 world
-                    .p2p().send(data.all().as_send(), 1, 4, Mode::Standard)
+                    .p2p()
+                    .send(data.all().as_send(), 1, 4, Mode::Standard)
                     .expect("sent");
                 return;
             }
@@ -50,7 +51,9 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
             let buffer = scratch(LEN);
             if engine.me() == 0 {
                 buffer.all().unpack_at(0, &vec![1; LEN]);
-                let sent = world.p2p().send(buffer.all().as_send(), 1, round, Mode::Standard);
+                let sent = world
+                    .p2p()
+                    .send(buffer.all().as_send(), 1, round, Mode::Standard);
                 sent.expect("sent");
                 continue;
             }
@@ -85,7 +88,9 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         if engine.me() == 0 {
             // A receive that matches an unexpected message may complete at once.
             until_set(&posted);
-            let sent = world.p2p().isend(buffer.all().as_send(), 1, 5, Mode::Standard);
+            let sent = world
+                .p2p()
+                .isend(buffer.all().as_send(), 1, 5, Mode::Standard);
             let Ok(Sent::Pending(sent)) = sent else {
                 panic!("4 MiB were sent at once");
             };
@@ -153,7 +158,8 @@ fn a_send_without_a_matching_receive_can_be_cancelled() {
                 cancelled.store(to == 1, Ordering::Release);
                 data.all().unpack_at(0, &content(2, len));
                 let second = world
-                    .p2p().isend(data.all().as_send(), to, 4, mode)
+                    .p2p()
+                    .isend(data.all().as_send(), to, 4, mode)
                     .expect("sent");
                 if to == 0 {
                     receive_the_second();
@@ -195,7 +201,9 @@ fn of_several_sends_under_one_name_the_cancelled_one_is_taken_back() {
                 .zip(0..)
                 .map(|(data, which)| {
                     data.all().unpack_at(0, &content(which, len));
-                    let sent = world.p2p().isend(data.all().as_send(), 1, 4, Mode::Synchronous);
+                    let sent = world
+                        .p2p()
+                        .isend(data.all().as_send(), 1, 4, Mode::Synchronous);
                     match sent.expect("sent") {
                         Sent::Pending(req) => req,
                         Sent::Done => panic!("{len} bytes went without a receive"),
@@ -228,7 +236,8 @@ fn a_send_that_a_receive_has_met_is_not_taken_back() {
         let data = scratch(40);
         data.all().unpack_at(0, &content(1, 40));
         let sent = world
-            .p2p().isend(data.all().as_send(), 1, 4, Mode::Synchronous)
+            .p2p()
+            .isend(data.all().as_send(), 1, 4, Mode::Synchronous)
             .expect("sent");
         let Sent::Pending(req) = sent else {
             panic!("it went without a receive");
@@ -266,7 +275,8 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
         while pending.is_empty() {
             count += 1;
             match world
-                .p2p().isend(data.all().as_send(), 1, 4, Mode::Standard)
+                .p2p()
+                .isend(data.all().as_send(), 1, 4, Mode::Standard)
                 .expect("sent")
             {
                 Sent::Done => {}
@@ -274,7 +284,8 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
             }
         }
         let sent = world
-            .p2p().isend(data.all().as_send(), 1, 4, Mode::Standard)
+            .p2p()
+            .isend(data.all().as_send(), 1, 4, Mode::Standard)
             .expect("sent");
         let Sent::Pending(req) = sent else {
             panic!("it overtook one that waits");
@@ -288,12 +299,14 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
         }
         let last = scratch(0);
         world
-            .p2p().send(last.all().as_send(), 1, 4, Mode::Standard)
+            .p2p()
+            .send(last.all().as_send(), 1, 4, Mode::Standard)
             .expect("sent");
         let told = scratch(8);
         told.all().unpack_at(0, &count.to_ne_bytes());
         world
-            .p2p().send(told.all().as_send(), 1, 5, Mode::Standard)
+            .p2p()
+            .send(told.all().as_send(), 1, 5, Mode::Standard)
             .expect("sent");
     });
 }

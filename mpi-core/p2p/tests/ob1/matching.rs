@@ -101,13 +101,17 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
                 let data = scratch(1);
                 data.all().unpack_at(0, &[at]);
                 world
-                    .p2p().send(data.all().as_send(), 1, 7, Mode::Standard)
+                    .p2p()
+                    .send(data.all().as_send(), 1, 7, Mode::Standard)
                     .expect("sent");
             }
             return;
         }
         let first = scratch(1);
-        let posted = world.p2p().irecv(first.all(), ANY_SOURCE, 7).expect("posted");
+        let posted = world
+            .p2p()
+            .irecv(first.all(), ANY_SOURCE, 7)
+            .expect("posted");
         let mut second = [9];
         let status = recv_bytes(&world, &mut second, 0, ANY_TAG).expect("received");
         engine.wait(&posted).expect("received");
@@ -130,7 +134,8 @@ fn a_message_to_the_own_process_arrives_in_one_poll() {
             data.all().unpack_at(0, &content(5, len));
             let posted = world.p2p().irecv(room.all(), 0, 3).expect("posted");
             let sent = world
-                .p2p().isend(data.all().as_send(), 0, 3, Mode::Synchronous)
+                .p2p()
+                .isend(data.all().as_send(), 0, 3, Mode::Synchronous)
                 .expect("sent");
             engine.poll_once();
             assert!(posted.is_complete(), "{len} bytes are still on their way");

@@ -72,7 +72,9 @@ fn memory_that_a_send_has_given_back_is_not_sent_when_a_link_dies() {
         for round in 0..20u8 {
             if engine.me() == 0 {
                 buffer.all().unpack_at(0, &vec![round; LEN]);
-                let sent = world.p2p().send(buffer.all().as_send(), 1, 1, Mode::Standard);
+                let sent = world
+                    .p2p()
+                    .send(buffer.all().as_send(), 1, 1, Mode::Standard);
                 sent.expect("sent");
                 buffer.all().unpack_at(0, &vec![255; LEN]);
             } else {
@@ -99,7 +101,10 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         }
         let long = scratch(1 << 20);
         let posted = world.p2p().irecv(word.all(), 2, 7).expect("posted");
-        let Ok(Sent::Pending(waiting)) = world.p2p().isend(long.all().as_send(), 2, 9, Mode::Synchronous)
+        let Ok(Sent::Pending(waiting)) =
+            world
+                .p2p()
+                .isend(long.all().as_send(), 2, 9, Mode::Synchronous)
         else {
             panic!("a synchronous send ended without a receive");
         };
@@ -118,7 +123,10 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
             text(recv_bytes(&world, &mut [0; 5], 2, 3)),
             "5 bytes with tag 3 to or from job rank 2 cannot arrive: the wire was cut"
         );
-        let status = world.p2p().recv(word.all(), ANY_SOURCE, 7).expect("a message");
+        let status = world
+            .p2p()
+            .recv(word.all(), ANY_SOURCE, 7)
+            .expect("a message");
         assert_eq!(status.source, 1);
     });
 }
@@ -164,7 +172,9 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
             let ended = engine.wait(&waiting).map_err(|error| error.to_string());
             let is_told = |error: String| error.ends_with("cannot arrive: it has died");
             assert!(is_over || ended.is_err_and(is_told), "{len} bytes");
-            let later = world.p2p().isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
+            let later = world
+                .p2p()
+                .isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
             let later = later.err().map(|error| error.to_string());
             assert!(later.is_some_and(|told| told.ends_with("cannot arrive: it has died")));
             over.store(true, Ordering::Release);

@@ -88,7 +88,10 @@ fn send(comm: &Comm, at: usize, message: Planned) -> Option<(Req, Scratch)> {
         true => Mode::Synchronous,
         false => Mode::Standard,
     };
-    match comm.p2p().isend(data.all().as_send(), message.to, message.tag, mode) {
+    match comm
+        .p2p()
+        .isend(data.all().as_send(), message.to, message.tag, mode)
+    {
         Ok(Sent::Done) => None,
         Ok(Sent::Pending(req)) => Some((req, data)),
         Err(e) => panic!("{e}"),
@@ -111,7 +114,10 @@ fn receive(
     };
     match how {
         How::Blocking => {
-            let status = comm.p2p().recv(buffer.all(), source, tag).expect("a message");
+            let status = comm
+                .p2p()
+                .recv(buffer.all(), source, tag)
+                .expect("a message");
             Ok(taken(status, &buffer))
         }
         How::Bytes => {
@@ -121,13 +127,16 @@ fn receive(
             Ok((status, bytes))
         }
         How::Posted => Err((
-            comm.p2p().irecv(buffer.all(), source, tag).expect("a receive"),
+            comm.p2p()
+                .irecv(buffer.all(), source, tag)
+                .expect("a receive"),
             buffer,
         )),
         How::Probed => {
             let seen = comm.probes().probe(source, tag).expect("a message");
             let status = comm
-                .p2p().recv(buffer.all(), seen.source, seen.tag)
+                .p2p()
+                .recv(buffer.all(), seen.source, seen.tag)
                 .expect("a message");
             assert_eq!(
                 status, seen,
@@ -239,7 +248,8 @@ pub fn holds(job: &Job, phases: &[Phase]) {
         for phase in phases {
             act(&world, phase);
             world
-                .collectives().carry_out(mpi_core::coll::Call::Barrier)
+                .collectives()
+                .carry_out(mpi_core::coll::Call::Barrier)
                 .expect("a barrier");
         }
         assert_eq!(engine.pml().protocol_errors(), 0);

@@ -23,7 +23,9 @@ fn a_message_is_not_held_up_by_all_of_a_longer_one_before_it() {
         if engine.me() == 1 {
             let all = world.p2p().irecv(long.all(), 0, 0).expect("posted");
             let part = world.p2p().irecv(short.all(), 0, 1).expect("posted");
-            let go = world.p2p().send(scratch(1).all().as_send(), 0, 2, Mode::Standard);
+            let go = world
+                .p2p()
+                .send(scratch(1).all().as_send(), 0, 2, Mode::Standard);
             go.expect("sent");
             engine.wait(&part).expect("received");
             assert!(!all.is_complete());
@@ -36,7 +38,9 @@ fn a_message_is_not_held_up_by_all_of_a_longer_one_before_it() {
             short.all().unpack_at(0, &content(1, SHORT));
             // Both are announced before the first fragment is sent.
             let sent = [(&long, 0), (&short, 1)].map(|(buffer, tag)| {
-                let sent = world.p2p().isend(buffer.all().as_send(), 1, tag, Mode::Standard);
+                let sent = world
+                    .p2p()
+                    .isend(buffer.all().as_send(), 1, tag, Mode::Standard);
                 sent.expect("sent")
             });
             for sent in sent {

@@ -58,7 +58,9 @@ fn a_typed_message_is_the_same_at_both_ends_however_its_data_lie() {
                 if engine.me() == 0 {
                     let buffer = Scratch::new(from.1, &from.0).expect("memory");
                     buffer.all().unpack_at(0, &data);
-                    let sent = world.p2p().send(buffer.all().as_send(), 1, 0, Mode::Standard);
+                    let sent = world
+                        .p2p()
+                        .send(buffer.all().as_send(), 1, 0, Mode::Standard);
                     sent.expect("sent");
                 } else {
                     let buffer = Scratch::new(to.1, &to.0).expect("memory");
@@ -86,7 +88,9 @@ fn data_in_few_and_long_runs_are_measured_and_data_in_many_short_ones_are_not() 
             let buffer = Scratch::new(count, &datatype).expect("memory");
             for _ in 0..4 {
                 if engine.me() == 0 {
-                    let sent = world.p2p().send(buffer.all().as_send(), 1, 0, Mode::Synchronous);
+                    let sent = world
+                        .p2p()
+                        .send(buffer.all().as_send(), 1, 0, Mode::Synchronous);
                     sent.expect("sent");
                 } else {
                     world.p2p().recv(buffer.all(), 0, 0).expect("received");
