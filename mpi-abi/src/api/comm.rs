@@ -298,7 +298,7 @@ pub fn MPI_Comm_free(comm: InOut<MPI_Comm>) -> Outcome {
     }
     let is_mixed = object.comm.is_mixed();
     drop(object);
-    // Operations under way keep the object alive until they complete.
+    // Operations in progress keep the object alive until they complete.
     remove(handle)?;
     reap_orphans();
     if is_mixed {
