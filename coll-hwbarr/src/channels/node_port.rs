@@ -179,8 +179,8 @@ impl NodePort {
             let reason = format!("there is no channel {channel}");
             return Err(OpenFailure::Fault(Fault::Here(reason)));
         };
-        let mut programmer = lead.programmer.borrow_mut();
-        let programmer = programs.then_some(&mut *programmer);
+        let mut board = lead.programmer.borrow_mut();
+        let programmer = programs.then_some(&mut *board);
         let opened = ChannelBarrier::open(
             out,
             input,
@@ -197,6 +197,12 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
+            // Two communicators may choose one free channel. The first takes it and tests it, and its levels reach the lines of the second's nodes.
+            Err(ChannelOpenError::Wires(_))
+                if programs && is_held_by_others(&mut board, channel, members) =>
+            {
+                Err(OpenFailure::Taken)
+            }
             Err(other) => Err(OpenFailure::Fault(Fault::Here(other.to_string()))),
         }
     }
@@ -319,6 +325,12 @@ impl NodePort {
         })?;
         question(&mut programmer).map_err(|e| Fault::Here(e.to_string()))
     }
+}
+
+/// Returns true if a channel has members, and others than these.
+fn is_held_by_others(programmer: &mut BoxedProgrammer, channel: u8, members: u64) -> bool {
+    let found = programmer.members(channel);
+    found.is_ok_and(|found| found != 0 && found != members)
 }
 
 fn no_lines(what: &str) -> String {
