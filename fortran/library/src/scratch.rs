@@ -27,7 +27,7 @@ pub fn take(bytes: usize) -> Vec<u8> {
     }
 }
 
-/// Returns a buffer for the next call. The oldest one makes room for it.
+/// Keeps a buffer for the next call; of more than can be kept, the oldest is dropped.
 pub fn give(buffer: Vec<u8>) {
     if buffer.capacity() == 0 || buffer.capacity() > LARGEST {
         return;
