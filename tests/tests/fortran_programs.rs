@@ -65,6 +65,28 @@ fn sections_that_no_datatype_describes_are_copied_until_the_request_is_complete(
 }
 
 #[test]
+fn a_copied_section_whose_request_c_code_completes_is_reported() {
+    let gfortran: Vec<_> = Compiler::gfortran().into_iter().collect();
+    for compiler in gfortran {
+        let program = compile(
+            compiler,
+            Way::F08,
+            &["completed_by_c.f90", "completed_by_c.c"],
+        );
+        let outcome = job(&program).ranks(2).run();
+        let all = "all claims of completed_by_c hold on 2 ranks";
+        assert!(outcome.stdout.contains(all), "{}", outcome.stdout);
+        let sentence = "was completed by C code, so its result is not in the array";
+        assert_eq!(
+            outcome.stderr.matches(sentence).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
 fn sections_are_taken_by_address_by_element_and_by_partitions() {
     let sources = ["addressed_sections.f90"];
     hold(&Compiler::all(), &[Way::F08], &sources, &[1, 2]);

@@ -99,6 +99,9 @@ pub fn described(
         Section::Address => format!("section::first_element({name})"),
         Section::Refused => format!("section::in_place({name})"),
         Section::Copy => {
+            if back {
+                let _ = writeln!(statements.after, "        {name}_section.restore(outcome);");
+            }
             let written = written(procedure, buffer);
             format!("section::copied::<C, {back}>({name}, {written})")
         }

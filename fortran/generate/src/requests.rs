@@ -1,7 +1,7 @@
 //! The Rust text that copies sections when their requests are started and complete.
 //!
 //! The library keeps copies of sections for active requests (`pending.rs` of the library); every procedure that makes, starts, completes or frees a
-//! request reports it there.
+//! request reports it there, and the end of MPI.
 
 use std::fmt::Write as _;
 
@@ -35,6 +35,9 @@ pub fn watch(statements: &mut Statements, procedure: &Procedure) {
             );
         }
         return;
+    }
+    if procedure.name == "MPI_Finalize" {
+        before.push_str("        pending::end();\n");
     }
     let used = procedure
         .parameters

@@ -184,6 +184,16 @@ fn remove_stale(number: i32) {
     lost(change(|operations| operations.remove(&number)));
 }
 
+/// MPI ends. The requests of all operations that are left were completed without the procedures of Fortran.
+#[inline(always)]
+pub fn end() {
+    if !none() {
+        let left = change(std::mem::take);
+        left.into_values()
+            .for_each(|operation| lost(Some(operation)));
+    }
+}
+
 /// Reports an operation whose result did not get to the program's array.
 fn lost(operation: Option<Operation>) {
     if operation.is_some_and(|o| o.active && o.copies.iter().any(|c| c.is_written())) {

@@ -10,6 +10,7 @@ use fortran_sections::{Descriptor, Layout, Section};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
+const SUCCESS: i32 = 0;
 const ERR_BUFFER: i32 = 1;
 const ERR_COUNT: i32 = 2;
 const ERR_TYPE: i32 = 3;
@@ -446,12 +447,11 @@ impl Copied {
     pub fn address(&self) -> Ptr {
         self.address
     }
-}
 
-impl Drop for Copied {
+    /// Copies the result to the program's array. After an error there is none.
     #[inline(always)]
-    fn drop(&mut self) {
-        if let Some(copy) = &self.copy {
+    pub fn restore(&self, outcome: i32) {
+        if let (SUCCESS, Some(copy)) = (outcome, &self.copy) {
             copy.restore();
         }
     }
