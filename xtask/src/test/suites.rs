@@ -47,7 +47,10 @@ const BACKGROUND: &[(&str, &str)] = &[
 /// Test programs that run beside the others at the same priority: they wait for daemons and for deaths, or compute without a clock.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
+    ("tests", "fortran_programs"),
     ("tests", "faults"),
+    ("tests", "on"),
+    ("tests", "compat"),
     ("mpi-core/p2p", "choice"),
     ("mpi-core/p2p", "ob1"),
     ("mpi-core/coll", "mpi_coll"),
