@@ -1,4 +1,7 @@
-//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
+//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI; Fortran without calling `mpifort` is in `building/fortran.rs`.
+
+#[path = "building/fortran.rs"]
+mod fortran;
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +12,7 @@ use xtask::packages::on_path;
 use xtask::{process, workspace};
 
 fn output(command: &mut Command) -> Outcome {
-    process::output(command, Duration::from_secs(120)).unwrap_or_else(|e| panic!("{e}"))
+    process::output(command, Duration::from_secs(240)).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn runs(program: &Path) {

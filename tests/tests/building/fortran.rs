@@ -4,16 +4,14 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use tests::{Job, Outcome, installation, needs};
+use tests::{Job, installation, needs};
 use xtask::packages::on_path;
-use xtask::{process, workspace};
+use xtask::workspace;
 
-fn output(command: &mut Command) -> Outcome {
-    process::output(command, Duration::from_secs(240)).unwrap_or_else(|e| panic!("{e}"))
-}
+use super::output;
 
+/// Runs a program, which may have another name than its source, whose claims it reports.
 fn runs(program: &Path) {
     Job::command(program)
         .under(&installation().join("bin/mpirun"))

@@ -4,37 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use tests::{Job, installation, needs};
-use xtask::packages::on_path;
+use tests::fortran::Compiler;
+use tests::{Job, installation};
 use xtask::{process, workspace};
-
-/// The compilers of this machine among those that the tests can be run with.
-fn compilers() -> Vec<&'static str> {
-    let known = [
-        "gfortran",
-        "flang-new-19",
-        "flang-new-16",
-        "flang-new",
-        "flang",
-    ];
-    let mut found = known.into_iter().filter(|name| on_path(name));
-    let gfortran = found.next().filter(|name| *name == "gfortran");
-    if !needs(gfortran.is_some(), "gfortran") {
-        return Vec::new();
-    }
-    gfortran.into_iter().chain(found.next()).collect()
-}
 
 fn wrapper() -> PathBuf {
     installation().join("bin/mpifort")
 }
 
 /// Compiles `programs/SOURCE` to a program of this name.
-fn compile(compiler: &str, source: &str, folder: &Path, name: &str) -> PathBuf {
+fn compile(compiler: Compiler, source: &str, folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     let mut command = Command::new(wrapper());
     command
-        .arg(format!("-fc={compiler}"))
+        .arg(format!("-fc={}", compiler.name()))
         .args(["-O1", "-o"])
         .arg(&program)
         .arg(workspace::programs().join(source))
@@ -52,7 +35,7 @@ fn compile(compiler: &str, source: &str, folder: &Path, name: &str) -> PathBuf {
     program
 }
 
-fn holds(compiler: &str, source: &str, name: &str, ranks: &[u32]) {
+fn holds(compiler: Compiler, source: &str, name: &str, ranks: &[u32]) {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(compiler, source, folder.path(), name);
     for &ranks in ranks {
@@ -65,7 +48,7 @@ fn holds(compiler: &str, source: &str, name: &str, ranks: &[u32]) {
 
 #[test]
 fn every_interface_greets_in_every_compiler() {
-    for compiler in compilers() {
+    for compiler in Compiler::all() {
         for source in ["greeting_mpif.f", "greeting_mpi.f90", "greeting_f08.f90"] {
             holds(compiler, source, "greeting", &[1, 3]);
         }
@@ -75,7 +58,7 @@ fn every_interface_greets_in_every_compiler() {
 /// HDF5 and others demand a standard of gfortran, which then rejects extensions in `mpif.h` too.
 #[test]
 fn programs_that_demand_a_standard_are_compiled() {
-    if !compilers().contains(&"gfortran") {
+    if Compiler::gfortran().is_none() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +78,7 @@ fn programs_that_demand_a_standard_are_compiled() {
 
 #[test]
 fn module_mpi_f08_is_what_chapter_19_says() {
-    for compiler in compilers() {
+    for compiler in Compiler::all() {
         holds(compiler, "claims_f08.f90", "claims_f08", &[1, 2, 3]);
     }
 }
@@ -105,12 +88,12 @@ fn module_mpi_f08_is_what_chapter_19_says() {
 fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let source = workspace::programs().join("fortran/wide_reals.F90");
-    for compiler in compilers() {
+    for compiler in Compiler::all() {
         for way in 1..=3 {
             let program = folder.path().join("wide_reals");
             let mut command = Command::new(wrapper());
             command
-                .arg(format!("-fc={compiler}"))
+                .arg(format!("-fc={}", compiler.name()))
                 .args(["-fdefault-real-8", "-cpp", &format!("-DWAY={way}"), "-o"])
                 .args([&program, &source])
                 .current_dir(folder.path());
