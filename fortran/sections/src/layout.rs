@@ -48,14 +48,14 @@ impl Layout {
         let mut slab = 1;
         for dimension in dimensions {
             let extent = dimension.extent() as usize;
-            if count % slab != 0 {
+            if !count.is_multiple_of(slab) {
                 return None;
             }
             let slabs = count / slab;
             if slabs * parts <= extent {
                 return Some((layout, slabs as isize * dimension.stride()));
             }
-            if slabs % extent != 0 {
+            if !slabs.is_multiple_of(extent) {
                 return None;
             }
             slab *= extent;

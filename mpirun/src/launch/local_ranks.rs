@@ -362,8 +362,10 @@ impl LocalRanks {
         let Some(pipe) = slot else {
             return Read::Nothing;
         };
-        // The rank still runs, or has only just ended, so its maps can be read.
-        if let Some(library) = self.libraries.has_written(proc.0) {
+        // The rank still runs, or has only just ended, so its maps can be read. A rank without output may not have loaded its library yet.
+        let has_output = rustix::io::ioctl_fionread(&*pipe).is_ok_and(|bytes| bytes > 0);
+        let loaded = has_output.then(|| self.libraries.has_written(proc.0));
+        if let Some(library) = loaded.flatten() {
             self.found.push((proc, library));
         }
         self.buffer.resize(PIPE, 0);
