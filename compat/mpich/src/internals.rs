@@ -10,7 +10,7 @@ use crate::entries::*;
 use compat::handwritten::keyvals;
 use std::ffi::{c_int, c_void};
 
-/// The kind of a value that C sets or wants.
+/// The type of an attribute value, as C sets or reads it.
 const POINTER: c_int = 0;
 /// The two upper bits of predefined handles.
 const PREDEFINED: c_int = 1;

@@ -233,7 +233,7 @@ impl Section {
                 to = to.add(count * size);
             }
         });
-        // SAFETY: all rows have been written, which are this number of bytes.
+        // SAFETY: all rows have been written, and together they have this number of bytes.
         unsafe { packed.set_len(bytes) };
     }
 
@@ -257,7 +257,7 @@ impl Section {
     }
 }
 
-/// Copies `count` elements of `size` bytes, between which are these distances.
+/// Copies `count` elements of `size` bytes; the parameters that follow are the distances between neighbouring elements, in bytes.
 ///
 /// # Safety
 /// The elements at `from` are readable, those at `to` are writable, and they do not overlap.
