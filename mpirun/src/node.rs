@@ -48,7 +48,7 @@ impl Node {
 
 impl Node {
     /// Returns the events in a rank's event ring; empty if it has none.
-    pub fn tape_of(&self, rank: u32) -> Played {
+    pub fn played_of(&self, rank: u32) -> Played {
         let player = self.player.get_or_init(|| Player::new(&self.fd));
         let played = player.as_ref().and_then(|player| player.play(rank));
         played.unwrap_or_default()

@@ -16,5 +16,5 @@ pub mod hang;
 pub mod rank_snapshot;
 pub mod trace;
 
-/// Returns the name of a call from its number on a state page or a tape.
+/// Returns the name of a call from its number on a state page or an event ring.
 pub type CallName = fn(u16) -> String;

@@ -150,7 +150,7 @@ fn a_recorded_run_reports_that_polls_of_the_line_are_not_recorded() {
         .ranks(2)
         .with([
             "--record",
-            &folder.path().join("tape").display().to_string(),
+            &folder.path().join("record").display().to_string(),
         ])
         .arg("recorded")
         .holds();

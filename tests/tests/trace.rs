@@ -170,7 +170,7 @@ fn a_host_that_is_lost_is_missing_from_the_trace_and_named() {
 }
 
 #[test]
-fn a_job_that_dies_leaves_its_trace_and_a_full_tape_its_latest_events() {
+fn a_job_that_dies_leaves_its_trace_and_a_full_event_ring_its_latest_events() {
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");
     let job = traced(Job::of("race").ranks(3).arg("die"), &file);

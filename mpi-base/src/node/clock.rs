@@ -1,11 +1,11 @@
-//! The clock of a tape: the time stamp counter if the kernel's clock source is that counter, else CLOCK_MONOTONIC in nanoseconds.
+//! The clock of an event ring: the time stamp counter if the kernel's clock source is that counter, else CLOCK_MONOTONIC in nanoseconds.
 //!
 //! Reading the counter takes half the time of `clock_gettime` through the vDSO, and a message is stamped several times.
 //! The kernel's watchdog has checked that the counter runs evenly, through sleep states and alike on all processors;
 //! if the kernel has not chosen the counter, this module does not either.
 //!
-//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] interpolates linearly between a moment when a tape began and one when it is played;
-//! all tapes of a node use the same line, so their events keep their order.
+//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] interpolates linearly between a moment when an event ring began and one when it is played;
+//! all event rings of a node use the same line, so their events keep their order.
 #![allow(unsafe_code)]
 
 use crate::clock::now_ns as kernel_ns;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The file in which the kernel names its clock source (`Documentation/ABI/testing/sysfs-devices-system-clocksource`).
 const CLOCKSOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// The clock of a tape.
+/// The clock of an event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     Kernel,

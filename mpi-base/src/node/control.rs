@@ -18,8 +18,8 @@ pub(super) struct Control {
     pub offers: Offers,
     /// The copy of another rank that this rank helps with.
     pub helping: Helping,
-    /// The location of the rank's tape, if it has one.
-    pub tape: EventRingHead,
+    /// The location of the rank's event ring, if it has one.
+    pub event_ring: EventRingHead,
 }
 
 // SAFETY: its fields are atomics, apart from padding that no code writes.

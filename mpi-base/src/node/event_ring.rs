@@ -1,12 +1,12 @@
-//! A rank's tape: a ring of timestamped events in the node's memory, which outlives the rank.
+//! A rank's event ring: a ring of timestamped events in the node's memory, which outlives the rank.
 //!
 //! Ownership: the owner allocates the ring in its own arena, publishes its offset, length and clock in its control page once,
 //! and writes one cell per event, then the count; no other process writes.
 //! If a call ends while the latest cell is a message of that call, the call is merged into that cell: in most programs most calls have one message.
-//! The launcher plays the tape after the rank has ended, in whatever way; the ring keeps the latest cells, and the count shows how many were lost.
+//! The launcher plays it after the rank has ended, in whatever way; the ring keeps the latest cells, and the count shows how many were lost.
 //!
-//! SYNC POINT `tape.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are complete.
-//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays tapes of ranks that have ended.
+//! SYNC POINT `event_ring.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are complete.
+//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays event rings of ranks that have ended.
 //! A cell is complete before and after a call is merged into it: the word that marks the merge is stored last.
 #![allow(unsafe_code)]
 
@@ -63,7 +63,7 @@ pub enum EventKind {
 pub struct Event {
     /// The kind, which determines the other fields.
     pub kind: EventKind,
-    /// On the tape, the tape's clock; after playing, CLOCK_MONOTONIC nanoseconds.
+    /// In the event ring: a reading of its clock; after playing, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
     /// The end of a call; else 0.
     pub until: u64,
@@ -103,7 +103,7 @@ impl Event {
         }
     }
 
-    /// Encodes the event, for the tape and for launchers of other hosts.
+    /// Encodes the event, for the event ring and for launchers of other hosts.
     pub fn words(&self) -> [u64; WORDS] {
         // A larger number would need more than a million years of events; it is truncated.
         let number = self.number & ((1 << 40) - 1);
@@ -205,7 +205,7 @@ impl EventRing {
         }
     }
 
-    /// The current time on the tape's clock.
+    /// The current time on the event ring's clock.
     #[inline]
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -217,7 +217,7 @@ impl EventRing {
         self.segment.at::<Cell>(at)
     }
 
-    /// Appends an event; a full tape overwrites its oldest.
+    /// Appends an event; a full ring overwrites its oldest.
     #[inline]
     pub fn write(&self, event: &Event) {
         let next = self.next.get();
@@ -231,7 +231,7 @@ impl EventRing {
             .set(if next + 1 == self.cells { 0 } else { next + 1 });
         let written = self.written.get() + 1;
         self.written.set(written);
-        // SYNC POINT tape.written
+        // SYNC POINT event_ring.written
         self.head.set_written(written);
     }
 
@@ -252,7 +252,7 @@ impl EventRing {
     fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
         const SENT: u64 = EventKind::Sent as u64;
         const RECEIVED: u64 = EventKind::Received as u64;
-        // The last cell of a new tape is empty, which does not decode as a message.
+        // The last cell of a new event ring is empty, which does not decode as a message.
         let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
         let Some(Cell(words)) = self.cell(latest) else {
             return false;
@@ -272,7 +272,7 @@ impl EventRing {
     }
 }
 
-/// The decoded contents of a tape.
+/// The decoded contents of an event ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
     /// In the order in which they were written.
@@ -282,10 +282,10 @@ pub struct Played {
 }
 
 impl Node {
-    /// Creates this rank's tape of at most `events` events and publishes it to the launcher; `None` if there is one already or no memory for it.
-    pub fn tape(&self, events: u32) -> Option<EventRing> {
+    /// Creates this rank's event ring of at most `events` events and publishes it to the launcher; `None` if there is one already or no memory for it.
+    pub fn event_ring(&self, events: u32) -> Option<EventRing> {
         let head: Held<EventRingHead> = self
-            .held(self.rank(), std::mem::offset_of!(Control, tape))
+            .held(self.rank(), std::mem::offset_of!(Control, event_ring))
             .ok()?;
         if head.is_told() || events == 0 {
             return None;
@@ -301,7 +301,7 @@ impl Node {
             events.into(),
             (clock == Clock::Counter).then(Moment::now),
         );
-        let tape = EventRing {
+        let ring = EventRing {
             segment: Arc::clone(&self.0.segment),
             head,
             place: place as usize,
@@ -310,12 +310,12 @@ impl Node {
             next: Plain::new(0),
             clock,
         };
-        tape.touch();
-        Some(tape)
+        ring.touch();
+        Some(ring)
     }
 }
 
-/// Plays the tapes of a node.
+/// Plays the event rings of a node.
 #[derive(Debug)]
 pub struct Player {
     segment: Arc<Segment>,
@@ -344,10 +344,10 @@ impl Player {
             return None;
         }
         let control = self.segment.at::<Control>(self.layout.control(rank))?;
-        Some(&control.tape)
+        Some(&control.event_ring)
     }
 
-    /// Decodes the tape of a local rank; `None` if it has none.
+    /// Decodes the event ring of a local rank; `None` if it has none.
     pub fn play(&self, rank: u32) -> Option<Played> {
         let head = self.head(rank)?;
         let (place, cells) = head.place();
@@ -364,7 +364,7 @@ impl Player {
             (0, _) | (_, None) => time,
             (ticks, Some(line)) => line.ns(ticks),
         };
-        // SYNC POINT tape.written
+        // SYNC POINT event_ring.written
         let written = head.written();
         let lost = written.saturating_sub(cells);
         let ring = self.segment.slice::<Cell>(place, cells as usize)?;

@@ -1,6 +1,6 @@
-//! The descriptor of a rank's tape, in its control page.
+//! The descriptor of a rank's event ring, in its control page.
 //!
-//! The owner publishes its tape's location once, and afterwards only the number of cells written; all zeroes is a rank that has no tape.
+//! The owner publishes its event ring's location once, and afterwards only the number of cells written; all zeroes is a rank that has no event ring.
 #![allow(unsafe_code)]
 
 use super::clock::Moment;
@@ -12,7 +12,7 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// A moment on the tape's clock and on the kernel's; zeroes if both are the same clock.
+    /// A moment on the event ring's clock and on the kernel's; zeroes if both are the same clock.
     ticks: AtomicU64,
     ns: AtomicU64,
 }
@@ -27,12 +27,12 @@ impl std::fmt::Debug for EventRingHead {
 }
 
 impl EventRingHead {
-    /// Returns true if the rank has a tape.
+    /// Returns true if the rank has an event ring.
     pub(super) fn is_told(&self) -> bool {
         self.cells.load(Ordering::Relaxed) != 0
     }
 
-    /// Publishes the tape's offset and number of cells; `moment` is `Some` if its times are ticks.
+    /// Publishes the event ring's offset and number of cells; `moment` is `Some` if its times are ticks.
     pub(super) fn tell(&self, place: u64, cells: u64, moment: Option<Moment>) {
         self.place.store(place, Ordering::Relaxed);
         if let Some(moment) = moment {
@@ -42,7 +42,7 @@ impl EventRingHead {
         self.cells.store(cells, Ordering::Release);
     }
 
-    /// The tape's offset and number of cells.
+    /// The event ring's offset and number of cells.
     pub(super) fn place(&self) -> (u64, u64) {
         let cells = self.cells.load(Ordering::Acquire);
         (self.place.load(Ordering::Relaxed), cells)
@@ -51,17 +51,17 @@ impl EventRingHead {
     /// Publishes the number of cells written, all of which are complete.
     #[inline]
     pub(super) fn set_written(&self, written: u64) {
-        // SYNC POINT tape.written
+        // SYNC POINT event_ring.written
         self.written.store(written, Ordering::Release);
     }
 
     /// The number of cells written, all of which are complete.
     pub(super) fn written(&self) -> u64 {
-        // SYNC POINT tape.written
+        // SYNC POINT event_ring.written
         self.written.load(Ordering::Acquire)
     }
 
-    /// The moment at which the tape began, if its times are ticks.
+    /// The moment at which the event ring began, if its times are ticks.
     pub(super) fn moment(&self) -> Option<Moment> {
         let ticks = self.ticks.load(Ordering::Acquire);
         let ns = self.ns.load(Ordering::Relaxed);

@@ -45,7 +45,7 @@ impl fmt::Display for ObserverError {
             }
             ObserverError::NoTape { rank, events } => write!(
                 f,
-                "the node's memory has no room for rank {rank}'s tape of {events} events"
+                "the node's memory has no room for rank {rank}'s ring of {events} events"
             ),
         }
     }

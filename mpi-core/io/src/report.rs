@@ -103,7 +103,7 @@ impl FileRecord {
 }
 
 /// The destination of the events.
-enum Tape {
+enum EventSink {
     /// The event ring of a trace, which also gets each system call.
     Traced(Rc<Trace>),
     Own(EventRing),
@@ -111,7 +111,7 @@ enum Tape {
 
 /// The file counters of a rank.
 pub struct FileLog {
-    tape: Tape,
+    sink: EventSink,
     files: RefCell<Vec<Rc<FileRecord>>>,
 }
 
@@ -128,24 +128,24 @@ impl FileLog {
         let trace = engine
             .observer()
             .and_then(|observer| observer.trace().cloned());
-        let tape = match trace {
-            Some(trace) => Tape::Traced(trace),
+        let sink = match trace {
+            Some(trace) => EventSink::Traced(trace),
             // An invalid value has been reported at the start of the process.
             None if engine.params().get(&REPORT).unwrap_or(false) => {
-                Tape::Own(engine.node().tape(EVENTS)?)
+                EventSink::Own(engine.node().event_ring(EVENTS)?)
             }
             None => return None,
         };
         Some(FileLog {
-            tape,
+            sink,
             files: RefCell::default(),
         })
     }
 
-    fn tape(&self) -> &EventRing {
-        match &self.tape {
-            Tape::Traced(trace) => trace.tape(),
-            Tape::Own(tape) => tape,
+    fn event_ring(&self) -> &EventRing {
+        match &self.sink {
+            EventSink::Traced(trace) => trace.event_ring(),
+            EventSink::Own(ring) => ring,
         }
     }
 
@@ -173,7 +173,7 @@ impl FileLog {
 
     /// Returns the current time of the event ring.
     pub(super) fn now(&self) -> u64 {
-        self.tape().now()
+        self.event_ring().now()
     }
 
     /// Counts a system call that began at time `began` of the event ring and took `nanos` ns.
@@ -194,25 +194,25 @@ impl FileLog {
         if kind != Counter::SystemOther {
             record.add_at(Counter::SystemSizes as usize + column(bytes), 1);
         }
-        if let Tape::Traced(trace) = &self.tape {
+        if let EventSink::Traced(trace) = &self.sink {
             trace.file_call(call as u16, record.number, began, (offset, bytes));
         }
     }
 
     fn write_name(&self, record: &FileRecord) {
-        let tape = self.tape();
+        let ring = self.event_ring();
         for (piece, bytes) in (0..).zip(record.path.as_bytes().chunks(NAME_PIECE)) {
             let word = |word: usize| {
                 let byte = |at: usize| bytes.get(word * 8 + at).copied().unwrap_or(0);
                 u64::from_le_bytes(std::array::from_fn(byte))
             };
-            tape.write(&Event {
+            ring.write(&Event {
                 number: record.number,
                 tag: piece,
                 comm: word(0),
                 bytes: word(1),
                 extra: word(2),
-                ..Event::new(EventKind::FileName, tape.now())
+                ..Event::new(EventKind::FileName, ring.now())
             });
         }
     }
@@ -220,16 +220,16 @@ impl FileLog {
     /// Writes a file's name and counters to the event ring.
     pub(super) fn write(&self, record: &FileRecord) {
         self.write_name(record);
-        let tape = self.tape();
+        let ring = self.event_ring();
         for first in (0..COUNTERS).step_by(3) {
             let counter = |at: usize| record.counters.get(first + at).map_or(0, Cell::get);
-            tape.write(&Event {
+            ring.write(&Event {
                 number: record.number,
                 tag: first as i32,
                 comm: counter(0),
                 bytes: counter(1),
                 extra: counter(2),
-                ..Event::new(EventKind::FileTotals, tape.now())
+                ..Event::new(EventKind::FileTotals, ring.now())
             });
         }
     }

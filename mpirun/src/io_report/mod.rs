@@ -124,8 +124,8 @@ impl IoReport {
     pub fn of(lanes: &[Lane]) -> IoReport {
         let mut files: BTreeMap<String, FileReport> = BTreeMap::new();
         for lane in lanes {
-            let names = names(&lane.tape.events);
-            for (number, counters) in totals(&lane.tape.events) {
+            let names = names(&lane.played.events);
+            for (number, counters) in totals(&lane.played.events) {
                 let name = names.get(&number).cloned();
                 let name = name.unwrap_or_else(|| format!("(file {number} of rank {})", lane.rank));
                 let file = files.entry(name.clone()).or_default();

@@ -47,7 +47,7 @@ fn lane(rank: u32, events: Vec<Event>) -> Lane {
     Lane {
         rank,
         host: "here".into(),
-        tape: Played { events, lost: 0 },
+        played: Played { events, lost: 0 },
         ..Lane::default()
     }
 }
@@ -56,7 +56,7 @@ const LONG: &str = "/a/folder/with/a/name/longer/than/one/event/data.bin";
 
 #[test]
 fn the_ranks_counters_of_a_file_are_added_and_the_slowest_is_named() {
-    let tape = |written, nanos| {
+    let played = |written, nanos| {
         let mut events = named(1, LONG);
         // Counters of the first close, and the final ones.
         events.extend(counted(1, &[(Counter::BytesWritten, 1)]));
@@ -72,7 +72,7 @@ fn the_ranks_counters_of_a_file_are_added_and_the_slowest_is_named() {
         ));
         events
     };
-    let report = IoReport::of(&[lane(0, tape(100, 5)), lane(1, tape(50, 2_000_000_000))]);
+    let report = IoReport::of(&[lane(0, played(100, 5)), lane(1, played(50, 2_000_000_000))]);
     let [file] = &report.files[..] else {
         panic!("{report:?}")
     };

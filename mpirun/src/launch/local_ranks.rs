@@ -439,9 +439,9 @@ impl LocalRanks {
     }
 
     /// Returns the events of a rank, for the trace.
-    pub fn tape(&self, proc: Proc) -> Option<Played> {
+    pub fn played(&self, proc: Proc) -> Option<Played> {
         let rank = self.ranks.get(&proc)?;
-        Some(self.nodes.get(&rank.job)?.tape_of(rank.local_rank))
+        Some(self.nodes.get(&rank.job)?.played_of(rank.local_rank))
     }
 
     /// Returns the job of a rank.
@@ -474,7 +474,7 @@ impl LocalRanks {
             return false;
         };
         let mut of_job = self.ranks.values().filter(|rank| rank.job == job);
-        of_job.all(|rank| !rank.alive && node.tape_of(rank.local_rank).events.is_empty())
+        of_job.all(|rank| !rank.alive && node.played_of(rank.local_rank).events.is_empty())
     }
 
     /// Releases the memory of a job that has ended.

@@ -184,18 +184,18 @@ pub fn write(watch: &Watch, played: Played, path: &Path) -> Result<(), String> {
     }
     let mut trace = Trace::default();
     for (rank, host) in (0..).zip(watch.hosts.iter()) {
-        let mut tape = match rank {
+        let mut played = match rank {
             0 => played.clone(),
             _ => receive(&wire, rank)?,
         };
         if let Some(clock) = clocks.get(host) {
-            tape.events.iter_mut().for_each(|event| clock.set(event));
+            played.events.iter_mut().for_each(|event| clock.set(event));
         }
         trace.lanes.push(Lane {
             job: 0,
             rank: rank.unsigned_abs(),
             host: host.clone(),
-            tape,
+            played,
         });
     }
     let clocks = clocks.into_iter();

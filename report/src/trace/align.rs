@@ -55,7 +55,7 @@ impl Trace {
         for (lane, host) in self.lanes.iter_mut().zip(hosts) {
             let by = u64::try_from(later[host]).unwrap_or(u64::MAX);
             if by > 0 {
-                let events = lane.tape.events.iter_mut();
+                let events = lane.played.events.iter_mut();
                 events.for_each(|event| change(event, |time| time.saturating_add(by)));
             }
         }
@@ -70,14 +70,14 @@ impl Trace {
         let mut any = true;
         while std::mem::take(&mut any) {
             for lane in 0..self.lanes.len() {
-                while seen[lane] < self.lanes[lane].tape.events.len() {
+                while seen[lane] < self.lanes[lane].played.events.len() {
                     let place = seen[lane];
                     let sender = senders.get(&(lane, place)).copied();
                     if sender.is_some_and(|(other, at)| seen[other] <= at) {
                         break;
                     }
                     let sent = sender.map(|sender| self.event(sender).at);
-                    let event = &mut self.lanes[lane].tape.events[place];
+                    let event = &mut self.lanes[lane].played.events[place];
                     change(event, |time| moved[lane].apply(time));
                     if let Some(sent) = sent
                         && event.kind == EventKind::Received

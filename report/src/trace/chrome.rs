@@ -51,19 +51,19 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         put(
             json!({"ph": "M", "pid": pid, "name": "process_sort_index", "args": {"sort_index": pid}}),
         )?;
-        for (number, file) in names(&lane.tape.events) {
+        for (number, file) in names(&lane.played.events) {
             let tid = FILE_LANES + number;
             let name = format!("file {file}");
             put(
                 json!({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": name}}),
             )?;
         }
-        let owners = threads(&lane.tape.events);
+        let owners = threads(&lane.played.events);
         let mut numbers: BTreeMap<u32, usize> = BTreeMap::new();
         // Details that calls recorded while they ran, and the names of windows.
         let mut told: Vec<&Event> = Vec::new();
         let mut windows: HashMap<u64, String> = HashMap::new();
-        for (place, event) in lane.tape.events.iter().enumerate() {
+        for (place, event) in lane.played.events.iter().enumerate() {
             let next = numbers.len();
             let tid = *numbers.entry(owners[place]).or_insert(next);
             let us = |ns: u64| ns.saturating_sub(begin) as f64 / 1000.0;
@@ -78,7 +78,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                         "dur",
                         json!(event.until.saturating_sub(event.at) as f64 / 1000.0),
                     );
-                    // The details that the call recorded while it ran precede it on the tape.
+                    // The details that the call recorded while it ran precede it on the event ring.
                     let mut inside = told.drain(..).filter(|inside| inside.at >= event.at);
                     let args = inside.next_back().map(|inside| match inside.kind {
                         EventKind::Access => access_args(inside, &windows),

@@ -2,13 +2,13 @@
 
 use mpi_base::node::Played;
 
-/// One rank's tape.
+/// One rank's event ring.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
     pub job: usize,
     pub rank: u32,
     pub host: String,
-    pub tape: Played,
+    pub played: Played,
 }
 
 /// The trace of all ranks.

@@ -51,13 +51,13 @@ impl Trace {
 
     /// Returns the time of the first event.
     pub fn begin(&self) -> u64 {
-        let events = self.lanes.iter().flat_map(|lane| &lane.tape.events);
+        let events = self.lanes.iter().flat_map(|lane| &lane.played.events);
         events.map(|event| event.at).min().unwrap_or(0)
     }
 
     /// Returns the number of events that were overwritten in the ranks' event rings.
     pub fn lost(&self) -> u64 {
-        self.lanes.iter().map(|lane| lane.tape.lost).sum()
+        self.lanes.iter().map(|lane| lane.played.lost).sum()
     }
 
     /// Returns the messages with both ends in the event rings: sender and receiver count them alike.
@@ -68,7 +68,7 @@ impl Trace {
         let of = |kind: EventKind| {
             let lanes = self.lanes.iter().enumerate();
             lanes.flat_map(move |(at, lane)| {
-                let events = lane.tape.events.iter().enumerate();
+                let events = lane.played.events.iter().enumerate();
                 let alike = events.filter(move |(_, e)| e.kind == kind && e.number > 0);
                 alike.map(move |(place, event)| (lane, (at, place), event))
             })
@@ -104,7 +104,7 @@ impl Trace {
 
     /// Returns an event by its lane and its index there, as in [`Arrow`].
     pub fn event(&self, (lane, place): (usize, usize)) -> &Event {
-        &self.lanes[lane].tape.events[place]
+        &self.lanes[lane].played.events[place]
     }
 }
 

@@ -6,11 +6,11 @@ use mpi_base::node::Played;
 use serde_json::Value;
 
 fn lane(rank: u32, events: Vec<Event>) -> Lane {
-    let tape = Played { events, lost: 0 };
+    let played = Played { events, lost: 0 };
     Lane {
         rank,
         host: "node1".into(),
-        tape,
+        played,
         ..Lane::default()
     }
 }
@@ -77,7 +77,7 @@ fn two_hosts(late: u64) -> Trace {
         ..Trace::default()
     };
     for (lane, other) in [(0, 1), (1, 0)] {
-        for event in &mut trace.lanes[lane].tape.events {
+        for event in &mut trace.lanes[lane].played.events {
             // The source in the communicator, which is the world.
             event.extra = lane as u64;
             event.peer = other;
@@ -148,29 +148,29 @@ fn the_waveform_has_a_scope_for_each_rank() {
 fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
     let mut trace = two_hosts(3000);
     assert!(!forward(&trace));
-    let before = trace.lanes[1].tape.events.clone();
+    let before = trace.lanes[1].played.events.clone();
     trace.align();
     assert!(forward(&trace));
-    let by = trace.lanes[1].tape.events[0].at - before[0].at;
-    for (old, new) in before.iter().zip(&trace.lanes[1].tape.events) {
+    let by = trace.lanes[1].played.events[0].at - before[0].at;
+    for (old, new) in before.iter().zip(&trace.lanes[1].played.events) {
         assert_eq!(new.at - old.at, by);
     }
     let untouched = two_hosts(0);
     let mut aligned = untouched.clone();
     aligned.align();
-    assert_eq!(aligned.lanes[1].tape.events, untouched.lanes[1].tape.events);
+    assert_eq!(aligned.lanes[1].played.events, untouched.lanes[1].played.events);
 }
 
 #[test]
 fn messages_that_contradict_every_clock_still_go_forward_and_calls_keep_their_order() {
     let mut trace = two_hosts(0);
     // Answered before it was asked: no shift of a host can satisfy both.
-    trace.lanes[0].tape.events[1].at = 10_050;
-    trace.lanes[0].tape.events.push(call(10_040, 10_060));
-    trace.lanes[0].tape.events.push(call(10_070, 10_080));
+    trace.lanes[0].played.events[1].at = 10_050;
+    trace.lanes[0].played.events.push(call(10_040, 10_060));
+    trace.lanes[0].played.events.push(call(10_070, 10_080));
     trace.align();
     assert!(forward(&trace));
-    let calls = &trace.lanes[0].tape.events[2..];
+    let calls = &trace.lanes[0].played.events[2..];
     assert!(calls[0].at <= calls[0].until && calls[0].until <= calls[1].at);
     assert!(calls[1].at <= calls[1].until);
 }

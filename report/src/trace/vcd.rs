@@ -48,7 +48,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
         let (mut sends, mut receives) = (false, false);
         // A call records its collective operation while it runs, and itself when it returns.
         let mut round = None;
-        for event in &lane.tape.events {
+        for event in &lane.played.events {
             let at = event.at - begin;
             match event.kind {
                 EventKind::Round => round = Some(event.at),

@@ -1,4 +1,4 @@
-//! Tests of tapes; where times are compared, the tape's stamps and the line through them are set by hand.
+//! Tests of event rings; where times are compared, the event ring's stamps and the line through them are set by hand.
 
 use super::*;
 
@@ -33,11 +33,11 @@ fn call(began: u64, until: u64) -> Event {
     }
 }
 
-/// A tape whose ticks are nanoseconds, and a player of it.
-fn in_ns(fd: &impl AsFd, tape: &EventRing) -> Player {
+/// An event ring whose ticks are nanoseconds, and a player of it.
+fn in_ns(fd: &impl AsFd, ring: &EventRing) -> Player {
     let (from, to) = (Moment { ticks: 1, ns: 1 }, Moment { ticks: 9, ns: 9 });
-    let (place, cells) = tape.head.place();
-    tape.head.tell(place, cells, Some(from));
+    let (place, cells) = ring.head.place();
+    ring.head.tell(place, cells, Some(from));
     let player = Player::new(fd).unwrap();
     Player {
         line: Some(Line::between(from, to)),
@@ -46,14 +46,14 @@ fn in_ns(fd: &impl AsFd, tape: &EventRing) -> Player {
 }
 
 #[test]
-fn a_tape_outlives_its_rank_and_keeps_the_latest_events() {
+fn an_event_ring_outlives_its_rank_and_keeps_the_latest_events() {
     let fd = Node::create(2).unwrap();
     let node = Node::attach(&fd, 1).unwrap();
-    let tape = node.tape(4).unwrap();
-    assert!(node.tape(4).is_none(), "a rank has one tape");
-    (1..=6).for_each(|number| tape.write(&event(number)));
-    let player = in_ns(&fd, &tape);
-    drop((tape, node));
+    let ring = node.event_ring(4).unwrap();
+    assert!(node.event_ring(4).is_none(), "a rank has one event ring");
+    (1..=6).for_each(|number| ring.write(&event(number)));
+    let player = in_ns(&fd, &ring);
+    drop((ring, node));
     let played = player.play(1).unwrap();
     assert_eq!(played.lost, 2);
     assert_eq!(played.events, (3..=6).map(event).collect::<Vec<_>>());
@@ -65,18 +65,18 @@ fn a_tape_outlives_its_rank_and_keeps_the_latest_events() {
 fn a_call_shares_a_cell_with_the_message_that_came_last_in_it() {
     let fd = Node::create(1).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    let tape = node.tape(4).unwrap();
+    let ring = node.event_ring(4).unwrap();
     let received = Event {
         at: 2500,
         ..event(1)
     };
-    tape.write(&sent(1000));
-    tape.write_call(17, 1000, 1500, 3);
-    tape.write(&received);
-    tape.write_call(17, 2000, 3000, 3);
+    ring.write(&sent(1000));
+    ring.write_call(17, 1000, 1500, 3);
+    ring.write(&received);
+    ring.write_call(17, 2000, 3000, 3);
     // The cell already holds a call, so this one gets its own cell.
-    tape.write_call(17, 3100, 3200, 3);
-    let played = in_ns(&fd, &tape).play(0).unwrap();
+    ring.write_call(17, 3100, 3200, 3);
+    let played = in_ns(&fd, &ring).play(0).unwrap();
     let all = [
         sent(1000),
         call(1000, 1500),
@@ -91,27 +91,27 @@ fn a_call_shares_a_cell_with_the_message_that_came_last_in_it() {
 fn a_call_does_not_join_what_was_before_it_or_was_sent_later_than_it_began() {
     let fd = Node::create(1).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    let tape = node.tape(8).unwrap();
+    let ring = node.event_ring(8).unwrap();
     let mut all = Vec::new();
     for (message, call) in [(event(1), call(1002, 1010)), (sent(1025), call(1020, 1030))] {
-        tape.write(&message);
-        tape.write_call(call.call, call.at, call.until, call.thread);
+        ring.write(&message);
+        ring.write_call(call.call, call.at, call.until, call.thread);
         all.extend([message, call]);
     }
-    assert_eq!(in_ns(&fd, &tape).play(0).unwrap().events, all);
+    assert_eq!(in_ns(&fd, &ring).play(0).unwrap().events, all);
 }
 
 #[test]
-fn the_first_call_of_a_tape_and_the_first_after_its_end_find_their_cells() {
+fn the_first_call_of_an_event_ring_and_the_first_after_its_end_find_their_cells() {
     let fd = Node::create(1).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    let tape = node.tape(2).unwrap();
-    tape.write_call(17, 10, 11, 3);
-    tape.write(&sent(20));
+    let ring = node.event_ring(2).unwrap();
+    ring.write_call(17, 10, 11, 3);
+    ring.write(&sent(20));
     // The latest cell is the last of the ring.
-    tape.write_call(17, 20, 21, 3);
+    ring.write_call(17, 20, 21, 3);
     let all = [call(10, 11), sent(20), call(20, 21)];
-    assert_eq!(in_ns(&fd, &tape).play(0).unwrap().events, all);
+    assert_eq!(in_ns(&fd, &ring).play(0).unwrap().events, all);
 }
 
 #[test]
@@ -119,8 +119,8 @@ fn times_that_are_played_are_the_kernels() {
     let fd = Node::create(1).unwrap();
     let before = Moment::now().ns;
     let node = Node::attach(&fd, 0).unwrap();
-    let tape = node.tape(2).unwrap();
-    tape.write_call(17, tape.now(), tape.now(), 3);
+    let ring = node.event_ring(2).unwrap();
+    ring.write_call(17, ring.now(), ring.now(), 3);
     std::thread::sleep(std::time::Duration::from_millis(5));
     let [call] = Player::new(&fd).unwrap().play(0).unwrap().events[..] else {
         panic!("one event");
@@ -135,12 +135,12 @@ fn times_that_are_played_are_the_kernels() {
 fn a_place_outside_the_ranks_arena_is_not_believed() {
     let fd = Node::create(2).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    let tape = node.tape(4).unwrap();
-    tape.write(&event(1));
+    let ring = node.event_ring(4).unwrap();
+    ring.write(&event(1));
     let player = Player::new(&fd).unwrap();
     assert!(player.play(0).is_some());
     for place in [0, 64, u64::MAX, 1 << 45] {
-        tape.head.tell(place, 4, None);
+        ring.head.tell(place, 4, None);
         assert_eq!(player.play(0), None);
     }
 }

@@ -33,7 +33,7 @@ const KEYS: usize = 1 << 16;
 
 /// A process's trace.
 pub struct Trace {
-    tape: EventRing,
+    event_ring: EventRing,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
     /// The start time of the current call until its first event, otherwise 0.
@@ -81,7 +81,7 @@ impl Trace {
     /// Creates a trace on a new ring; returns `None` if the node's memory has no space for one.
     pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
-            tape: node.tape(events)?,
+            event_ring: node.event_ring(events)?,
             sent: RefCell::default(),
             received: RefCell::default(),
             fresh: Cell::new(0),
@@ -89,14 +89,14 @@ impl Trace {
     }
 
     /// Returns the ring, for a layer that has events of its own.
-    pub fn tape(&self) -> &EventRing {
-        &self.tape
+    pub fn event_ring(&self) -> &EventRing {
+        &self.event_ring
     }
 
     /// Records the start of a call. Returns its time on the ring's clock, to be passed to [`Trace::called`].
     #[inline]
     pub fn begins(&self) -> u64 {
-        let now = self.tape.now();
+        let now = self.event_ring.now();
         self.fresh.set(now);
         now
     }
@@ -104,7 +104,7 @@ impl Trace {
     /// Records the return of a call that began at `began`.
     pub fn called(&self, call: u16, began: u64, thread: u32) {
         self.fresh.set(0);
-        self.tape.write_call(call, began, self.tape.now(), thread);
+        self.event_ring.write_call(call, began, self.event_ring.now(), thread);
     }
 
     /// Records a sent message.
@@ -115,10 +115,10 @@ impl Trace {
             to.context.plane(Plane::User) == to.context,
         ) {
             (began, true) if began != 0 => began,
-            _ => self.tape.now(),
+            _ => self.event_ring.now(),
         };
         let key = (to.context, to.proc as i32, to.tag);
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             peer: to.proc as i32,
             tag: to.tag,
             comm: to.context.0,
@@ -133,27 +133,27 @@ impl Trace {
     pub(crate) fn meets(&self, context: Context, message: Key, bytes: u64) {
         self.fresh.set(0);
         let key = (context, message.source(), message.tag());
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             peer: message.source(),
             tag: message.tag(),
             comm: context.0,
             bytes,
             number: self.received.borrow_mut().next(key),
-            ..Event::new(EventKind::Received, self.tape.now())
+            ..Event::new(EventKind::Received, self.event_ring.now())
         });
     }
 
     /// Records the start of a collective operation.
     pub(crate) fn rounds(&self, comm: u64, round: u64, signature: &CallSignature) {
         let [call, root, op, bytes] = signature.words();
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             call: call as u16,
             peer: root as i32,
             comm,
             bytes,
             number: round,
             extra: op,
-            ..Event::new(EventKind::Round, self.tape.now())
+            ..Event::new(EventKind::Round, self.event_ring.now())
         });
     }
 
@@ -166,8 +166,8 @@ impl Trace {
     /// Records a system call on a file that began at `began` on the ring's clock and has ended.
     pub fn file_call(&self, call: u16, file: u64, began: u64, (offset, bytes): (u64, u64)) {
         self.fresh.set(0);
-        let now = self.tape.now();
-        self.tape.write(&Event {
+        let now = self.event_ring.now();
+        self.event_ring.write(&Event {
             until: now,
             call,
             number: file,
@@ -180,24 +180,24 @@ impl Trace {
     /// Adds to the running call the window member it refers to, and the displacement if it accesses the member's memory.
     pub fn accesses(&self, window: u64, rank: u32, (displacement, bytes): (i64, u64)) {
         self.fresh.set(0);
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             peer: rank as i32,
             comm: window,
             bytes,
             extra: displacement as u64,
-            ..Event::new(EventKind::Access, self.tape.now())
+            ..Event::new(EventKind::Access, self.event_ring.now())
         });
     }
 
     /// Records the name of a window.
     pub fn names_window(&self, window: u64, name: &str) {
         let [first, second, third] = window_name_words(name);
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             comm: window,
             bytes: first,
             number: second,
             extra: third,
-            ..Event::new(EventKind::WindowName, self.tape.now())
+            ..Event::new(EventKind::WindowName, self.event_ring.now())
         });
     }
 
@@ -212,11 +212,11 @@ impl Trace {
 
     /// Records that the wire of the hardware barrier has entered and released this number of barriers.
     pub(crate) fn wire(&self, wire: u32, entered: u64, released: u64) {
-        self.tape.write(&Event {
+        self.event_ring.write(&Event {
             peer: wire as i32,
             number: entered,
             extra: released,
-            ..Event::new(EventKind::Wire, self.tape.now())
+            ..Event::new(EventKind::Wire, self.event_ring.now())
         });
     }
 }

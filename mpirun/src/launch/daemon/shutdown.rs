@@ -36,13 +36,13 @@ impl Daemon {
     /// Sends the events of all ranks; all ranks have ended.
     pub(super) fn send_event_rings(&mut self) {
         for proc in self.local.all() {
-            let Some(tape) = self.local.tape(proc) else {
+            let Some(played) = self.local.played(proc) else {
                 continue;
             };
-            for piece in tape.events.chunks(PIECE) {
+            for piece in played.events.chunks(PIECE) {
                 self.report(&FromDaemon::EventRing {
                     proc: proc.0,
-                    lost: tape.lost,
+                    lost: played.lost,
                     events: piece.iter().map(Event::words).collect(),
                 });
                 if self.uplink.is_full() {

@@ -29,7 +29,7 @@ pub(super) struct Tracing<'a> {
     /// The number of clock requests still to be sent to a host.
     unasked: BTreeMap<u32, u32>,
     /// By process number.
-    tapes: BTreeMap<usize, Played>,
+    played: BTreeMap<usize, Played>,
     /// Hosts that have sent all their event rings.
     complete_hosts: BTreeSet<u32>,
     /// Hosts that are unreachable.
@@ -42,7 +42,7 @@ impl<'a> Tracing<'a> {
             plan,
             clocks: BTreeMap::new(),
             unasked: BTreeMap::new(),
-            tapes: BTreeMap::new(),
+            played: BTreeMap::new(),
             complete_hosts: BTreeSet::new(),
             lost: BTreeSet::new(),
         }
@@ -62,9 +62,9 @@ impl<'a> Tracing<'a> {
 
     /// Adds a piece of a rank's event ring, of which `lost` events were overwritten.
     pub(super) fn add_events(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
-        let tape = self.tapes.entry(proc).or_default();
-        tape.lost = lost;
-        tape.events
+        let played = self.played.entry(proc).or_default();
+        played.lost = lost;
+        played.events
             .extend(events.iter().filter_map(|words| Event::of(*words)));
     }
 
@@ -134,12 +134,12 @@ impl<'a> Tracing<'a> {
         let mut missing = BTreeMap::<u32, usize>::new();
         let mut lanes = Vec::new();
         for (proc, rank) in jobs.iter() {
-            match self.tape(proc, rank, local) {
-                Some(tape) => lanes.push(Lane {
+            match self.played(proc, rank, local) {
+                Some(played) => lanes.push(Lane {
                     job: rank.job.0,
                     rank: rank.rank,
                     host: jobs.host_name(rank.host),
-                    tape,
+                    played,
                 }),
                 None if rank.here => {}
                 None => *missing.entry(rank.host).or_default() += 1,
@@ -154,18 +154,18 @@ impl<'a> Tracing<'a> {
     }
 
     /// Returns the events of a rank, on this host's clock; `None` if they are not there.
-    fn tape(&mut self, proc: Proc, rank: &Rank, local: &LocalRanks) -> Option<Played> {
+    fn played(&mut self, proc: Proc, rank: &Rank, local: &LocalRanks) -> Option<Played> {
         if rank.here {
-            return local.tape(proc);
+            return local.played(proc);
         }
         if !self.complete_hosts.contains(&rank.host) {
             return None;
         }
-        let mut tape = self.tapes.remove(&proc.0).unwrap_or_default();
+        let mut played = self.played.remove(&proc.0).unwrap_or_default();
         if let Some(clock) = self.clocks.get(&rank.host) {
-            tape.events.iter_mut().for_each(|event| clock.set(event));
+            played.events.iter_mut().for_each(|event| clock.set(event));
         }
-        Some(tape)
+        Some(played)
     }
 
     fn write_trace(
