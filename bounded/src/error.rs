@@ -80,8 +80,8 @@ impl fmt::Display for ProcessError {
 impl std::error::Error for ProcessError {}
 
 /// Returns the last 15 lines of an output with a heading, or nothing.
-fn quoted(how: &str, said: &str) -> String {
-    let lines: Vec<&str> = said.trim_end().lines().collect();
+fn quoted(how: &str, output: &str) -> String {
+    let lines: Vec<&str> = output.trim_end().lines().collect();
     let last = &lines[lines.len().saturating_sub(15)..];
     if last.is_empty() {
         String::new()

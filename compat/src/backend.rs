@@ -94,18 +94,18 @@ pub fn open(inside: *const c_void) {
     };
     let beside = [beside(4), beside(1)];
     let candidates = beside.into_iter().flatten().chain([PathBuf::from(LIBRARY)]);
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for candidate in candidates {
         match open_file(&candidate, libc::RTLD_NOW | libc::RTLD_LOCAL) {
             Ok(handle) => return fill(handle, &candidate),
-            Err(error) => said.push(error),
+            Err(error) => errors.push(error),
         }
     }
     let own = own.unwrap_or_default();
     let _ = REFUSED.set(format!(
         "{} serves programs of another MPI with {LIBRARY}, which cannot be opened: {}",
         own.display(),
-        said.join("; ")
+        errors.join("; ")
     ));
 }
 

@@ -264,10 +264,10 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         address: CellAddress<'_>,
         expected: usize,
     ) -> Result<(), Option<usize>> {
-        let said = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
-        match said == told(expected) {
+        let flag = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
+        match flag == told(expected) {
             true => Ok(()),
-            false => Err((said as usize).checked_sub(1)),
+            false => Err((flag as usize).checked_sub(1)),
         }
     }
 

@@ -114,12 +114,12 @@ mod tests {
         let bells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
         let descriptor = DescriptorDoorbell::new().unwrap();
         let sleeping = |bell: &Doorbell| bell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
-        let mut said = false;
+        let mut were_set = false;
         descriptor.sleep(&bells.each_ref(), NAP, &[], || {
-            said = bells.iter().all(sleeping);
+            were_set = bells.iter().all(sleeping);
             true
         });
-        assert!(said);
+        assert!(were_set);
         assert!(bells.iter().all(|bell| bell.wishes() == 0));
     }
 

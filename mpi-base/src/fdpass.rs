@@ -279,10 +279,10 @@ pub fn same_user(stream: impl AsFd) -> io::Result<()> {
 }
 
 fn expect(stream: &mut UnixStream, what: &[u8]) -> io::Result<()> {
-    let mut said = [0; HALF];
-    let said = &mut said[..what.len()];
-    stream.read_exact(said)?;
-    if said == what {
+    let mut received = [0; HALF];
+    let received = &mut received[..what.len()];
+    stream.read_exact(received)?;
+    if received == what {
         Ok(())
     } else {
         Err(io::Error::new(

@@ -229,7 +229,7 @@ impl RankSnapshot {
             round: (round.round > 0).then(|| Round {
                 comm: Comm(round.comm),
                 number: round.round,
-                what: CallSignature::from_words(&round.said).to_string(),
+                what: CallSignature::from_words(&round.signature).to_string(),
                 members: round.members,
                 inside: round.inside,
             }),

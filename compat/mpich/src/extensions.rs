@@ -21,11 +21,11 @@ const STATUS_IGNORE: *mut Status = std::ptr::without_provenance_mut(1);
 
 /// Exports a function under its MPI name and its profiling name.
 macro_rules! extensions {
-    ($($(#[$said:meta])* $name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
-        $(#[$said])*
+    ($($(#[$attribute:meta])* $name:ident $profiled:ident ($($argument:ident: $kind:ty),*) $body:block)*) => { $(
+        $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $profiled($($argument: $kind),*) -> c_int $body
-        $(#[$said])*
+        $(#[$attribute])*
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $name($($argument: $kind),*) -> c_int {
             // SAFETY: the same function under its profiling name, with the same requirements.

@@ -4,7 +4,7 @@ use super::*;
 
 thread_local! {
     /// The result of the mock: the value, and whether the attribute is set.
-    static SAID: std::cell::Cell<(usize, c_int)> = const { std::cell::Cell::new((0, 0)) };
+    static ANSWER: std::cell::Cell<(usize, c_int)> = const { std::cell::Cell::new((0, 0)) };
 }
 
 unsafe extern "C-unwind" fn get(
@@ -15,7 +15,7 @@ unsafe extern "C-unwind" fn get(
 ) -> c_int {
     arrived();
     note!(object, keyval);
-    let (address, there) = SAID.get();
+    let (address, there) = ANSWER.get();
     if there != 0 {
         value.cast::<usize>().write_unaligned(address);
     }
@@ -27,16 +27,16 @@ macro_rules! check {
     ($name:ident: $kind:ident, $constants:expr) => {{
         let name = stringify!($name);
         let object = predefined(Kind::$kind);
-        let ask = |keyval: (c_int, c_int), said: (usize, c_int), code: (c_int, c_int)| {
+        let ask = |keyval: (c_int, c_int), answer: (usize, c_int), code: (c_int, c_int)| {
             let (mut value, mut flag) = (scratch(9).addr(), -7);
-            SAID.set(said);
+            ANSWER.set(answer);
             mock!($name = get);
             answer_with(code.1);
             let found = call!($name(object.0, keyval.0, (&raw mut value).cast(), &raw mut flag));
             answer_with(0);
             assert_eq!(found, code.0, "{name}: the code");
             arrives!(name; object.1, keyval.1);
-            assert_eq!(flag, said.1, "{name}: whether there is one");
+            assert_eq!(flag, answer.1, "{name}: whether there is one");
             value
         };
         let constants: &[(&str, (c_int, c_int))] = &$constants;

@@ -28,11 +28,11 @@ fn try_open<F: Foreign>() -> Result<(), String> {
         Some(path) => vec![path.into()],
         None => F::FILES.iter().map(PathBuf::from).collect(),
     };
-    let mut said = Vec::new();
+    let mut errors = Vec::new();
     for candidate in &candidates {
         match open_alone(candidate) {
             Ok(handle) => return fill::<F>(handle, candidate),
-            Err(error) => said.push(error),
+            Err(error) => errors.push(error),
         }
     }
     Err(format!(
@@ -42,7 +42,7 @@ fn try_open<F: Foreign>() -> Result<(), String> {
             Some(_) => format!("{ON} names it"),
             None => format!("no {ON} names it"),
         },
-        said.join("; ")
+        errors.join("; ")
     ))
 }
 

@@ -30,7 +30,7 @@ pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
 }
 
 /// Whether the refusal of each function has been reported.
-static SAID: [AtomicBool; backend::NAMES.len()] =
+static REPORTED: [AtomicBool; backend::NAMES.len()] =
     [const { AtomicBool::new(false) }; backend::NAMES.len()];
 
 /// Reports once per function what is refused, and calls the error handler of `MPI_COMM_SELF` while MPI is initialized, except for tool functions.
@@ -50,9 +50,9 @@ pub unsafe fn refuse_on<F: Foreign>(comm: F::Below, id: usize, class: c_int, wha
         .map_or(c"", |name| *name)
         .to_string_lossy();
     let name = name.trim_start_matches('P');
-    if SAID
+    if REPORTED
         .get(id)
-        .is_some_and(|said| !said.swap(true, Ordering::Relaxed))
+        .is_some_and(|reported| !reported.swap(true, Ordering::Relaxed))
     {
         printable::eprintln!("portcullis: {name}: {what}");
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The arguments that all members must pass alike in a collective operation, as the engine encodes them.
-pub const SAID_WORDS: usize = 4;
+pub const SIGNATURE_WORDS: usize = 4;
 
 /// The latest collective operation of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct Collective {
     /// Counted on each communicator from 1; 0 if there was none.
     pub round: u64,
     /// The arguments that all members must pass alike; equal rounds with different words are a mismatched program.
-    pub said: [u64; SAID_WORDS],
+    pub signature: [u64; SIGNATURE_WORDS],
     /// The number of ranks of the communicator.
     pub members: u32,
     /// True while the rank is in it, in a call that returns when the operation is complete.
@@ -26,7 +26,7 @@ pub struct Collective {
 pub(super) struct CollectiveLine {
     round: AtomicU64,
     comm: AtomicU64,
-    said: [AtomicU64; SAID_WORDS],
+    signature: [AtomicU64; SIGNATURE_WORDS],
     /// The communicator's size while the rank is inside a blocking operation, else 0.
     inside: AtomicU32,
     /// The communicator's size of the latest operation.
@@ -35,10 +35,16 @@ pub(super) struct CollectiveLine {
 
 impl CollectiveLine {
     #[inline]
-    pub(super) fn begin(&self, comm: u64, members: u32, round: u64, said: [u64; SAID_WORDS]) {
+    pub(super) fn begin(
+        &self,
+        comm: u64,
+        members: u32,
+        round: u64,
+        signature: [u64; SIGNATURE_WORDS],
+    ) {
         self.comm.store(comm, Relaxed);
         self.members.store(members, Relaxed);
-        for (place, word) in self.said.iter().zip(said) {
+        for (place, word) in self.signature.iter().zip(signature) {
             place.store(word, Relaxed);
         }
         self.round.store(round, Relaxed);
@@ -63,7 +69,7 @@ impl CollectiveLine {
         Collective {
             comm: self.comm.load(Relaxed),
             round: self.round.load(Relaxed),
-            said: std::array::from_fn(|at| self.said[at].load(Relaxed)),
+            signature: std::array::from_fn(|at| self.signature[at].load(Relaxed)),
             members: self.members.load(Relaxed),
             inside: self.is_inside(),
         }

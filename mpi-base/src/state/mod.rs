@@ -26,7 +26,7 @@ mod tests;
 mod window;
 
 pub use call::{About, NO_PEER, NO_TAG, Waits};
-pub use collective::{Collective, SAID_WORDS};
+pub use collective::{Collective, SIGNATURE_WORDS};
 pub use file::{FILE_NAME_WORDS, FileCall, InFile, file_name_words};
 pub use process::Phase;
 pub use progress::BarrierWire;
@@ -149,10 +149,16 @@ impl StatePage {
     }
 
     /// A collective operation begins, number `round` (from 1) of its communicator, which has `members` members.
-    /// Ranks with equal numbers and different `said` words run a mismatched program.
+    /// Ranks with equal numbers and different `signature` words run a mismatched program.
     #[inline]
-    pub fn collective(&self, comm: u64, members: u32, round: u64, said: [u64; SAID_WORDS]) {
-        self.collective.begin(comm, members, round, said);
+    pub fn collective(
+        &self,
+        comm: u64,
+        members: u32,
+        round: u64,
+        signature: [u64; SIGNATURE_WORDS],
+    ) {
+        self.collective.begin(comm, members, round, signature);
     }
 
     /// Sets whether the rank is inside the latest collective operation and blocked in it.

@@ -106,7 +106,7 @@ fn the_latest_collective_is_kept_after_the_call() {
     let expected = Collective {
         comm: 1,
         round: 12,
-        said: [1, 2, 3, 4],
+        signature: [1, 2, 3, 4],
         members: 3,
         inside: false,
     };

@@ -213,7 +213,7 @@ pub enum RunError {
     Launcher(ProcessError),
     Failed {
         status: ExitStatus,
-        said: String,
+        reported: String,
     },
     NoReport,
 }
@@ -233,10 +233,12 @@ impl fmt::Display for RunError {
             Self::NoLibrary(error) => error.fmt(f),
             Self::Program(reason) => write!(f, "cannot tell where mpi-bench is: {reason}"),
             Self::Launcher(error) => error.fmt(f),
-            Self::Failed { status, said } if said.is_empty() => {
+            Self::Failed { status, reported } if reported.is_empty() => {
                 write!(f, "the launcher ended with {status}")
             }
-            Self::Failed { status, said } => write!(f, "the launcher ended with {status}: {said}"),
+            Self::Failed { status, reported } => {
+                write!(f, "the launcher ended with {status}: {reported}")
+            }
             Self::NoReport => write!(f, "the run ended well but printed no figures"),
         }
     }
@@ -401,12 +403,12 @@ fn end_well(mut command: Command, timeout: Duration) -> Result<Outcome, RunError
         .and_then(|running| running.wait(timeout))
         .map_err(RunError::Launcher)?;
     if !outcome.status.success() {
-        let mut said = outcome.stderr.lines().map(str::trim);
-        let telling =
-            said.find(|line| line.contains("mpi-bench:") || line.chars().any(char::is_alphabetic));
+        let mut reported = outcome.stderr.lines().map(str::trim);
+        let telling = reported
+            .find(|line| line.contains("mpi-bench:") || line.chars().any(char::is_alphabetic));
         return Err(RunError::Failed {
             status: outcome.status,
-            said: telling.unwrap_or_default().to_owned(),
+            reported: telling.unwrap_or_default().to_owned(),
         });
     }
     Ok(outcome)
@@ -465,7 +467,7 @@ mod tests {
                 again.args(command.get_args());
                 match run_to_end(again, Duration::from_millis(100 << tenths)) {
                     Err(RunError::Launcher(ProcessError::TimedOut { stdout, .. })) => {
-                        Some(stdout).filter(|said| said.ends_with('\n'))
+                        Some(stdout).filter(|reported| reported.ends_with('\n'))
                     }
                     other => panic!("{other:?}"),
                 }

@@ -158,7 +158,10 @@ fn a_host_whose_clock_is_late_is_moved_as_a_whole() {
     let untouched = two_hosts(0);
     let mut aligned = untouched.clone();
     aligned.align();
-    assert_eq!(aligned.lanes[1].played.events, untouched.lanes[1].played.events);
+    assert_eq!(
+        aligned.lanes[1].played.events,
+        untouched.lanes[1].played.events
+    );
 }
 
 #[test]

@@ -86,7 +86,7 @@ pub struct Suite {
 #[derive(Debug, Default)]
 struct Ran {
     /// Standard output and standard error.
-    said: Vec<u8>,
+    output: Vec<u8>,
     /// The exit status, or `None` if it timed out and was killed.
     status: Option<ExitStatus>,
     /// The processor time of the program and its descendants.
@@ -284,16 +284,16 @@ impl Suite {
         };
         let took = begin.elapsed().as_secs_f64();
         let used = ran.processor_seconds;
-        let said = ran.said;
+        let output = ran.output;
         let mut out = io::stdout().lock();
         // An error means that standard output is closed, so no process reads it.
         let _ = writeln!(
             out,
             "     Ran {self}, which took {took:.1} s and {used:.1} s of processor time"
         );
-        let _ = out.write_all(&said);
+        let _ = out.write_all(&output);
         let why = ended.err()?;
-        let failures = failures::summary(&said).into_iter();
+        let failures = failures::summary(&output).into_iter();
         let lines = failures.map(|line| format!("\n    {line}"));
         Some(format!("{self} {why}{}", lines.collect::<String>()))
     }
@@ -320,7 +320,7 @@ impl Suite {
     /// It stays in this process group, so that an interrupt from the terminal ends it as well.
     fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<Ran> {
         // A file, since a process that outlives the tests could keep a pipe open.
-        let said = File::from(rustix::fs::memfd_create("said", MemfdFlags::CLOEXEC)?);
+        let output = File::from(rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
         let mut words = below.iter().map(OsStr::new).chain([program]);
         let marks = match self.has_marks {
@@ -336,8 +336,8 @@ impl Suite {
             .envs(how.environment.iter().copied())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
-            .stdout(said.try_clone()?)
-            .stderr(said.try_clone()?)
+            .stdout(output.try_clone()?)
+            .stderr(output.try_clone()?)
             .spawn()?;
         let begin = Instant::now();
         let pid = Pid::from_child(&child);
@@ -355,11 +355,11 @@ impl Suite {
         };
         let processor_seconds = usage::processor_seconds(pid).unwrap_or_default();
         let status = Some(child.wait()?).filter(|_| is_in_time);
-        let length = usize::try_from(said.metadata()?.len()).unwrap_or(usize::MAX);
+        let length = usize::try_from(output.metadata()?.len()).unwrap_or(usize::MAX);
         let mut text = vec![0; length];
-        said.read_exact_at(&mut text, 0)?;
+        output.read_exact_at(&mut text, 0)?;
         Ok(Ran {
-            said: text,
+            output: text,
             status,
             processor_seconds,
         })
@@ -481,11 +481,11 @@ mod tests {
             ..PLAIN
         };
         let ran = suite("env").ended(&[], how).unwrap();
-        assert!(String::from_utf8_lossy(&ran.said).contains("LANE=two\n"));
+        assert!(String::from_utf8_lossy(&ran.output).contains("LANE=two\n"));
         assert_eq!(verdict(ran.status), Ok(()));
         let ran = suite("pwd").ended(&["nice"], PLAIN).unwrap();
-        let said = String::from_utf8_lossy(&ran.said);
-        assert_eq!(Path::new(said.trim_end()), workspace::root());
+        let output = String::from_utf8_lossy(&ran.output);
+        assert_eq!(Path::new(output.trim_end()), workspace::root());
         let ran = suite("false").ended(&[], PLAIN).unwrap();
         assert_eq!(
             verdict(ran.status),
@@ -533,7 +533,7 @@ mod tests {
                 ..Suite::of("echo", &Command::new("echo"))
             };
             let ran = suite.ended(&[], Running { long, ..PLAIN }).unwrap();
-            String::from_utf8(ran.said).unwrap()
+            String::from_utf8(ran.output).unwrap()
         };
         assert_eq!(told(true, false), "\n");
         assert!(told(true, true).starts_with("--include-ignored --skip a_browser"));

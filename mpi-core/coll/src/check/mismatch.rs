@@ -24,10 +24,10 @@ pub enum Difference {
 }
 
 impl Difference {
-    /// Groups the members by call signature; `said` is indexed by rank.
-    pub fn calls(said: &[CallSignature]) -> Difference {
+    /// Groups the members by call signature; `signatures` is indexed by rank.
+    pub fn calls(signatures: &[CallSignature]) -> Difference {
         let mut groups: Vec<(CallSignature, Vec<u32>)> = Vec::new();
-        for (rank, what) in (0..).zip(said) {
+        for (rank, what) in (0..).zip(signatures) {
             match groups.iter_mut().find(|(other, _)| other == what) {
                 Some((_, ranks)) => ranks.push(rank),
                 None => groups.push((*what, vec![rank])),

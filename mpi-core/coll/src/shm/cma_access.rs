@@ -68,7 +68,7 @@ impl CmaAccess {
     ) -> Result<(), Error> {
         let bytes = into.len();
         let read = self.pid(rank).and_then(|pid| cma::read(pid, at, into));
-        said(read, invocation, rank, Copying::From, bytes)
+        described(read, invocation, rank, Copying::From, bytes)
     }
 
     /// Writes to address `at` in the memory of a member that has asked for it.
@@ -80,7 +80,7 @@ impl CmaAccess {
         data: &[u8],
     ) -> Result<(), Error> {
         let written = self.pid(rank).and_then(|pid| cma::write(pid, at, data));
-        said(written, invocation, rank, Copying::To, data.len())
+        described(written, invocation, rank, Copying::To, data.len())
     }
 
     fn pid(&self, rank: u32) -> Result<u32, CmaError> {
@@ -90,7 +90,7 @@ impl CmaAccess {
 }
 
 /// Adds both ranks to the error of a failed copy.
-fn said(
+fn described(
     copied: Result<(), CmaError>,
     invocation: &Invocation,
     rank: u32,

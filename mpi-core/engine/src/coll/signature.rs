@@ -22,22 +22,22 @@ const IN_PLACE: u64 = 1 << 32;
 
 const USER: u64 = u64::MAX;
 const USER_COMMUTES: u64 = u64::MAX - 1;
-const WORDS: usize = mpi_base::state::SAID_WORDS;
+const WORDS: usize = mpi_base::state::SIGNATURE_WORDS;
 
 impl CallSignature {
     /// Returns the signature of a call.
     #[inline]
     pub fn of(call: &Call) -> CallSignature {
         let id = call.id() as u64;
-        let said = CallSignature {
+        let signature = CallSignature {
             call: id,
             ..CallSignature::default()
         };
         let rooted = |root: &u32| CallSignature {
             root: u64::from(*root) + 1,
-            ..said
+            ..signature
         };
-        let said = match call {
+        let signature = match call {
             Call::Bcast { root, .. }
             | Call::Gather { root, .. }
             | Call::Gatherv { root, .. }
@@ -48,23 +48,23 @@ impl CallSignature {
             | Call::Scan { op, .. }
             | Call::Exscan { op, .. }
             | Call::ReduceScatter { op, .. }
-            | Call::ReduceScatterBlock { op, .. } => said.op(op),
-            _ => said,
+            | Call::ReduceScatterBlock { op, .. } => signature.op(op),
+            _ => signature,
         };
         // For these the standard requires it of all processes (sections 6.8 and 6.10.1); for the others some processes have no buffer to which it could apply.
-        let said = match call {
+        let signature = match call {
             Call::Alltoall { send: None, .. }
             | Call::Alltoallv { send: None, .. }
             | Call::Alltoallw { send: None, .. }
             | Call::ReduceScatterBlock { send: None, .. } => CallSignature {
-                call: said.call | IN_PLACE,
-                ..said
+                call: signature.call | IN_PLACE,
+                ..signature
             },
-            _ => said,
+            _ => signature,
         };
         // If each rank has its own count, the pairwise counts are compared instead, since a sum would show less.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
-        said.bytes(call.agreed_bytes().filter(|_| !each))
+        signature.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
     /// Returns the signature of a fast call.

@@ -108,13 +108,13 @@ impl<'a> Constructors<'a> {
             .internal()
             .allgather(&[color, i64::from(mine.key) as u64, number])
             .await?;
-        let said = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
+        let word_of = |rank: u32, which: usize| words.get(rank as usize * EACH + which);
         if color == NO_COLOR {
             return Ok(None);
         }
         let mut members: Vec<(i64, u32)> = (0..self.comm.size())
-            .filter(|r| said(*r, 0) == color)
-            .map(|r| (said(r, 1) as i64, r))
+            .filter(|r| word_of(*r, 0) == color)
+            .map(|r| (word_of(r, 1) as i64, r))
             .collect();
         members.sort_unstable();
         let procs = members
@@ -128,7 +128,7 @@ impl<'a> Constructors<'a> {
             .unwrap_or(0) as u32;
         let leader = members.first().map_or(0, |(_, r)| *r);
         let proc = self.comm.group().proc(leader).unwrap_or(0);
-        let context = Context::numbered(context_id::told(proc, said(leader, 2))?);
+        let context = Context::numbered(context_id::told(proc, word_of(leader, 2))?);
         let part = Comm::assemble(self.comm.engine(), context, group, rank, String::new());
         self.comm.failures().takes_part(&part);
         let chosen = part.collectives().choose().await;

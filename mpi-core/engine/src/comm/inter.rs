@@ -226,8 +226,8 @@ async fn swap(
     let (own, other) = (lens.get(0) as usize, lens.get(2) as usize);
     let words = U64Buf::new(own + other);
     if let Some(Ok(met)) = &met {
-        let said = ours.into_iter().chain((0..other).map(|i| met.words.get(i)));
-        for (i, word) in said.enumerate() {
+        let words_of_all = ours.into_iter().chain((0..other).map(|i| met.words.get(i)));
+        for (i, word) in words_of_all.enumerate() {
             words.set(i, word);
         }
     }
@@ -420,12 +420,12 @@ impl<'a> InterConstructors<'a> {
         let hidden = self.comm.internal().conversation();
         let color = mine.color.unwrap_or(NO_COLOR);
         let me = self.comm.engine().name_of(self.comm.engine().me());
-        let said = local
+        let words_of_all = local
             .internal()
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
         // The number of colours on both sides is at most the number of local members.
-        let (words, link) = self.lead(hidden, self.comm.size(), said);
+        let (words, link) = self.lead(hidden, self.comm.size(), words_of_all);
         let (ours, theirs, _introduced) = swap(local, 0, link, words).await?;
         if color == NO_COLOR {
             return Ok(None);

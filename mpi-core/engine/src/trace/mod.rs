@@ -104,7 +104,8 @@ impl Trace {
     /// Records the return of a call that began at `began`.
     pub fn called(&self, call: u16, began: u64, thread: u32) {
         self.fresh.set(0);
-        self.event_ring.write_call(call, began, self.event_ring.now(), thread);
+        self.event_ring
+            .write_call(call, began, self.event_ring.now(), thread);
     }
 
     /// Records a sent message.

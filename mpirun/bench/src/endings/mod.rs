@@ -125,7 +125,7 @@ pub enum EndingsError {
     Library(RunError),
     Folder(std::io::Error),
     Start(ProcessError),
-    NotReady { launcher: PathBuf, said: String },
+    NotReady { launcher: PathBuf, reported: String },
 }
 
 impl fmt::Display for EndingsError {
@@ -135,9 +135,9 @@ impl fmt::Display for EndingsError {
             Self::Library(error) => error.fmt(f),
             Self::Folder(error) => write!(f, "the job's private folder: {error}"),
             Self::Start(error) => error.fmt(f),
-            Self::NotReady { launcher, said } => write!(
+            Self::NotReady { launcher, reported } => write!(
                 f,
-                "the ranks that {} started did not come to where they wait: {said}",
+                "the ranks that {} started did not come to where they wait: {reported}",
                 launcher.display()
             ),
         }
@@ -196,10 +196,10 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let segments = watch::segments();
     let running = Running::start(&mut command).map_err(EndingsError::Start)?;
     let Some(mut pids) = folder.await_ranks(options.ranks(), options.timeout) else {
-        let said = running.stderr_so_far();
+        let reported = running.stderr_so_far();
         return Err(EndingsError::NotReady {
             launcher: one.launcher.clone(),
-            said,
+            reported,
         });
     };
     std::thread::sleep(ASLEEP);

@@ -64,7 +64,8 @@ impl<'a> Tracing<'a> {
     pub(super) fn add_events(&mut self, proc: usize, lost: u64, events: &[[u64; 8]]) {
         let played = self.played.entry(proc).or_default();
         played.lost = lost;
-        played.events
+        played
+            .events
             .extend(events.iter().filter_map(|words| Event::of(*words)));
     }
 
