@@ -206,9 +206,9 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         None => {
             let (engine, explanation) = create_engine()?;
             engine.set_watch(Some(poll_launcher));
-            // The bell is rung until process exit by threads that do not hold the lock.
-            let bell = state().engines().keep(engine.node().my_inbox().clone());
-            state::set_bell(bell);
+            // The doorbell is rung until process exit by threads that do not hold the lock.
+            let doorbell = state().engines().keep(engine.node().my_inbox().clone());
+            state::set_doorbell(doorbell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
                 // The state page is written until process exit, so it is never freed.
                 let page = state().engines().keep(page);

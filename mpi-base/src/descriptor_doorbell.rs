@@ -1,7 +1,7 @@
 //! A doorbell for a process that sleeps in `poll` because it also waits for descriptors.
 //!
 //! A futex cannot be waited for together with sockets, so such a process sleeps in `poll` and is woken by a datagram.
-//! Its socket (`crate::ring_socket`) is named by a number that the bell stores in shared memory.
+//! Its socket (`crate::ring_socket`) is named by a number that the doorbell stores in shared memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as from a process that left the network namespace, costs one [`NAP`](crate::doorbell::NAP).
 
@@ -29,12 +29,12 @@ impl DescriptorDoorbell {
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until one of the bells is rung or one of the descriptors is readable; otherwise as [`Doorbell::sleep`].
+    /// Sleeps until one of the doorbells is rung or one of the descriptors is readable; otherwise as [`Doorbell::sleep`].
     ///
-    /// A process has more than one bell if it shares memory with processes of other jobs.
+    /// A process has more than one doorbell if it shares memory with processes of other jobs.
     pub fn sleep(
         &self,
-        bells: &[&Doorbell],
+        doorbells: &[&Doorbell],
         limit: Duration,
         descriptors: &[BorrowedFd<'_>],
         news: impl FnOnce() -> bool,
@@ -45,15 +45,15 @@ impl DescriptorDoorbell {
                 self.poll(limit, descriptors);
             }
         };
-        self.sleep_on(bells, limit, &mut sleep);
+        self.sleep_on(doorbells, limit, &mut sleep);
         // The datagrams carry no data: the caller polls its sources, so they are discarded.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
     }
 
-    /// Sets every bell to sleeping before `sleep` polls for events and sleeps.
-    fn sleep_on(&self, bells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
-        match bells {
+    /// Sets every doorbell to sleeping before `sleep` polls for events and sleeps.
+    fn sleep_on(&self, doorbells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
+        match doorbells {
             [] => sleep(limit),
             [first, rest @ ..] => first.sleep_polling(
                 self.tag,
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_ring_wakes_a_process_that_waits_for_descriptors() {
-        let (bell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (doorbell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let other = Doorbell::new();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
         let news = AtomicU32::new(0);
@@ -95,44 +95,45 @@ mod tests {
                 for round in 1..=100 {
                     while news.load(Ordering::Acquire) < round {
                         let done = || news.load(Ordering::Acquire) >= round;
-                        descriptor.sleep(&[&other, &bell], NAP, &[reader.as_fd()], done);
+                        descriptor.sleep(&[&other, &doorbell], NAP, &[reader.as_fd()], done);
                     }
                 }
             });
             for round in 1..=100 {
                 news.store(round, Ordering::Release);
-                // A ring of either bell wakes the process.
-                [&bell, &other][round as usize % 2].ring();
+                // A ring of either doorbell wakes the process.
+                [&doorbell, &other][round as usize % 2].ring();
                 std::thread::yield_now();
             }
         });
-        assert_eq!((bell.wishes(), other.wishes()), (0, 0));
+        assert_eq!((doorbell.wishes(), other.wishes()), (0, 0));
     }
 
     #[test]
-    fn while_a_process_sleeps_all_its_bells_say_so() {
-        let bells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
+    fn while_a_process_sleeps_all_its_doorbells_are_marked() {
+        let doorbells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
         let descriptor = DescriptorDoorbell::new().unwrap();
-        let sleeping = |bell: &Doorbell| bell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
+        let sleeping =
+            |doorbell: &Doorbell| doorbell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
         let mut were_set = false;
-        descriptor.sleep(&bells.each_ref(), NAP, &[], || {
-            were_set = bells.iter().all(sleeping);
+        descriptor.sleep(&doorbells.each_ref(), NAP, &[], || {
+            were_set = doorbells.iter().all(sleeping);
             true
         });
         assert!(were_set);
-        assert!(bells.iter().all(|bell| bell.wishes() == 0));
+        assert!(doorbells.iter().all(|doorbell| doorbell.wishes() == 0));
     }
 
     #[test]
     fn a_readable_descriptor_ends_the_sleep_and_a_ring_left_over_is_dropped() {
-        let (bell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
+        let (doorbell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         ring(descriptor.tag);
-        // Without the descriptor each sleep would last up to the bell's nap.
+        // Without the descriptor each sleep would last up to the doorbell's nap.
         let begin = Instant::now();
         for _ in 0..1000 {
-            descriptor.sleep(&[&bell], NAP, &[reader.as_fd()], || false);
+            descriptor.sleep(&[&doorbell], NAP, &[reader.as_fd()], || false);
         }
         assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];

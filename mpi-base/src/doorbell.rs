@@ -13,11 +13,11 @@
 //!     if it clears it: futex_wake       else futex_wait(word)
 //! ```
 //!
-//! SYNC POINT `bell.sleep`: one of the two fences comes first; either the sleeper's recheck sees the news or the sender sees `SLEEPING`.
+//! SYNC POINT `doorbell.sleep`: one of the two fences comes first; either the sleeper's recheck sees the news or the sender sees `SLEEPING`.
 //! The futex is a shared one, because the word is in memory of several processes.
 //! An owner that also waits for descriptors sleeps in `poll` instead, sets [`POLLING`] in addition to `SLEEPING`, and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `bell.socket`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
-//! A sleep ends after [`NAP`] at the latest; only services that have no bell rely on that.
+//! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING` (Release); the thread that clears `POLLING` (Acquire) reads the number.
+//! A sleep ends after [`NAP`] at the latest; only services that have no doorbell rely on that.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
@@ -105,7 +105,7 @@ impl Doorbell {
     /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
     #[cold]
     pub fn wake(&self) {
-        // SYNC POINT bell.socket
+        // SYNC POINT doorbell.socket
         let before = self
             .word
             .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
@@ -119,7 +119,7 @@ impl Doorbell {
     /// Fences, reads the word and wakes the owner if it sleeps, so that the owner polls; publishes nothing itself.
     #[inline]
     pub fn ring(&self) {
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         fence(Ordering::SeqCst);
         if self.wishes() & SLEEPING != 0 {
             self.wake();
@@ -128,10 +128,10 @@ impl Doorbell {
 
     /// Sleeps until rung, at most for the shorter of `limit` and [`NAP`], unless `news` returns true (owner only).
     ///
-    /// `news` must poll every source that rings this bell.
+    /// `news` must poll every source that rings this doorbell.
     pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
         let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         self.order(word);
         if !news() {
             futex::wait(&self.word, word, limit.min(NAP));
@@ -148,9 +148,9 @@ impl Doorbell {
         poll: impl FnOnce(Duration),
     ) {
         self.socket.store(socket, Ordering::Relaxed);
-        // SYNC POINT bell.socket
+        // SYNC POINT doorbell.socket
         let word = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         self.order(word);
         if !news() {
             poll(limit.min(NAP));
@@ -238,30 +238,30 @@ mod tests {
 
     #[test]
     fn news_before_the_sleep_keeps_the_owner_awake() {
-        let bell = Doorbell::new();
+        let doorbell = Doorbell::new();
         let mut asked = false;
-        bell.sleep(NAP, || {
+        doorbell.sleep(NAP, || {
             asked = true;
             true
         });
         assert!(asked);
-        assert_eq!(bell.wishes(), 0);
+        assert_eq!(doorbell.wishes(), 0);
     }
 
     #[test]
     fn a_ring_ends_the_sleep_and_keeps_the_owners_other_wishes() {
-        let bell = Doorbell::new();
-        bell.ask_for_marks();
+        let doorbell = Doorbell::new();
+        doorbell.ask_for_marks();
         let news = StdU32::new(0);
         std::thread::scope(|s| {
             s.spawn(|| {
                 while news.load(Ordering::Acquire) == 0 {
-                    bell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+                    doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
                 }
             });
             news.store(1, Ordering::Release);
-            bell.ring();
+            doorbell.ring();
         });
-        assert_eq!(bell.wishes(), MARK);
+        assert_eq!(doorbell.wishes(), MARK);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Each process of a node has one inbox; the process itself is the *owner*, all others are *senders*, identified by their rank on the node.
 //!
-//! * `bell`: see [`crate::doorbell`].
+//! * `doorbell`: see [`crate::doorbell`].
 //!   Its word has a cache line of its own, because every sender reads it after every message and should find it in its own cache.
 //! * `calls` counts the rare requests, so that in each round the owner reads one word instead of two bitmaps:
 //!   a sender sets its bit in `senders` (once: its ring to the owner now exists) or in `wants_space` (it found no space and must be rung when there is some) and then adds one.
@@ -20,7 +20,7 @@ use crate::fence::light;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
-    bell: Line<Doorbell>,
+    doorbell: Line<Doorbell>,
     calls: Line<AtomicU32>,
     senders: Bitmap,
     wants_space: Bitmap,
@@ -40,7 +40,7 @@ impl Inbox {
     /// An empty inbox outside of shared memory; zeroed shared memory is an empty inbox.
     pub fn new() -> Inbox {
         Inbox {
-            bell: Line::default(),
+            doorbell: Line::default(),
             calls: Line(AtomicU32::new(0)),
             senders: Bitmap::new(),
             wants_space: Bitmap::new(),
@@ -49,8 +49,8 @@ impl Inbox {
     }
 
     /// The doorbell that wakes the owner.
-    pub fn bell(&self) -> &Doorbell {
-        &self.bell.0
+    pub fn doorbell(&self) -> &Doorbell {
+        &self.doorbell.0
     }
 
     /// Notifies the owner that `me` has published a message: the only fence of the sending side, and usually one load.
@@ -58,18 +58,18 @@ impl Inbox {
     /// Returns false if the owner has left.
     #[inline(always)]
     pub fn notify(&self, me: usize) -> bool {
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         fence(Ordering::SeqCst);
-        let wishes = self.bell.0.wishes();
+        let wishes = self.doorbell.0.wishes();
         wishes & !FENCE == 0 || self.fulfil(wishes, me)
     }
 
     /// As [`Inbox::notify`], from a process whose fences others may execute remotely ([`crate::fence::register`]): usually one load and no fence.
     #[inline(always)]
     pub fn notify_lightly(&self, me: usize) -> bool {
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         light();
-        self.bell.0.wishes() == 0 || self.notify(me)
+        self.doorbell.0.wishes() == 0 || self.notify(me)
     }
 
     #[cold]
@@ -80,12 +80,12 @@ impl Inbox {
         // The bit must be visible to an owner that goes to sleep between the caller's read of the word and this one.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
-            self.bell.0.wishes()
+            self.doorbell.0.wishes()
         } else {
             wishes
         };
         if wishes & SLEEPING != 0 {
-            self.bell.0.wake();
+            self.doorbell.0.wake();
         }
         wishes & GONE == 0
     }

@@ -81,7 +81,7 @@ impl WaitPolicy {
 /// ```text
 /// let mut waiter = Waiter::new(policy);
 /// while !done() {
-///     if progress() > 0 { waiter.reset() } else { waiter.pause(bell, || pending()) }
+///     if progress() > 0 { waiter.reset() } else { waiter.pause(doorbell, || pending()) }
 /// }
 /// ```
 #[derive(Debug)]
@@ -139,10 +139,10 @@ impl Waiter {
         matches!(self.stage, Stage::Sleep)
     }
 
-    /// Waits one step; `news` must poll every source that rings `bell`, and is called right before a sleep.
+    /// Waits one step; `news` must poll every source that rings `doorbell`, and is called right before a sleep.
     #[inline]
-    pub fn pause(&mut self, bell: &Doorbell, news: impl FnOnce() -> bool) {
-        self.pause_or(|nap| bell.sleep(nap, news));
+    pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
+        self.pause_or(|nap| doorbell.sleep(nap, news));
     }
 
     /// Waits one step; when the time for polling is over, calls `sleep` with the longest time that it may take.
@@ -213,12 +213,12 @@ mod tests {
 
     /// The number of steps that a waiter takes before it first calls `news`, that is, before it would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
-        let bell = Doorbell::new();
+        let doorbell = Doorbell::new();
         let asked = Cell::new(false);
         let mut steps = 0;
         while !asked.get() {
             steps += 1;
-            waiter.pause(&bell, || {
+            waiter.pause(&doorbell, || {
                 asked.set(true);
                 true
             });

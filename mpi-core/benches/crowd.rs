@@ -85,8 +85,8 @@ impl Rank {
                 if self.btl.progress(&self.arrivals) > 0 {
                     self.waiter.reset();
                 } else {
-                    let bell = self.node.my_inbox().bell();
-                    self.waiter.pause(bell, || self.btl.pending());
+                    let doorbell = self.node.my_inbox().doorbell();
+                    self.waiter.pause(doorbell, || self.btl.pending());
                 }
             }
         }

@@ -99,6 +99,10 @@ const REPLACED: &[(&str, &str)] = &[
     ("lobby", "connector"),
     ("astray", "error"),
     ("icollective", "CollectiveCalls::begin"),
+    ("tape", "event_ring"),
+    ("SAID_WORDS", "SIGNATURE_WORDS"),
+    ("bell", "doorbell"),
+    ("bells", "doorbells"),
 ];
 
 /// Former names of source files that mean nothing to a reader of the field.
@@ -120,6 +124,9 @@ const RENAMED: &[&str] = &[
     "misspelt",
     "gallery",
     "bell",
+    "room",
+    "seat",
+    "seats",
     "ear",
     "course",
     "stillness",

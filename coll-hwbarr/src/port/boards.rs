@@ -123,8 +123,8 @@ impl SimBoards {
 
 impl Pair for SimBoards {
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String> {
-        let bells = self.comm.clone();
-        let ring = move |node| bells.ring(node as u32);
+        let members = self.comm.clone();
+        let ring = move |node| members.ring(node as u32);
         let NodeWires {
             out,
             input,

@@ -41,12 +41,12 @@ pub fn attach(
     timeout: Option<Duration>,
 ) -> Result<impl Pair + use<>, String> {
     let rank = comm.rank();
-    let (bells, neighbours) = (comm.clone(), comm.node_ranks());
+    let (members, neighbours) = (comm.clone(), comm.node_ranks());
     let ring = move || {
         neighbours
             .iter()
             .filter(|neighbour| **neighbour != rank)
-            .for_each(|neighbour| bells.ring(*neighbour));
+            .for_each(|neighbour| members.ring(*neighbour));
     };
     let Wires {
         out,

@@ -113,8 +113,8 @@ impl Sim {
         ),
         String,
     > {
-        let bells = self.comm.clone();
-        let ring = move |node| bells.ring(node as u32);
+        let members = self.comm.clone();
+        let ring = move |node| members.ring(node as u32);
         let wires = self
             .board
             .wires(self.comm.rank() as usize, ring)
@@ -137,8 +137,8 @@ impl Sim {
     pub(super) fn line_wires(
         &self,
     ) -> Result<EurekaWires<'static, impl Fn(usize) + use<>>, String> {
-        let bells = self.comm.clone();
-        let ring = move |node| bells.ring(node as u32);
+        let members = self.comm.clone();
+        let ring = move |node| members.ring(node as u32);
         let wires = self.board.eureka(self.comm.rank() as usize, ring);
         wires.map_err(|e| e.to_string())
     }

@@ -8,7 +8,7 @@
 //!
 //! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has left ([`following`]).
-//! A thread that finds the lock taken increments `waiters` and rings the process's bell, so that a sleeping leader releases the lock.
+//! A thread that finds the lock taken increments `waiters` and rings the process's doorbell, so that a sleeping leader releases the lock.
 //!
 //! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
 //! A thread that goes to sleep sets `sleeper` under `inside`, and only then checks that the lock is still taken;
@@ -16,7 +16,7 @@
 //! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
 //! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
-//! `waiters` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
+//! `waiters` is incremented before the doorbell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
 mod following;
@@ -87,7 +87,7 @@ pub struct GlobalLock {
     free: Condvar,
     /// Wakes followers when there is news.
     news: Condvar,
-    /// The inbox whose bell wakes the owner; null while there is none.
+    /// The inbox whose doorbell wakes the owner; null while there is none.
     inbox: AtomicPtr<Inbox>,
 }
 
@@ -125,8 +125,8 @@ impl GlobalLock {
         }
     }
 
-    /// Makes a thread that finds the lock taken ring this bell from now on.
-    pub fn set_bell(&self, inbox: &'static Inbox) {
+    /// Makes a thread that finds the lock taken ring this doorbell from now on.
+    pub fn set_doorbell(&self, inbox: &'static Inbox) {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
@@ -277,9 +277,9 @@ impl GlobalLock {
     #[cold]
     fn wait_until_free(&self, me: usize) {
         self.waiters.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: null, or an inbox that `set_bell` received with lifetime `'static`.
+        // SAFETY: null, or an inbox that `set_doorbell` received with lifetime `'static`.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
-            inbox.bell().ring();
+            inbox.doorbell().ring();
         }
         // It may be reserved between the first check and the next.
         self.revoke_reservation();

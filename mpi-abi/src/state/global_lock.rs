@@ -41,9 +41,9 @@ pub const THREADS: Threads = Threads {
     wanted: || GLOBAL_LOCK.is_wanted(),
 };
 
-/// Makes a thread that finds the lock taken ring this bell from now on, since the owner may be asleep.
-pub(crate) fn set_bell(inbox: &'static Inbox) {
-    GLOBAL_LOCK.set_bell(inbox);
+/// Makes a thread that finds the lock taken ring this doorbell from now on, since the owner may be asleep.
+pub(crate) fn set_doorbell(inbox: &'static Inbox) {
+    GLOBAL_LOCK.set_doorbell(inbox);
 }
 
 /// Called by the engine between two polls of a wait, to admit other threads.

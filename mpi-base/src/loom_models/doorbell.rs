@@ -16,39 +16,39 @@ fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static)
         let sender = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                let (bell, news) = &*shared;
+                let (doorbell, news) = &*shared;
                 news.store(1, Ordering::Release);
-                bell.ring();
+                doorbell.ring();
             })
         };
-        let (bell, news) = &*shared;
+        let (doorbell, news) = &*shared;
         while news.load(Ordering::Acquire) == 0 {
-            sleep(bell, news);
+            sleep(doorbell, news);
         }
         sender.join().unwrap();
     });
 }
 
-/// SYNC POINT bell.sleep: under loom a sleep has no timeout, so a lost wake-up never ends.
+/// SYNC POINT doorbell.sleep: under loom a sleep has no timeout, so a lost wake-up never ends.
 #[test]
 fn no_wake_up_is_lost() {
-    news_end_every(|bell, news| bell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
+    news_end_every(|doorbell, news| doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
 }
 
-/// SYNC POINT bell.sleep and bell.socket: a sleep in `poll` ends by a ring of the socket that the owner published.
+/// SYNC POINT doorbell.sleep and doorbell.socket: a sleep in `poll` ends by a ring of the socket that the owner published.
 #[test]
 fn no_wake_up_of_a_poller_is_lost() {
-    news_end_every(|bell, news| {
+    news_end_every(|doorbell, news| {
         let some = || news.load(Ordering::Acquire) != 0;
-        bell.sleep_polling(7, NAP, some, |_| {
-            while !bell.take_rung(7) {
+        doorbell.sleep_polling(7, NAP, some, |_| {
+            while !doorbell.take_rung(7) {
                 thread::yield_now();
             }
         });
     });
 }
 
-/// SYNC POINT bell.sleep with a ring as the news, as the sm transport uses it.
+/// SYNC POINT doorbell.sleep with a ring as the news, as the sm transport uses it.
 #[test]
 fn a_sleeper_wakes_for_a_message() {
     check(|| {
@@ -62,7 +62,7 @@ fn a_sleeper_wakes_for_a_message() {
             })
         };
         while rx.pop(|_| ()) == Polled::Empty {
-            inbox.bell().sleep(NAP, || rx.is_ready());
+            inbox.doorbell().sleep(NAP, || rx.is_ready());
         }
         sender.join().unwrap();
     });

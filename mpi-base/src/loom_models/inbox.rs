@@ -15,7 +15,7 @@ use crate::ring::{Full, Polled};
 fn a_marked_ring_is_never_forgotten() {
     check(|| {
         let shared = Arc::new((Inbox::new(), AtomicU64::new(0)));
-        shared.0.bell().ask_for_marks();
+        shared.0.doorbell().ask_for_marks();
         let sender = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
@@ -33,7 +33,7 @@ fn a_marked_ring_is_never_forgotten() {
                 seen = news.load(Ordering::Acquire);
             }
             if seen < 2 {
-                inbox.bell().sleep(NAP, || inbox.any_news(1));
+                inbox.doorbell().sleep(NAP, || inbox.any_news(1));
             }
         }
         sender.join().unwrap();
@@ -53,14 +53,14 @@ fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
             })
         };
         let (inbox, news) = &*shared;
-        inbox.bell().ask_for_marks();
+        inbox.doorbell().ask_for_marks();
         let mut seen = news.load(Ordering::Acquire);
         while seen == 0 {
             for _ in ones(inbox.take_news(0)) {
                 seen = news.load(Ordering::Acquire);
             }
             if seen == 0 {
-                inbox.bell().sleep(NAP, || inbox.any_news(1));
+                inbox.doorbell().sleep(NAP, || inbox.any_news(1));
             }
         }
         sender.join().unwrap();
@@ -80,7 +80,7 @@ fn an_announced_sender_is_found() {
             })
         };
         while inbox.calls() == 0 {
-            inbox.bell().sleep(NAP, || inbox.calls() != 0);
+            inbox.doorbell().sleep(NAP, || inbox.calls() != 0);
         }
         assert_eq!(inbox.senders(0), 1 << 3);
         sender.join().unwrap();
@@ -101,7 +101,7 @@ fn a_sender_that_wants_space_is_rung_or_sees_it() {
             let (owner, starving) = (Arc::clone(&owner), Arc::clone(&starving));
             thread::spawn(move || {
                 while tx.push_word(0, [0; 2], 4) == Err(Full) {
-                    starving.bell().sleep(NAP, || {
+                    starving.doorbell().sleep(NAP, || {
                         owner.want_space(7);
                         owner.notify(7);
                         tx.has_cell()
@@ -120,12 +120,12 @@ fn a_sender_that_wants_space_is_rung_or_sees_it() {
             if owner.calls() != calls {
                 calls = owner.calls();
                 for _ in ones(owner.take_wants_space(0)) {
-                    starving.bell().ring();
+                    starving.doorbell().ring();
                 }
                 continue;
             }
             owner
-                .bell()
+                .doorbell()
                 .sleep(NAP, || rx.is_ready() || owner.calls() != calls);
         }
         sender.join().unwrap();

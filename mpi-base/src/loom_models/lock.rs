@@ -56,24 +56,24 @@ fn an_exclusive_lock_excludes_all_others() {
 fn no_waiter_for_a_lock_is_left_asleep() {
     check(|| {
         let lock = Arc::new(Lock::new());
-        let bell = Arc::new(Doorbell::new());
+        let doorbell = Arc::new(Doorbell::new());
         let slot = Arc::new(AtomicU64::new(0));
         enter(&lock, Mode::Exclusive);
         let waiter = {
-            let (lock, bell, slot) = (lock.clone(), bell.clone(), slot.clone());
+            let (lock, doorbell, slot) = (lock.clone(), doorbell.clone(), slot.clone());
             thread::spawn(move || {
                 let ticket = lock.draw(Mode::Exclusive);
                 slot.store(1, Ordering::Relaxed);
                 fence(Ordering::SeqCst);
                 while !lock.admits(ticket) {
-                    bell.sleep(NAP, || lock.admits(ticket));
+                    doorbell.sleep(NAP, || lock.admits(ticket));
                 }
             })
         };
         if lock.leave(Mode::Exclusive) {
             fence(Ordering::SeqCst);
             if slot.load(Ordering::Relaxed) != 0 {
-                bell.ring();
+                doorbell.ring();
             }
         }
         waiter.join().unwrap();

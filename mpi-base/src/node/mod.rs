@@ -407,7 +407,7 @@ impl fmt::Debug for Node {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        self.inbox.bell().leave();
+        self.inbox.doorbell().leave();
     }
 }
 

@@ -17,7 +17,7 @@ struct Words<const N: usize> {
     /// `lines[reader][writer]`.
     lines: [[Line; N]; N],
     arrivals: [Arrivals; N],
-    bells: [Doorbell; N],
+    doorbells: [Doorbell; N],
     /// Each member's part of the window.
     parts: [AtomicU64; N],
 }
@@ -33,7 +33,7 @@ fn members<const N: usize>() -> [Member<N>; N] {
     let words = Arc::new(Words {
         lines: std::array::from_fn(|_| std::array::from_fn(|_| Line::new())),
         arrivals: std::array::from_fn(|_| Arrivals::new()),
-        bells: std::array::from_fn(|_| Doorbell::new()),
+        doorbells: std::array::from_fn(|_| Doorbell::new()),
         parts: std::array::from_fn(|_| AtomicU64::new(0)),
     });
     std::array::from_fn(|me| Member {
@@ -47,7 +47,7 @@ impl<const N: usize> Member<N> {
     fn tell(&self, whom: usize, tell: impl FnOnce(&Line)) {
         tell(&self.words.lines[whom][self.me]);
         if self.words.arrivals[whom].arrive() {
-            self.words.bells[whom].ring();
+            self.words.doorbells[whom].ring();
         }
     }
 
@@ -60,7 +60,7 @@ impl<const N: usize> Member<N> {
         };
         let all_in = || self.words.arrivals[self.me].are_in(missing);
         while !all_in() {
-            self.words.bells[self.me].sleep(NAP, all_in);
+            self.words.doorbells[self.me].sleep(NAP, all_in);
         }
     }
 

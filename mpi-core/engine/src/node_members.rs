@@ -77,10 +77,10 @@ impl NodeMembers {
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
-            // SYNC POINT bell.sleep
+            // SYNC POINT doorbell.sleep
             light();
-            if !self.light || inbox.bell().wishes() != 0 {
-                inbox.bell().ring();
+            if !self.light || inbox.doorbell().wishes() != 0 {
+                inbox.doorbell().ring();
             }
         }
     }
@@ -88,11 +88,11 @@ impl NodeMembers {
     /// Wakes every other member that sleeps, as [`NodeMembers::ring`] does.
     #[inline]
     pub fn ring_each(&self) {
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         light();
         for (rank, inbox) in (0..).zip(&self.inboxes) {
-            if rank != self.me && (!self.light || inbox.bell().wishes() != 0) {
-                inbox.bell().ring();
+            if rank != self.me && (!self.light || inbox.doorbell().wishes() != 0) {
+                inbox.doorbell().ring();
             }
         }
     }
@@ -101,7 +101,7 @@ impl NodeMembers {
     #[inline]
     pub fn order(&self) {
         let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {
-            rank != self.me && inbox.bell().wishes() & FENCE != 0
+            rank != self.me && inbox.doorbell().wishes() & FENCE != 0
         };
         light();
         if !self.light || (0..).zip(&self.inboxes).any(wants_fence) {
@@ -112,11 +112,11 @@ impl NodeMembers {
     /// Wakes all other members that sleep; the data they wait for has been published before.
     #[inline]
     pub fn ring_all(&self) {
-        // SYNC POINT bell.sleep
+        // SYNC POINT doorbell.sleep
         self.order();
         for (rank, inbox) in (0..).zip(&self.inboxes) {
-            if rank != self.me && inbox.bell().wishes() & SLEEPING != 0 {
-                inbox.bell().wake();
+            if rank != self.me && inbox.doorbell().wishes() & SLEEPING != 0 {
+                inbox.doorbell().wake();
             }
         }
     }

@@ -335,7 +335,7 @@ impl Services for Seat {
     fn ring(&self, rank: u32) {
         let node = self.node();
         if let Ok(at) = node.binary_search_by_key(&rank, |(rank, _)| *rank) {
-            node[at].1.bell().ring();
+            node[at].1.doorbell().ring();
         }
     }
 

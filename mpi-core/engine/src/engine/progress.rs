@@ -247,17 +247,17 @@ impl Engine {
 
     /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
-        let bell = self.node().my_inbox().bell();
+        let doorbell = self.node().my_inbox().doorbell();
         self.0.pml.bml().with_descriptors(|descriptors, others| {
             if descriptors.is_empty() {
-                return bell.sleep(nap, news);
+                return doorbell.sleep(nap, news);
             }
-            let mut bells = vec![bell];
-            bells.extend(others.iter().map(|inbox| inbox.bell()));
+            let mut doorbells = vec![doorbell];
+            doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
             match self.0.waiting.descriptors() {
-                Some(doorbell) => doorbell.sleep(&bells, nap, descriptors, news),
+                Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
                 // Without such sockets in this system, descriptors are polled between short sleeps.
-                None => bell.sleep(nap.min(SHORT_NAP), news),
+                None => doorbell.sleep(nap.min(SHORT_NAP), news),
             }
         });
     }

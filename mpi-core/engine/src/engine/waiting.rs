@@ -50,7 +50,7 @@ impl Waiting {
         let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
             // This process will sleep often, and a fence in every process for each sleep would cost more than one for each message.
-            node.my_inbox().bell().ask_for_fences();
+            node.my_inbox().doorbell().ask_for_fences();
         }
         // If a CPU quota is the limit, cores are idle; spreading ranks over them would only use up the quota sooner.
         let spreads = oversubscribed && !cores.limited_by_quota();

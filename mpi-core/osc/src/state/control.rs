@@ -120,7 +120,7 @@ impl MemberWords {
 
     /// Wakes the member if it sleeps.
     pub fn ring(&self) {
-        self.inbox.bell().ring();
+        self.inbox.doorbell().ring();
     }
 
     fn slot(&self, ticket: u32) -> &AtomicU32 {

@@ -251,14 +251,14 @@ impl Bml {
         look: impl FnOnce(&[BorrowedFd<'_>], &[Held<Inbox>]) -> R,
     ) -> R {
         let joined = self.joined.borrow().clone();
-        let (mut all, mut bells) = (Vec::new(), Vec::new());
+        let (mut all, mut doorbells) = (Vec::new(), Vec::new());
         for btl in self.btls.iter().chain(&joined) {
             if let Some(wakeup) = btl.capabilities().wakeup {
                 wakeup.descriptors(&mut all);
-                wakeup.doorbells(&mut bells);
+                wakeup.doorbells(&mut doorbells);
             }
         }
-        look(&all, &bells)
+        look(&all, &doorbells)
     }
 
     /// Calls `what` for all transports with connections, those to other jobs last.

@@ -177,7 +177,7 @@ impl Incoming {
         }
         if self.rings.len() > SCAN {
             if self.marks.is_none() {
-                self.inbox.bell().ask_for_marks();
+                self.inbox.doorbell().ask_for_marks();
             }
             // Messages sent before the sender saw the request for marks, or before its ring was added, have no mark: poll all rings.
             let mut marks = vec![0; self.words()];
@@ -199,7 +199,7 @@ impl Incoming {
                     ring.consumer.give_back();
                 }
                 if let Ok(inbox) = self.node.inbox(from as u32) {
-                    inbox.bell().ring();
+                    inbox.doorbell().ring();
                 }
             }
         }

@@ -6,7 +6,7 @@
 //! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.
 //!
 //! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
-//! The protocols are in `mpi_base::ring`, `bell`, `bitmap` and `inbox`; this module adds no shared state.
+//! The protocols are in `mpi_base::ring`, `doorbell`, `bitmap` and `inbox`; this module adds no shared state.
 //!
 //! Processes of other jobs on the same node share a two-process segment with this one ([`other_jobs`]).
 

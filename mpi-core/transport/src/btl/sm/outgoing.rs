@@ -179,7 +179,7 @@ impl Outgoing {
 
     #[cold]
     fn refused(&mut self, len: usize) -> Refused {
-        if self.condemned || self.inbox.bell().wishes() & GONE != 0 {
+        if self.condemned || self.inbox.doorbell().wishes() & GONE != 0 {
             return Refused::Gone;
         }
         self.wants_space = Some(len);

@@ -165,7 +165,7 @@ impl CooperativeCopy for Cma {
             return false;
         };
         // A peer that has died during the copy writes no more.
-        helping.is_with(self.node.rank(), number) && inbox.bell().wishes() & GONE == 0
+        helping.is_with(self.node.rank(), number) && inbox.doorbell().wishes() & GONE == 0
     }
 }
 

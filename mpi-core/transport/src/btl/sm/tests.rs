@@ -87,7 +87,7 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
                     while let Err(error) = send_numbered(&*btl, to, n, len(n)) {
                         assert_eq!(error, SendError::WouldBlock);
                         claims.hold();
-                        waiter.pause(node.my_inbox().bell(), || btl.pending());
+                        waiter.pause(node.my_inbox().doorbell(), || btl.pending());
                     }
                     waiter.reset();
                 }
@@ -109,7 +109,7 @@ fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while got < senders as u64 * count {
             match first.progress(&sink) {
-                0 => waiter.pause(first_node.my_inbox().bell(), || first.pending()),
+                0 => waiter.pause(first_node.my_inbox().doorbell(), || first.pending()),
                 n => {
                     got += n as u64;
                     waiter.reset();
@@ -235,13 +235,13 @@ fn a_refused_sender_is_rung_when_there_is_room() {
         let sink = Keep::default();
         let deadline = Instant::now() + Duration::from_secs(20);
         // The sleeper finds no news, so it will sleep, and has requested a doorbell.
-        let bell = nodes[1].my_inbox().bell();
+        let doorbell = nodes[1].my_inbox().doorbell();
         assert!(!from.pending());
-        bell.sleep(Duration::from_micros(1), || {
+        doorbell.sleep(Duration::from_micros(1), || {
             to.progress(&sink);
             to.progress(&sink);
             // The receiver has rung, so the flag for "sleeping" is cleared.
-            assert_eq!(bell.wishes(), 0);
+            assert_eq!(doorbell.wishes(), 0);
             from.pending()
         });
         while send_numbered(&**from, end, sent, len).is_err() {
@@ -423,7 +423,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
                 return;
             }
             match delivered {
-                0 => waiter.pause(node.my_inbox().bell(), || btl.pending()),
+                0 => waiter.pause(node.my_inbox().doorbell(), || btl.pending()),
                 _ => waiter.reset(),
             }
             assert!(Instant::now() < deadline, "the other process is silent");

@@ -89,9 +89,9 @@ fn giving_up_after_the_release_is_no_arrival_at_the_next_barrier() {
 fn a_handle_that_receives_a_release_rings() {
     let rig = <Rig as barrier_driver::suite::Rig>::build(2);
     let rung = Arc::new(std::sync::atomic::AtomicU32::new(0));
-    let bell = rung.clone();
+    let doorbell = rung.clone();
     let ring = move || {
-        bell.fetch_add(1, Ordering::Relaxed);
+        doorbell.fetch_add(1, Ordering::Relaxed);
     };
     let mut first = rig.connect(0);
     let mut second = Wires::connect(&rig.0.address, 1, 2, ring).expect("free");

@@ -341,6 +341,6 @@ impl Wakeup for OtherJobs {
     }
 
     fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
-        self.peers.iter().for_each(|peer| peer.bells(all));
+        self.peers.iter().for_each(|peer| peer.doorbells(all));
     }
 }

@@ -133,7 +133,7 @@ impl Peer {
         self.each(|link| link.sm.pending()).any(|pending| pending)
     }
 
-    pub fn bells(&self, all: &mut Vec<Held<Inbox>>) {
+    pub fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
         all.extend(self.each(Link::inbox));
     }
 

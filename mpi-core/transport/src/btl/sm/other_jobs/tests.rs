@@ -288,10 +288,10 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
                     let (mut descriptors, mut inboxes) = (Vec::new(), Vec::new());
                     btl.descriptors(&mut descriptors);
                     btl.doorbells(&mut inboxes);
-                    assert!(!inboxes.is_empty(), "no bell would ring");
-                    let mut bells = vec![&own];
-                    bells.extend(inboxes.iter().map(|inbox| inbox.bell()));
-                    descriptor.sleep(&bells, NAP, &descriptors, || btl.pending());
+                    assert!(!inboxes.is_empty(), "no doorbell would ring");
+                    let mut doorbells = vec![&own];
+                    doorbells.extend(inboxes.iter().map(|inbox| inbox.doorbell()));
+                    descriptor.sleep(&doorbells, NAP, &descriptors, || btl.pending());
                 }
             }
         }
