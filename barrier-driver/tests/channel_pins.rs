@@ -3,8 +3,8 @@
 mod channel_board;
 
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Counts, Identity, ProgramError, Programmer, ReleaseLine,
-    Seat, Status,
+    ChannelBarrier, ChannelOpenError, Counts, Identity, Membership, ProgramError, Programmer,
+    ReleaseLine, Status,
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
@@ -109,13 +109,17 @@ fn met() -> Result<(), Infallible> {
 type Leader<M> = Programmer<Wire<M>, Wire<M>, Clock<M>>;
 type Member<M> = ChannelBarrier<Wire<M>, ReleaseLine<Wire<M>>>;
 
-/// Opens all members of a seat from one thread, which needs no other fence; the lowest-numbered takes the channel.
-fn open_all<M: Machine>(board: &Board<M>, seat: Seat, leader: &mut Leader<M>) -> Vec<Member<M>> {
-    let nodes = (0..NODES).filter(|node| seat.members >> node & 1 == 1);
+/// Opens all members of a channel from one thread, which needs no other fence; the lowest-numbered takes the channel.
+fn open_all<M: Machine>(
+    board: &Board<M>,
+    membership: Membership,
+    leader: &mut Leader<M>,
+) -> Vec<Member<M>> {
+    let nodes = (0..NODES).filter(|node| membership.members >> node & 1 == 1);
     let mut leader = Some(leader);
     let open = |node| {
-        let (out, input) = board.node(node).channel(usize::from(seat.channel));
-        ChannelBarrier::open(out, input, seat, leader.take(), met).expect("a free channel")
+        let (out, input) = board.node(node).channel(usize::from(membership.channel));
+        ChannelBarrier::open(out, input, membership, leader.take(), met).expect("a free channel")
     };
     nodes.map(open).collect()
 }
@@ -142,7 +146,7 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
     let (mut one, mut other) = (board.node(0).programmer(), board.node(2).programmer());
     let mut left = open_all(
         &board,
-        Seat {
+        Membership {
             channel: 1,
             members: 0b0111,
         },
@@ -150,7 +154,7 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
     );
     let mut right = open_all(
         &board,
-        Seat {
+        Membership {
             channel: 4,
             members: 0b1100,
         },
@@ -193,9 +197,9 @@ fn two_channels_at_once_are_this_waveform<M: Machine>() {
     let board = Board::<M>::power_on();
     let (mut one, mut other) = (board.node(0).programmer(), board.node(2).programmer());
     let (left, right) = (0b0111, 0b1100);
-    let seat = |channel, members| Seat { channel, members };
-    let mut one = open_all(&board, seat(1, left), &mut one);
-    let mut four = open_all(&board, seat(4, right), &mut other);
+    let membership = |channel, members| Membership { channel, members };
+    let mut one = open_all(&board, membership(1, left), &mut one);
+    let mut four = open_all(&board, membership(4, right), &mut other);
     let samples = board.record(|| {
         four[0].enter().expect("out of the barrier");
         for late in [2, 0] {
@@ -252,14 +256,14 @@ fn a_taken_channel_names_its_members<M: Machine>() {
 fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
     let board = Board::<M>::power_on();
     board.state().pins.arrive[3] = 0b100;
-    let seat = Seat {
+    let membership = Membership {
         channel: 3,
         members: 0b110,
     };
     let mut leader = board.node(1).programmer();
     let (out, input) = board.node(1).channel(3);
-    // Node 2 of this seat has not opened, so its line still has the level that a dead job has left.
-    let opened = ChannelBarrier::open(out, input, seat, Some(&mut leader), met);
+    // Node 2 of this channel has not opened, so its line still has the level that a dead job has left.
+    let opened = ChannelBarrier::open(out, input, membership, Some(&mut leader), met);
     let refused = opened.err();
     assert_eq!(
         refused,
@@ -279,11 +283,11 @@ fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
 fn who_is_missing_is_named<M: Machine>() {
     let board = Board::<M>::power_on();
     let mut leader = board.node(0).programmer();
-    let seat = Seat {
+    let membership = Membership {
         channel: 1,
         members: 0b1111,
     };
-    let mut members = open_all(&board, seat, &mut leader);
+    let mut members = open_all(&board, membership, &mut leader);
     assert_eq!(leader.set_limit(1, 1000), Ok(()));
     for present in [0, 2] {
         members[present].enter().expect("out of the barrier");
@@ -304,11 +308,11 @@ fn who_is_missing_is_named<M: Machine>() {
 fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
     let board = Board::<M>::power_on();
     let mut leader = board.node(0).programmer();
-    let seat = Seat {
+    let membership = Membership {
         channel: 1,
         members: 0b1111,
     };
-    let mut members = open_all(&board, seat, &mut leader);
+    let mut members = open_all(&board, membership, &mut leader);
     assert_eq!(leader.set_limit(1, 1000), Ok(()));
     let refused = |status, value| {
         Err(ProgramError::Refused {
@@ -406,13 +410,14 @@ fn broken_serial_lines_are_told_apart<M: Machine>() {
 fn replies_are_not_releases<M: Machine>() {
     let board = Board::<M>::power_on();
     let node = board.node(0);
-    let seat = Seat {
+    let membership = Membership {
         channel: 4,
         members: 0b11,
     };
     let mut leader = node.programmer();
     let (out, input) = node.channel(4);
-    let mut member = ChannelBarrier::open(out, input, seat, Some(&mut leader), met).expect("free");
+    let mut member =
+        ChannelBarrier::open(out, input, membership, Some(&mut leader), met).expect("free");
     member.enter().expect("out of the barrier");
     thread::scope(|scope| {
         let programming = scope.spawn(move || {
@@ -429,7 +434,8 @@ fn replies_are_not_releases<M: Machine>() {
     });
     let (out, input) = board.node(1).channel(4);
     let no_programmer = None::<&mut Leader<M>>;
-    let mut late = ChannelBarrier::open(out, input, seat, no_programmer, met).expect("resting");
+    let mut late =
+        ChannelBarrier::open(out, input, membership, no_programmer, met).expect("resting");
     late.enter().expect("out of the barrier");
     assert!(ready(&mut member) && ready(&mut late));
 }

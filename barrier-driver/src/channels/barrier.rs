@@ -12,7 +12,7 @@ use embedded_hal::digital::{InputPin, OutputPin};
 
 /// A channel and its members; every member passes the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seat {
+pub struct Membership {
     /// The channel.
     pub channel: u8,
     /// Its members, bit `n` for node `n`.
@@ -23,7 +23,7 @@ pub struct Seat {
 #[derive(Debug)]
 pub struct ChannelBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     toggle: ToggleBarrier<O, I>,
-    seat: Seat,
+    membership: Membership,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
@@ -35,7 +35,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     pub fn open<P, Q, D, F>(
         out: O,
         input: I,
-        seat: Seat,
+        membership: Membership,
         programmer: Option<&mut Programmer<P, Q, D>>,
         mut fence: impl FnMut() -> Result<(), F>,
     ) -> Result<Self, ChannelOpenError<O::Error, F>>
@@ -44,7 +44,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         Q: InputPin<Error = O::Error>,
         D: DelayNs,
     {
-        let Seat { channel, members } = seat;
+        let Membership { channel, members } = membership;
         let mut has_met = false;
         let opened = ToggleBarrier::open(out, input, || {
             has_met = true;
@@ -71,7 +71,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         {
             return Err(ChannelOpenError::Moved { channel });
         }
-        Ok(Self { toggle, seat })
+        Ok(Self { toggle, membership })
     }
 
     /// As [`ToggleBarrier::enter`].
@@ -116,13 +116,13 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         if !self.toggle.is_entered() {
             return Ok(0);
         }
-        let arrived = programmer.arrived(self.seat.channel)?;
+        let arrived = programmer.arrived(self.membership.channel)?;
         // All may have arrived meanwhile: then the hardware has released, and the arrivals that were read belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0
         } else {
-            self.seat.members & !arrived
+            self.membership.members & !arrived
         })
     }
 
@@ -140,9 +140,9 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         D: DelayNs,
     {
         if let Some(programmer) = programmer {
-            programmer.drop_members(self.seat.channel, gone)?;
+            programmer.drop_members(self.membership.channel, gone)?;
         }
-        self.seat.members &= !gone;
+        self.membership.members &= !gone;
         Ok(())
     }
 
@@ -162,15 +162,15 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         rested?;
         match programmer {
             Some(programmer) => programmer
-                .give_back(self.seat.channel)
+                .give_back(self.membership.channel)
                 .map_err(ChannelCloseError::Program),
             None => Ok(()),
         }
     }
 
     /// The channel and its members.
-    pub const fn seat(&self) -> Seat {
-        self.seat
+    pub const fn membership(&self) -> Membership {
+        self.membership
     }
 
     /// Returns true if this node has entered the barrier and has not yet polled its release.

@@ -35,7 +35,7 @@ mod error;
 mod last_line;
 mod programmer;
 
-pub use barrier::{ChannelBarrier, Seat};
+pub use barrier::{ChannelBarrier, Membership};
 pub use error::{ChannelCloseError, ChannelOpenError, ProgramError};
 pub use fpga_model::channels::frame::{Counts, Identity, Operation, Status};
 pub use last_line::{LastLine, ReleaseLine};

@@ -22,7 +22,7 @@ use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_board::served::ChannelLines;
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, ProgramError, Programmer, Seat, Status,
+    ChannelBarrier, ChannelOpenError, Membership, ProgramError, Programmer, Status,
 };
 use barrier_driver::last_resort::Watch;
 use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
@@ -184,7 +184,7 @@ impl NodePort {
         let opened = ChannelBarrier::open(
             out,
             input,
-            Seat { channel, members },
+            Membership { channel, members },
             programmer,
             &mut fence,
         );

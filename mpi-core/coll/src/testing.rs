@@ -81,8 +81,8 @@ impl Job {
     /// Runs `rank` on every rank and returns what each returned, in the order of ranks.
     /// When one rank panics, the others stop waiting for it and panic too, so a failed assertion fails the test instead of hanging it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
-        let seated = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
-        let create = |node| Node::create(seated(node).count() as u32).expect("a node segment");
+        let ranks_on = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
+        let create = |node| Node::create(ranks_on(node).count() as u32).expect("a node segment");
         let nodes: Vec<std::os::fd::OwnedFd> = (0..self.nodes).map(create).collect();
         let failed = Arc::new(AtomicBool::new(false));
         static JOBS: AtomicU32 = AtomicU32::new(0);
@@ -96,7 +96,7 @@ impl Job {
             let threads: Vec<_> = (0..self.ranks)
                 .map(|me| {
                     let at = me % self.nodes;
-                    let neighbours: Vec<u32> = seated(at).collect();
+                    let neighbours: Vec<u32> = ranks_on(at).collect();
                     let (node, rank, failed) = (&nodes[at as usize], &rank, failed.clone());
                     let meeting = &meeting;
                     scope.spawn(move || {

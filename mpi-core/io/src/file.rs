@@ -111,18 +111,18 @@ impl File {
     ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
-        let seat = NodeMap::words(engine.node_id(), is_direct_allowed(engine.params()));
+        let node_words = NodeMap::words(engine.node_id(), is_direct_allowed(engine.params()));
         let mut words = vec![class_number(&check), amode.bits()];
-        words.extend(seat);
+        words.extend(node_words);
         words.extend(tuning.words());
         let all = engine.block_on(own.internal().share(&words))?;
         let each = || all.chunks_exact(words.len());
         let classes: Vec<u64> = each().map(|words| words[0]).collect();
         agreed(own, path, check, &classes)?;
-        let seats = each().map(|words| std::array::from_fn(|which| words[2 + which]));
-        let node_map = NodeMap::of(&seats.collect::<Vec<_>>());
+        let nodes = each().map(|words| std::array::from_fn(|which| words[2 + which]));
+        let node_map = NodeMap::of(&nodes.collect::<Vec<_>>());
         // Hints may differ between ranks; rank 0's are used.
-        let tuning = resolved(Tuning::from_words(&all[2 + seat.len()..]), &node_map);
+        let tuning = resolved(Tuning::from_words(&all[2 + node_words.len()..]), &node_map);
         if let Some(rank) = each().position(|words| words[1] != all[1]) {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());

@@ -2,10 +2,10 @@
 //!
 //! J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, for the first two;
 //! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
-//! A node's blocks travel as one message between leaders, packed in seat order.
+//! A node's blocks travel as one message between leaders, packed in node order.
 
 use super::levels::Way;
-use super::seats::Packed;
+use super::node_ranks::Packed;
 use crate::Call;
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -24,8 +24,8 @@ pub async fn gather(
     recv: Option<RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let seats = &way.levels.seats;
-    let (me, to) = (way.me(), way.seat(root));
+    let node_ranks = &way.levels.node_ranks;
+    let (me, to) = (way.me(), way.node_rank(root));
     let recv = recv.filter(|_| me == root);
     let recv = recv.map(|recv| Blocks::equal(&recv, way.invocation.size()));
     let in_place = send.is_none();
@@ -34,14 +34,16 @@ pub async fn gather(
     };
     let block = own.bytes();
     let all = match &recv {
-        Some(recv) => Some(Packed::for_blocks(seats, recv)?),
-        None if way.leads() && way.here().node == to.node => Some(Packed::room(seats, |_| block)?),
+        Some(recv) => Some(Packed::for_blocks(node_ranks, recv)?),
+        None if way.leads() && way.here().node == to.node => {
+            Some(Packed::room(node_ranks, |_| block)?)
+        }
         None => None,
     };
     let node = match &all {
-        Some(all) if way.leads() => Some(all.of_node(seats, way.here().node)),
+        Some(all) if way.leads() => Some(all.of_node(node_ranks, way.here().node)),
         None if way.leads() => {
-            let members = seats.on(way.here().node).len() as i64;
+            let members = node_ranks.on(way.here().node).len() as i64;
             Some(algo::bytes(members * block)?.all())
         }
         _ => None,
@@ -58,14 +60,14 @@ pub async fn gather(
         send: node
             .filter(|_| way.here().node != to.node)
             .map(|node| node.as_send()),
-        recv: all.as_ref().map(|all| all.by_node(seats)),
+        recv: all.as_ref().map(|all| all.by_node(node_ranks)),
         root: to.node,
     })
     .await?;
     if to.place > 0 {
         match (&all, &recv) {
             (Some(all), Some(_)) => {
-                let leader = seats.leader(to.node);
+                let leader = node_ranks.leader(to.node);
                 way.message(way.invocation.irecv(&all.all, leader)).await?;
             }
             (Some(all), None) => {
@@ -76,7 +78,7 @@ pub async fn gather(
         }
     }
     if let (Some(all), Some(recv)) = (&all, &recv) {
-        all.deliver(seats, recv, |rank| in_place && rank == me);
+        all.deliver(node_ranks, recv, |rank| in_place && rank == me);
     }
     Ok(())
 }
@@ -88,8 +90,8 @@ pub async fn scatter(
     recv: Option<RecvBuf>,
     root: u32,
 ) -> Result<(), Error> {
-    let seats = &way.levels.seats;
-    let (me, from) = (way.me(), way.seat(root));
+    let node_ranks = &way.levels.node_ranks;
+    let (me, from) = (way.me(), way.node_rank(root));
     let send = send.filter(|_| me == root);
     let send = send.map(|send| Blocks::equal(&send, way.invocation.size()));
     let block = match (&recv, &send) {
@@ -99,16 +101,16 @@ pub async fn scatter(
     };
     let has_all = me == root || (way.leads() && way.here().node == from.node);
     let all = has_all
-        .then(|| Packed::room(seats, |_| block))
+        .then(|| Packed::room(node_ranks, |_| block))
         .transpose()?;
     if let Some(all) = &all {
         if let Some(send) = &send {
-            all.fill(seats, |rank| send.of(rank));
+            all.fill(node_ranks, |rank| send.of(rank));
         }
         if from.place > 0 {
             match me == root {
                 true => {
-                    let leader = seats.leader(from.node);
+                    let leader = node_ranks.leader(from.node);
                     way.message(way.invocation.isend(&all.all.as_send(), leader))
                         .await?;
                 }
@@ -117,16 +119,16 @@ pub async fn scatter(
         }
     }
     let node = match &all {
-        Some(all) if way.leads() => Some(all.of_node(seats, way.here().node)),
+        Some(all) if way.leads() => Some(all.of_node(node_ranks, way.here().node)),
         None if way.leads() => {
-            let members = seats.on(way.here().node).len() as i64;
+            let members = node_ranks.on(way.here().node).len() as i64;
             Some(algo::bytes(members * block)?.all())
         }
         _ => None,
     };
     way.among_leaders(|| Call::Scatterv {
         send: all.as_ref().map(|all| {
-            let nodes = all.by_node(seats);
+            let nodes = all.by_node(node_ranks);
             nodes.iter().map(RecvBuf::as_send).collect()
         }),
         recv: node.clone().filter(|_| way.here().node != from.node),
@@ -153,12 +155,12 @@ pub async fn allgather(
     send: Option<SendBuf>,
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
-    let seats = &way.levels.seats;
+    let node_ranks = &way.levels.node_ranks;
     let me = way.me();
     let in_place = send.is_none();
     let own = send.unwrap_or_else(|| recv.of(me).as_send());
-    let all = Packed::for_blocks(seats, recv)?;
-    let node = all.of_node(seats, way.here().node);
+    let all = Packed::for_blocks(node_ranks, recv)?;
+    let node = all.of_node(node_ranks, way.here().node);
     let is_there = in_place && way.leads() && all.is_home;
     let own = (!is_there).then_some(own);
     let gathering = match recv {
@@ -171,7 +173,7 @@ pub async fn allgather(
             send: own,
             recv: way.leads().then(|| {
                 let mut at = 0;
-                let places = seats.on(way.here().node).iter().map(|rank| {
+                let places = node_ranks.on(way.here().node).iter().map(|rank| {
                     let start = at;
                     at += recv.of(*rank).bytes();
                     node.slice(start..at)
@@ -184,7 +186,7 @@ pub async fn allgather(
     way.local(gathering).await?;
     way.among_leaders(|| Call::Allgatherv {
         send: None,
-        recv: all.by_node(seats),
+        recv: all.by_node(node_ranks),
     })
     .await?;
     way.local_last(Call::Bcast {
@@ -192,7 +194,7 @@ pub async fn allgather(
         root: 0,
     })
     .await?;
-    all.deliver(seats, recv, |rank| in_place && rank == me);
+    all.deliver(node_ranks, recv, |rank| in_place && rank == me);
     Ok(())
 }
 
@@ -200,17 +202,17 @@ pub async fn allgather(
 ///
 /// Best for short blocks: there is one message each way between two nodes, and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
-    let seats = &way.levels.seats;
+    let node_ranks = &way.levels.node_ranks;
     let size = way.invocation.size();
     let (block, everything) = (recv.bytes(), recv.bytes() * i64::from(size));
     let recv = Blocks::equal(recv, size);
     let send = send.map(|send| Blocks::equal(&send, size));
-    let mine = Packed::room(seats, |_| block)?;
-    mine.fill(seats, |rank| match &send {
+    let mine = Packed::room(node_ranks, |_| block)?;
+    mine.fill(node_ranks, |rank| match &send {
         Some(send) => send.of(rank),
         None => recv.of(rank).as_send(),
     });
-    let members = seats.on(way.here().node).len() as i64;
+    let members = node_ranks.on(way.here().node).len() as i64;
     // One row per member of the node, with a block for each rank.
     let rows = way.leads().then(|| algo::bytes(members * everything));
     let rows = rows.transpose()?.map(|rows| rows.all());
@@ -230,16 +232,16 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
         root: 0,
     })
     .await?;
-    mine.deliver(seats, &recv, |_| false);
+    mine.deliver(node_ranks, &recv, |_| false);
     Ok(())
 }
 
 /// The leaders' exchange: turns rows of what each member sends into rows of what each member receives.
 async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
-    let seats = &way.levels.seats;
-    let members = seats.on(way.here().node).len() as i64;
-    let sizes = || (0..seats.nodes()).map(|node| seats.on(node).len() as i64);
-    let width = i64::from(seats.size()) * block;
+    let node_ranks = &way.levels.node_ranks;
+    let members = node_ranks.on(way.here().node).len() as i64;
+    let sizes = || (0..node_ranks.nodes()).map(|node| node_ranks.on(node).len() as i64);
+    let width = i64::from(node_ranks.size()) * block;
     let each = |all: &RecvBuf| -> Rc<[RecvBuf]> {
         let mut at = 0;
         let pieces = sizes().map(|others| {

@@ -1,6 +1,6 @@
 //! The two levels of a communicator, within nodes and between leaders, and steps of a call on them.
 
-use super::seats::{Seat, Seats};
+use super::node_ranks::{NodeRank, NodeRanks};
 use crate::Error;
 use crate::comm::Comm;
 use crate::tickets::Ticket;
@@ -11,7 +11,7 @@ pub struct Levels {
     pub local: Comm,
     /// `Some` on leaders.
     pub leaders: Option<Comm>,
-    pub seats: Seats,
+    pub node_ranks: NodeRanks,
 }
 
 /// One invocation in progress on the levels.
@@ -28,13 +28,13 @@ impl Way<'_> {
         self.invocation.rank()
     }
 
-    pub fn seat(&self, rank: u32) -> Seat {
-        self.levels.seats.of(rank)
+    pub fn node_rank(&self, rank: u32) -> NodeRank {
+        self.levels.node_ranks.of(rank)
     }
 
-    /// This rank's seat.
-    pub fn here(&self) -> Seat {
-        self.seat(self.me())
+    /// This rank's node and its local rank.
+    pub fn here(&self) -> NodeRank {
+        self.node_rank(self.me())
     }
 
     pub fn leads(&self) -> bool {

@@ -20,7 +20,7 @@
 
 mod blocks;
 mod levels;
-mod seats;
+mod node_ranks;
 #[cfg(test)]
 mod tests;
 mod whole;
@@ -36,7 +36,7 @@ use crate::group::Group;
 use crate::op::Op;
 use levels::{Levels, Way};
 use mpi_base::param::{About, Level, Param};
-use seats::Seats;
+use node_ranks::NodeRanks;
 use std::cell::OnceCell;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -111,17 +111,17 @@ impl HanModule {
         let told = comm.internal().share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();
-        let seats = Seats::new(&nodes);
-        if seats.are_single() {
+        let node_ranks = NodeRanks::new(&nodes);
+        if node_ranks.are_single() {
             return Err(Refusal("no two members are on one node".into()));
         }
         let group = |ranks: &mut dyn Iterator<Item = u32>| {
             let procs = ranks.filter_map(|rank| comm.group().proc(rank));
             Group::from_procs(procs.collect())
         };
-        let here = seats.on(seats.of(comm.rank()).node);
+        let here = node_ranks.on(node_ranks.of(comm.rank()).node);
         let here = group(&mut here.iter().copied());
-        let leading = group(&mut (0..seats.nodes()).map(|node| seats.leader(node)));
+        let leading = group(&mut (0..node_ranks.nodes()).map(|node| node_ranks.leader(node)));
         let local = comm.constructors().create_for_steps(&here).await;
         // Even if the first has failed, since the leaders of other nodes wait for this one.
         let leaders = comm.constructors().create_for_steps(&leading).await;
@@ -130,7 +130,7 @@ impl HanModule {
             let levels = Rc::new(Levels {
                 local,
                 leaders,
-                seats,
+                node_ranks,
             });
             let _ = self.place.set(Place {
                 levels,

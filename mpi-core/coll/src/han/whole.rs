@@ -19,7 +19,7 @@ pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error>
         buf: buf.clone(),
         root,
     };
-    let to = way.seat(root);
+    let to = way.node_rank(root);
     if way.here().node == to.node {
         way.local(from(to.place)).await?;
         return way.among_leaders(|| from(to.node)).await;
@@ -50,7 +50,7 @@ pub async fn reduce(
         root: 0,
     })
     .await?;
-    let to = way.seat(root);
+    let to = way.node_rank(root);
     let total = match &recv {
         Some(recv) if way.leads() => Some(recv.clone()),
         _ if way.leads() && way.here().node == to.node => Some(room()?),
@@ -73,7 +73,7 @@ pub async fn reduce(
                 .await
         }
         (None, Some(recv)) => {
-            let leader = way.levels.seats.leader(to.node);
+            let leader = way.levels.node_ranks.leader(to.node);
             way.message(way.invocation.irecv(recv, leader)).await
         }
         (None, None) => Ok(()),

@@ -11,7 +11,7 @@
 
 use super::abi::{self, DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
 use super::host::Services as _;
-use super::seat::{HOST, PluginCall, Seat, Values, values};
+use super::module_comm::{HOST, ModuleComm, PluginCall, Values, values};
 use super::table::Plugin;
 use crate::Error;
 use crate::comm::Comm;
@@ -88,14 +88,14 @@ impl Component for PluginComponent {
         }
         let params = comm.engine().params();
         let values = self.values.get_or_init(|| values(&self.plugin, params));
-        let seat = Seat::new(&self.plugin, values, &self.retired, &self.data, comm);
-        let seat = Rc::new(seat);
+        let module_comm = ModuleComm::new(&self.plugin, values, &self.retired, &self.data, comm);
+        let module_comm = Rc::new(module_comm);
         let (mut this, mut why) = (std::ptr::null_mut(), Why::new());
-        // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `seat` lives until after the module's `free`.
+        // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `module_comm` lives until after the module's `free`.
         let table = unsafe {
             (self.plugin.query)(
                 &HOST,
-                Rc::as_ptr(&seat).cast_mut().cast(),
+                Rc::as_ptr(&module_comm).cast_mut().cast(),
                 &mut this,
                 &mut why,
             )
@@ -109,7 +109,7 @@ impl Component for PluginComponent {
             plugin: self.plugin.clone(),
             table,
             this,
-            seat,
+            module_comm,
             tickets: TicketOrder::default(),
             enabled: Cell::new(false),
         }));
@@ -127,7 +127,7 @@ pub(super) struct Inner {
     pub(super) plugin: Rc<Plugin>,
     pub(super) table: ModuleTable,
     pub(super) this: *mut c_void,
-    pub(super) seat: Rc<Seat>,
+    pub(super) module_comm: Rc<ModuleComm>,
     tickets: TicketOrder,
     enabled: Cell<bool>,
 }
@@ -147,14 +147,14 @@ impl Inner {
             NEXT => return Ok(None),
             FAILED => {
                 // After a member's death the program gets that error and not the component's.
-                self.seat.usable()?;
+                self.module_comm.usable()?;
                 why.sentence()
             }
             unknown => format!("it answered {unknown}, which means nothing here"),
         };
         let (component, comm) = (
             self.plugin.name.into(),
-            self.seat.name().to_string_lossy().into_owned(),
+            self.module_comm.name().to_string_lossy().into_owned(),
         );
         Err(CollError::Component {
             component,
@@ -207,7 +207,7 @@ impl Inner {
         let mut ticket = 0;
         let mut code = self.begin(&mut ticket, why);
         if matches!(code, DONE | PENDING) {
-            let waited = self.seat.wait(None, &mut || {
+            let waited = self.module_comm.wait(None, &mut || {
                 code = self.test(ticket, why);
                 code != PENDING
             });
@@ -246,7 +246,7 @@ impl Inner {
 impl ProgressHook for Inner {
     fn attend(&self, occasion: Occasion) {
         if let (true, Some(attend)) = (self.enabled.get(), self.table.attend)
-            && (occasion == Occasion::Time || self.seat.has_news())
+            && (occasion == Occasion::Time || self.module_comm.has_news())
         {
             // SAFETY: `this` is valid until `drop` calls `free`.
             unsafe { attend(self.this) };
@@ -258,7 +258,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.disable();
         if let Some(free) = self.table.free {
-            // SAFETY: `drop` runs once, for the last owner, so this is the module's last call; `seat` is dropped after it.
+            // SAFETY: `drop` runs once, for the last owner, so this is the module's last call; `module_comm` is dropped after it.
             unsafe { free(self.this) };
         }
     }
@@ -283,7 +283,7 @@ impl Module for PluginModule {
     ) -> Pin<Box<dyn Future<Output = Result<(), Refusal>> + 'a>> {
         Box::pin(async move {
             let inner = &*self.0;
-            inner.seat.begin(comm);
+            inner.module_comm.begin(comm);
             inner.enabled.set(true);
             if inner.table.attend.is_some() {
                 let weak = Rc::downgrade(&self.0);

@@ -23,10 +23,10 @@ impl Inner {
             return Ok(code == yes);
         }
         // After a member's death the program gets that error and not the component's.
-        self.seat.usable()?;
+        self.module_comm.usable()?;
         Err(CollError::Eureka {
             component: self.plugin.name.into(),
-            comm: self.seat.name().to_string_lossy().into_owned(),
+            comm: self.module_comm.name().to_string_lossy().into_owned(),
             reason: why.sentence(),
         }
         .into())

@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Size of the host's header in front of the shared memory.
 pub(super) const HEAD: usize = 64;
 
-/// The shared memory of one seat.
+/// The shared memory of one module.
 pub(super) struct Memory {
     shares: RefCell<Vec<Share>>,
     retired: Rc<RetiredBlocks>,
@@ -41,7 +41,7 @@ impl Memory {
         self.retired.sweep();
     }
 
-    /// Registers this seat's reference to a block; `block` is `Some` on the seat that allocated it.
+    /// Registers this module's reference to a block; `block` is `Some` at the module that allocated it.
     pub fn holds(&self, users: Held<AtomicU32>, block: Option<ShmBlock>) {
         self.shares.borrow_mut().push(Share { users, block });
     }

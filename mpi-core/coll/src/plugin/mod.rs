@@ -10,7 +10,7 @@
 //! | `passed` | plugins that were skipped on purpose |
 //! | `table` | validation of a foreign table |
 //! | `load` | discovery and opening of files |
-//! | `seat` | a module's connection to its communicator: the services in safe code |
+//! | `module_comm` | the communicator as a module sees it: the services in safe code |
 //! | `memory` | the shared memory service |
 //! | [`host`] | the services as a trait, and the C table over them that plugins get |
 //! | `adapter` | a table as a component of the coll framework |
@@ -29,8 +29,8 @@ pub mod guest;
 pub mod host;
 mod load;
 mod memory;
+mod module_comm;
 mod passed;
-mod seat;
 mod shared_memory;
 mod table;
 #[cfg(test)]

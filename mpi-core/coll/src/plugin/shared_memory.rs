@@ -2,13 +2,13 @@
 
 use super::host::Services as _;
 use super::memory::HEAD;
-use super::seat::Seat;
+use super::module_comm::ModuleComm;
 use crate::comm::U64Buf;
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::PAGE;
 use mpi_base::node::{ShmBlock, ShmOffset};
 
-impl Seat {
+impl ModuleComm {
     /// Allocates zeroed memory shared by this node's members; all of them must call.
     pub(super) fn allocate_shared(&self, bytes: usize, align: usize) -> Result<*mut u8, String> {
         if !align.is_power_of_two() || align > PAGE {

@@ -73,7 +73,7 @@ impl NodeMap {
 mod tests {
     use super::*;
 
-    fn seating(nodes: &[u64], shares: u64) -> NodeMap {
+    fn node_map(nodes: &[u64], shares: u64) -> NodeMap {
         let told: Vec<_> = nodes.iter().map(|node| [*node, shares, 2]).collect();
         NodeMap::of(&told)
     }
@@ -86,19 +86,19 @@ mod tests {
             (&[1, 2, 1], true),
             (&[5], false),
         ] {
-            assert_eq!(seating(nodes, 1).has_levels(), levels, "{nodes:?}");
-            assert!(!seating(nodes, 0).has_levels(), "{nodes:?}");
+            assert_eq!(node_map(nodes, 1).has_levels(), levels, "{nodes:?}");
+            assert!(!node_map(nodes, 0).has_levels(), "{nodes:?}");
         }
     }
 
     #[test]
     fn each_node_has_an_aggregator_and_their_buffers_a_bound() {
-        let wide = seating(&[1, 1, 2, 2, 3, 3], 1);
+        let wide = node_map(&[1, 1, 2, 2, 3, 3], 1);
         assert_eq!(wide.usual_aggregators(), 3);
         assert_eq!(wide.aggregators(6), 3);
         assert_eq!(wide.part(3, 4 << 20), 4 << 20);
         assert_eq!(wide.part(1000, 4 << 20), 64 << 10);
-        let one = seating(&[1, 1, 1], 1);
+        let one = node_map(&[1, 1, 1], 1);
         assert_eq!((one.usual_aggregators(), one.aggregators(3)), (2, 3));
         assert_eq!(one.part(2, 1 << 30), 1 << 30);
     }

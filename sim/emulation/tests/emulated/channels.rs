@@ -2,7 +2,7 @@
 
 use crate::rigs::{can_mount, mounted};
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Identity, ProgramError, ReleaseLine, Seat, Status,
+    ChannelBarrier, ChannelOpenError, Identity, Membership, ProgramError, ReleaseLine, Status,
 };
 use barrier_driver::ports::{self, BoxedChannels, BoxedIn, BoxedOut, WireError};
 use barrier_driver::suite::Rig;
@@ -156,11 +156,11 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
     let Some(ported) = Ported::with_latches(|_| 0) else {
         return;
     };
-    let left = Seat {
+    let left = Membership {
         channel: 1,
         members: 0b00111,
     };
-    let right = Seat {
+    let right = Membership {
         channel: 4,
         members: 0b11100,
     };
@@ -170,19 +170,24 @@ fn two_communicators_with_a_common_node_pass_their_barriers_at_their_own_pace() 
     thread::scope(|scope| {
         for (node, port) in ports.into_iter().enumerate() {
             let mut channels = port.channels.into_iter().map(Some).collect::<Vec<_>>();
-            for (seat, barriers) in [(left, 30), (right, 50)] {
-                if seat.members >> node & 1 == 0 {
+            for (membership, barriers) in [(left, 30), (right, 50)] {
+                if membership.members >> node & 1 == 0 {
                     continue;
                 }
-                let wires = channels[usize::from(seat.channel)].take();
-                let wires = wires.expect("one channel, one seat");
+                let wires = channels[usize::from(membership.channel)].take();
+                let wires = wires.expect("one barrier for each channel");
                 scope.spawn(move || {
                     let no_programmer = None::<
                         &mut barrier_driver::channels::Programmer<BoxedOut, BoxedIn, ports::Pause>,
                     >;
-                    let mut barrier =
-                        ChannelBarrier::open(wires.out, wires.input, seat, no_programmer, met)
-                            .expect("a channel at rest");
+                    let mut barrier = ChannelBarrier::open(
+                        wires.out,
+                        wires.input,
+                        membership,
+                        no_programmer,
+                        met,
+                    )
+                    .expect("a channel at rest");
                     for _ in 0..barriers {
                         barrier.enter().expect("out of the barrier");
                         barrier.wait(thread::yield_now, LONG).expect("all enter");
@@ -201,7 +206,7 @@ fn a_node_that_does_not_come_is_named() {
     let Some(ported) = Ported::with_latches(|_| 0) else {
         return;
     };
-    let seat = Seat {
+    let membership = Membership {
         channel: 3,
         members: 0b1011,
     };
@@ -209,7 +214,7 @@ fn a_node_that_does_not_come_is_named() {
     let [_, _, _, wires, _] = port.channels;
     let leader = Some(&mut port.programmer);
     let mut barrier =
-        ChannelBarrier::open(wires.out, wires.input, seat, leader, met).expect("free");
+        ChannelBarrier::open(wires.out, wires.input, membership, leader, met).expect("free");
     barrier.enter().expect("out of the barrier");
     let waited = barrier.wait(thread::yield_now, Duration::from_millis(20));
     assert!(waited.is_err());
@@ -228,12 +233,12 @@ fn a_channel_that_another_job_has_is_refused_by_the_names_of_its_nodes() {
         .expect("free");
     let mut port = ported.open(1);
     let [_, _, wires, ..] = port.channels;
-    let seat = Seat {
+    let membership = Membership {
         channel: 2,
         members: 0b11,
     };
     let leader = Some(&mut port.programmer);
-    let refused = ChannelBarrier::open(wires.out, wires.input, seat, leader, met).err();
+    let refused = ChannelBarrier::open(wires.out, wires.input, membership, leader, met).err();
     assert!(
         matches!(refused, Some(ChannelOpenError::Program(_))),
         "{refused:?}"

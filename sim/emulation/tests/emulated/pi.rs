@@ -2,7 +2,7 @@
 
 use crate::rigs::board;
 use barrier_board::live::{Board, Wires};
-use barrier_driver::channels::{ChannelBarrier, Programmer, Seat};
+use barrier_driver::channels::{ChannelBarrier, Membership, Programmer};
 use barrier_driver::ports::{self, BoxedIn, BoxedOut, Pause, WireError};
 use barrier_driver::suite::Rig;
 use barrier_emulation::channels::ChannelBoard;
@@ -137,18 +137,22 @@ fn channels_work<W: Way>() {
     let open = |node| ports::open_channels(&channels_text::<W>(node)).expect("an emulated chip");
     let mut nodes: Vec<_> = (0..NODES).map(open).collect();
     assert_eq!(nodes[2].programmer.identify().map(|id| id.channels), Ok(5));
-    let seats = [(1, 0b0111), (4, 0b1100)].map(|(channel, members)| Seat { channel, members });
-    for (seat, first) in seats.into_iter().zip([0, 3]) {
-        let taken = nodes[first].programmer.take(seat.channel, seat.members);
+    let memberships =
+        [(1, 0b0111), (4, 0b1100)].map(|(channel, members)| Membership { channel, members });
+    for (membership, first) in memberships.into_iter().zip([0, 3]) {
+        let taken = nodes[first]
+            .programmer
+            .take(membership.channel, membership.members);
         taken.expect("a free channel");
     }
     let mut barriers: [Vec<_>; 2] = Default::default();
-    for (barriers, seat) in barriers.iter_mut().zip(seats) {
-        for node in (0..NODES).filter(|node| seat.members >> node & 1 == 1) {
-            let wires = nodes[node].channels[usize::from(seat.channel)].clone();
+    for (barriers, membership) in barriers.iter_mut().zip(memberships) {
+        for node in (0..NODES).filter(|node| membership.members >> node & 1 == 1) {
+            let wires = nodes[node].channels[usize::from(membership.channel)].clone();
             let no_programmer = None::<&mut Programmer<BoxedOut, BoxedIn, Pause>>;
             let met = || Ok::<(), Infallible>(());
-            let opened = ChannelBarrier::open(wires.out, wires.input, seat, no_programmer, met);
+            let opened =
+                ChannelBarrier::open(wires.out, wires.input, membership, no_programmer, met);
             barriers.push(opened.expect("a channel at rest"));
         }
     }

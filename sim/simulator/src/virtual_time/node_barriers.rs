@@ -5,7 +5,7 @@
 use super::host::{Delay, Disagreement, Host, Pin};
 use super::{Parameters, Protocol, Time};
 use barrier_driver::channels::{
-    ChannelBarrier, LastLine, Programmer, ReleaseLine, Seat, SerialPins,
+    ChannelBarrier, LastLine, Membership, Programmer, ReleaseLine, SerialPins,
 };
 use barrier_driver::{Confirmed, ReturningBarrier, SelfTest, ToggleBarrier, self_test_by};
 use core::task::Poll;
@@ -83,14 +83,14 @@ impl<'h> NodeBarriers<'h> {
                 true => ReleaseLine::Shared(last.clone()),
                 false => ReleaseLine::Own(host.pin(channel)),
             };
-            let seat = Seat {
+            let membership = Membership {
                 channel: channel as u8,
                 members: u64::MAX >> (u64::BITS as usize - nodes),
             };
             let opened = ChannelBarrier::open(
                 host.pin(channel),
                 Confirmed::new(line, reads),
-                seat,
+                membership,
                 node_barriers.programmer.as_mut(),
                 || host.fence(),
             );

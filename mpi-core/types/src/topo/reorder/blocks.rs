@@ -3,13 +3,13 @@
 use super::{LEVELS, Place};
 use crate::topo::Cart;
 
-/// Returns the grid's ranks in the order of `seats`; `None` if parts differ in size or the grid cannot be divided into boxes of that size.
-pub fn order(grid: &Cart, seats: &[Place]) -> Option<Vec<u32>> {
+/// Returns the grid's ranks in the order of `slots`; `None` if parts differ in size or the grid cannot be divided into boxes of that size.
+pub fn order(grid: &Cart, slots: &[Place]) -> Option<Vec<u32>> {
     let periods = grid.periods();
     let mut boxes = vec![grid.dims().to_vec()];
-    let mut size = seats.len();
+    let mut size = slots.len();
     for level in 0..LEVELS {
-        let mut parts = seats
+        let mut parts = slots
             .chunk_by(|a, b| a[..=level] == b[..=level])
             .map(<[_]>::len);
         let part = parts.next()?;
@@ -24,7 +24,7 @@ pub fn order(grid: &Cart, seats: &[Place]) -> Option<Vec<u32>> {
             size = part;
         }
     }
-    let mut ranks: Vec<u32> = (0..seats.len() as u32).collect();
+    let mut ranks: Vec<u32> = (0..slots.len() as u32).collect();
     let mut failed = false;
     ranks.sort_by_cached_key(|rank| match grid.coords((*rank).into()) {
         Ok(coords) => which_boxes(&coords, &boxes),

@@ -4,15 +4,15 @@ use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Returns the vertices in the order of `seats`, which are in the order of the machine.
-pub fn order(wires: &Wires, seats: &[Place]) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..seats.len() as u32).collect();
+/// Returns the vertices in the order of `slots`, which are in the order of the machine.
+pub fn order(wires: &Wires, slots: &[Place]) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..slots.len() as u32).collect();
     let mut field = Field {
         wires,
-        inside: vec![false; seats.len()],
-        far: vec![u32::MAX; seats.len()],
+        inside: vec![false; slots.len()],
+        far: vec![u32::MAX; slots.len()],
     };
-    field.share_out(&mut order, seats, 0);
+    field.share_out(&mut order, slots, 0);
     order
 }
 
@@ -25,12 +25,12 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    /// Orders the vertices of these seats by the parts of a level, then by all smaller ones.
-    fn share_out(&mut self, vertices: &mut [u32], seats: &[Place], level: usize) {
+    /// Orders the vertices of these slots by the parts of a level, then by all smaller ones.
+    fn share_out(&mut self, vertices: &mut [u32], slots: &[Place], level: usize) {
         if level == LEVELS {
             return;
         }
-        let parts: Vec<usize> = seats
+        let parts: Vec<usize> = slots
             .chunk_by(|a, b| a[level] == b[level])
             .map(<[_]>::len)
             .collect();
@@ -41,7 +41,7 @@ impl Field<'_> {
         for part in parts {
             let part = from..from + part;
             from = part.end;
-            self.share_out(&mut vertices[part.clone()], &seats[part], level + 1);
+            self.share_out(&mut vertices[part.clone()], &slots[part], level + 1);
         }
     }
 

@@ -58,12 +58,12 @@ pub fn reorder(wires: &Wires, grid: Option<&Cart>, places: &[Place]) -> Vec<u32>
     // From here on processes are in the order of the machine, so those of one part are consecutive.
     let mut by_place = as_they_are.clone();
     by_place.sort_by_key(|process| places[*process as usize]);
-    let seats: Vec<Place> = by_place.iter().map(|p| places[*p as usize]).collect();
-    let boxes = grid.and_then(|grid| blocks::order(grid, &seats));
-    let found = [boxes, Some(grow::order(wires, &seats))];
+    let slots: Vec<Place> = by_place.iter().map(|p| places[*p as usize]).collect();
+    let boxes = grid.and_then(|grid| blocks::order(grid, &slots));
+    let found = [boxes, Some(grow::order(wires, &slots))];
     let mut best = (wires.cost(&as_they_are, places), as_they_are);
     for order in found.into_iter().flatten() {
-        // An order gives the vertex of each seat; a layout gives the process of each vertex.
+        // An order gives the vertex of each slot; a layout gives the process of each vertex.
         let mut layout = vec![0; order.len()];
         for (vertex, process) in order.iter().zip(&by_place) {
             layout[*vertex as usize] = *process;

@@ -82,14 +82,14 @@ impl Wires {
         all / 2
     }
 
-    /// Returns the cost of the edges of `vertex` if it had the process of `seat`.
-    pub(super) fn cost_of(&self, vertex: u32, seat: u32, layout: &[u32], places: &[Place]) -> u64 {
+    /// Returns the cost of the edges of `vertex` if it had the process of `slot`.
+    pub(super) fn cost_of(&self, vertex: u32, slot: u32, layout: &[u32], places: &[Place]) -> u64 {
         let at = |vertex: u32| &places[layout[vertex as usize] as usize];
-        let here = at(seat);
+        let here = at(slot);
         let edges = self.of(vertex).iter();
         let costs = edges.map(|(to, weight)| {
             // If the vertex swaps with a neighbour, that neighbour gets the process of the vertex.
-            let there = if *to == seat { vertex } else { *to };
+            let there = if *to == slot { vertex } else { *to };
             weight.saturating_mul(distance(here, at(there)))
         });
         costs.fold(0, u64::saturating_add)

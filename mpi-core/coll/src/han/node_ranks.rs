@@ -1,7 +1,7 @@
-//! Seats: the node of each member of a communicator, and its local rank on that node.
+//! The node of each member of a communicator, and its local rank on that node.
 //!
 //! All members' blocks travel between levels node by node, so those of one node are contiguous in memory:
-//! this is seat order, which equals rank order where nodes have consecutive ranks.
+//! this is node order, which equals rank order where nodes have consecutive ranks.
 
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -11,29 +11,29 @@ use std::ops::Range;
 
 /// A rank's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct NodeRank {
     /// The index of its node, in the order of leaders.
     pub node: u32,
     /// Its local rank on the node; the leader's is 0.
     pub place: u32,
 }
 
-/// The seats of all members.
+/// The node ranks of all members.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Seats {
-    of: Box<[Seat]>,
+pub struct NodeRanks {
+    of: Box<[NodeRank]>,
     /// Ranks, sorted by node.
     order: Box<[u32]>,
     /// By node: where it begins in `order`; then the end.
     starts: Box<[usize]>,
 }
 
-impl Seats {
-    /// Computes seats from the id of each rank's node, in linear time, as jobs may have very many ranks and nodes.
-    pub fn new(names: &[u64]) -> Seats {
+impl NodeRanks {
+    /// Computes node ranks from the id of each rank's node, in linear time, as jobs may have very many ranks and nodes.
+    pub fn new(names: &[u64]) -> NodeRanks {
         let mut nodes: HashMap<u64, u32> = HashMap::new();
         let mut members: Vec<u32> = Vec::new();
-        let seat = |name: &u64| {
+        let node_rank = |name: &u64| {
             let next = members.len() as u32;
             let node = *nodes.entry(*name).or_insert(next);
             if node == next {
@@ -42,22 +42,22 @@ impl Seats {
             let count = &mut members[node as usize];
             let place = *count;
             *count += 1;
-            Seat { node, place }
+            NodeRank { node, place }
         };
-        let of: Box<[Seat]> = names.iter().map(seat).collect();
+        let of: Box<[NodeRank]> = names.iter().map(node_rank).collect();
         let ends = members.iter().scan(0, |end, members| {
             *end += *members as usize;
             Some(*end)
         });
         let starts: Box<[usize]> = std::iter::once(0).chain(ends).collect();
         let mut order: Box<[u32]> = vec![0; of.len()].into();
-        for (rank, seat) in (0..).zip(&of) {
-            order[starts[seat.node as usize] + seat.place as usize] = rank;
+        for (rank, node_rank) in (0..).zip(&of) {
+            order[starts[node_rank.node as usize] + node_rank.place as usize] = rank;
         }
-        Seats { of, order, starts }
+        NodeRanks { of, order, starts }
     }
 
-    pub fn of(&self, rank: u32) -> Seat {
+    pub fn of(&self, rank: u32) -> NodeRank {
         self.of[rank as usize]
     }
 
@@ -74,7 +74,7 @@ impl Seats {
         &self.order[self.places(node)]
     }
 
-    /// The range of a node in seat order.
+    /// The range of a node in node order.
     fn places(&self, node: u32) -> Range<usize> {
         self.starts[node as usize]..self.starts[node as usize + 1]
     }
@@ -88,13 +88,13 @@ impl Seats {
         self.nodes() == self.size()
     }
 
-    /// Returns true if seat order is rank order.
+    /// Returns true if node order is rank order.
     pub fn are_in_order(&self) -> bool {
         self.order.is_sorted()
     }
 }
 
-/// All members' blocks, packed, in seat order.
+/// All members' blocks, packed, in node order.
 pub struct Packed {
     pub all: RecvBuf,
     /// The offset of each block, and the end.
@@ -105,8 +105,8 @@ pub struct Packed {
 
 impl Packed {
     /// Allocates memory for blocks of these sizes; `bytes` takes a rank.
-    pub fn room(seats: &Seats, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
-        let at = starts(seats, bytes);
+    pub fn room(node_ranks: &NodeRanks, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
+        let at = starts(node_ranks, bytes);
         let all = algo::bytes(*at.last().unwrap_or(&0))?.all();
         Ok(Packed {
             all,
@@ -115,61 +115,66 @@ impl Packed {
         })
     }
 
-    /// Memory for these blocks: their own if they are contiguous in seat order, otherwise allocated.
-    pub fn for_blocks(seats: &Seats, blocks: &Blocks<RecvBuf>) -> Result<Packed, Error> {
+    /// Memory for these blocks: their own if they are contiguous in node order, otherwise allocated.
+    pub fn for_blocks(node_ranks: &NodeRanks, blocks: &Blocks<RecvBuf>) -> Result<Packed, Error> {
         let bytes = |rank| blocks.of(rank).bytes();
         let home = blocks
             .as_one()
-            .filter(|_| seats.are_in_order())
+            .filter(|_| node_ranks.are_in_order())
             .and_then(|one| one.as_bytes());
         match home {
             Some(all) => Ok(Packed {
                 all,
-                at: starts(seats, bytes),
+                at: starts(node_ranks, bytes),
                 is_home: true,
             }),
-            None => Packed::room(seats, bytes),
+            None => Packed::room(node_ranks, bytes),
         }
     }
 
     /// The blocks of one node.
-    pub fn of_node(&self, seats: &Seats, node: u32) -> RecvBuf {
-        let places = seats.places(node);
+    pub fn of_node(&self, node_ranks: &NodeRanks, node: u32) -> RecvBuf {
+        let places = node_ranks.places(node);
         self.all.slice(self.at[places.start]..self.at[places.end])
     }
 
     /// The blocks of each node.
-    pub fn by_node(&self, seats: &Seats) -> std::rc::Rc<[RecvBuf]> {
-        let nodes = 0..seats.nodes();
-        nodes.map(|node| self.of_node(seats, node)).collect()
+    pub fn by_node(&self, node_ranks: &NodeRanks) -> std::rc::Rc<[RecvBuf]> {
+        let nodes = 0..node_ranks.nodes();
+        nodes.map(|node| self.of_node(node_ranks, node)).collect()
     }
 
-    /// The blocks in seat order, each with its rank.
-    fn ranks<'a>(&'a self, seats: &'a Seats) -> impl Iterator<Item = (u32, RecvBuf)> + 'a {
+    /// The blocks in node order, each with its rank.
+    fn ranks<'a>(&'a self, node_ranks: &'a NodeRanks) -> impl Iterator<Item = (u32, RecvBuf)> + 'a {
         let ranges = self.at.windows(2).map(|at| self.all.slice(at[0]..at[1]));
-        seats.order.iter().copied().zip(ranges)
+        node_ranks.order.iter().copied().zip(ranges)
     }
 
     /// Copies blocks in.
-    pub fn fill(&self, seats: &Seats, from: impl Fn(u32) -> SendBuf) {
-        for (rank, place) in self.ranks(seats) {
+    pub fn fill(&self, node_ranks: &NodeRanks, from: impl Fn(u32) -> SendBuf) {
+        for (rank, place) in self.ranks(node_ranks) {
             algo::copy(&from(rank), &place);
         }
     }
 
     /// Copies the blocks to their buffers, except those for which `is_there` returns true.
-    pub fn deliver(&self, seats: &Seats, to: &Blocks<RecvBuf>, is_there: impl Fn(u32) -> bool) {
+    pub fn deliver(
+        &self,
+        node_ranks: &NodeRanks,
+        to: &Blocks<RecvBuf>,
+        is_there: impl Fn(u32) -> bool,
+    ) {
         if self.is_home {
             return;
         }
-        for (rank, place) in self.ranks(seats).filter(|(rank, _)| !is_there(*rank)) {
+        for (rank, place) in self.ranks(node_ranks).filter(|(rank, _)| !is_there(*rank)) {
             algo::copy(&place.as_send(), &to.of(rank));
         }
     }
 }
 
-fn starts(seats: &Seats, bytes: impl Fn(u32) -> i64) -> Vec<i64> {
-    let ends = seats.order.iter().scan(0i64, |end, rank| {
+fn starts(node_ranks: &NodeRanks, bytes: impl Fn(u32) -> i64) -> Vec<i64> {
+    let ends = node_ranks.order.iter().scan(0i64, |end, rank| {
         *end = end.saturating_add(bytes(*rank));
         Some(*end)
     });
@@ -182,18 +187,24 @@ mod tests {
 
     #[test]
     fn seats_follow_the_order_of_ranks() {
-        let seats = Seats::new(&[7, 3, 7, 9, 3]);
-        let seat = |node, place| Seat { node, place };
-        let expected = [seat(0, 0), seat(1, 0), seat(0, 1), seat(2, 0), seat(1, 1)];
-        assert_eq!(*seats.of, expected);
-        assert_eq!(seats.nodes(), 3);
+        let node_ranks = NodeRanks::new(&[7, 3, 7, 9, 3]);
+        let node_rank = |node, place| NodeRank { node, place };
+        let expected = [
+            node_rank(0, 0),
+            node_rank(1, 0),
+            node_rank(0, 1),
+            node_rank(2, 0),
+            node_rank(1, 1),
+        ];
+        assert_eq!(*node_ranks.of, expected);
+        assert_eq!(node_ranks.nodes(), 3);
         assert_eq!(
-            (seats.on(0), seats.on(1), seats.on(2)),
+            (node_ranks.on(0), node_ranks.on(1), node_ranks.on(2)),
             (&[0, 2][..], &[1, 4][..], &[3][..])
         );
-        assert_eq!([0, 1, 2].map(|node| seats.leader(node)), [0, 1, 3]);
-        assert!(!seats.are_in_order() && !seats.are_single());
-        assert!(Seats::new(&[7, 7, 3, 9]).are_in_order());
-        assert!(Seats::new(&[7, 5, 3]).are_single());
+        assert_eq!([0, 1, 2].map(|node| node_ranks.leader(node)), [0, 1, 3]);
+        assert!(!node_ranks.are_in_order() && !node_ranks.are_single());
+        assert!(NodeRanks::new(&[7, 7, 3, 9]).are_in_order());
+        assert!(NodeRanks::new(&[7, 5, 3]).are_single());
     }
 }

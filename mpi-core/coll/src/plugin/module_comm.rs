@@ -1,6 +1,6 @@
-//! A seat: a module's connection to its communicator, the type behind the opaque `portcullis_comm`.
+//! The communicator as a plugin's module sees it: the type behind the opaque `portcullis_comm`.
 //!
-//! A seat holds the communicator weakly, because the communicator owns the module and the module owns the seat.
+//! A [`ModuleComm`] refers to the communicator weakly, because the communicator owns the module and the module owns the `ModuleComm`.
 //! So messages end with the communicator; rank, size, name, memory and doorbells stay valid until the module is freed.
 //!
 //! Its services are those of the host table ([`Services`]).
@@ -49,7 +49,7 @@ fn c_text(text: &str) -> CString {
 /// A member on this node: its rank and its doorbell.
 type Neighbour = (u32, Held<Inbox>);
 
-pub(super) struct Seat {
+pub(super) struct ModuleComm {
     plugin: Rc<Plugin>,
     values: Rc<Values>,
     pub(super) engine: Engine,
@@ -87,7 +87,7 @@ struct Message {
 }
 
 /// The host table.
-pub(super) static HOST: Host = table::<Seat>();
+pub(super) static HOST: Host = table::<ModuleComm>();
 
 /// The type behind `portcullis_call`.
 pub(super) struct PluginCall {
@@ -102,15 +102,15 @@ const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
     Err(_) => c"Portcullis",
 };
 
-impl Seat {
+impl ModuleComm {
     pub fn new(
         plugin: &Rc<Plugin>,
         values: &Rc<Values>,
         retired: &Rc<RetiredBlocks>,
         component_data: &Rc<Cell<*mut c_void>>,
         comm: &Comm,
-    ) -> Seat {
-        Seat {
+    ) -> ModuleComm {
+        ModuleComm {
             values: values.clone(),
             rank: comm.rank(),
             size: comm.size(),
@@ -201,7 +201,7 @@ impl Seat {
     }
 }
 
-impl Services for Seat {
+impl Services for ModuleComm {
     const LIBRARY: &'static CStr = LIBRARY;
 
     fn rank(&self) -> u32 {
