@@ -44,7 +44,7 @@ impl LeaveMode {
 #[derive(Clone, Debug, Parser)]
 pub struct Leave {
     #[arg(value_enum)]
-    way: LeaveMode,
+    mode: LeaveMode,
     /// The MPI library
     #[arg(long)]
     lib: PathBuf,
@@ -81,7 +81,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     let library = Library::load(&task.lib).map_err(LeaveError::Load)?;
     let (world, _) = library.init(false).map_err(LeaveError::Mpi)?;
     let folder = Folder::at(&task.folder);
-    if task.way == LeaveMode::Fork {
+    if task.mode == LeaveMode::Fork {
         // The child keeps the rank's standard output and error open and outlives the rank, unless a launcher kills it.
         let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
         let child = child.map_err(LeaveError::Note)?.id();
@@ -92,7 +92,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     world.barrier().map_err(LeaveError::Mpi)?;
     folder.ready(world.rank()).map_err(LeaveError::Note)?;
     let leaves = !matches!(
-        task.way,
+        task.mode,
         LeaveMode::Wait | LeaveMode::Deaf | LeaveMode::Fork
     );
     if leaves && world.rank() == 1.min(world.size() - 1) {
@@ -100,7 +100,7 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
             std::thread::sleep(Duration::from_millis(1));
         }
         folder.says_deed().map_err(LeaveError::Note)?;
-        go(&world, task.way);
+        go(&world, task.mode);
     }
     let mut nothing = [0u8];
     let from = (world.rank() + 1) % world.size();
@@ -110,8 +110,8 @@ pub fn leave(task: &Leave) -> Result<(), LeaveError> {
     Err(LeaveError::Woken)
 }
 
-fn go(world: &World<'_>, way: LeaveMode) {
-    match way {
+fn go(world: &World<'_>, mode: LeaveMode) {
+    match mode {
         LeaveMode::Exit => world.exit_now(3),
         LeaveMode::Quiet => world.exit_now(0),
         LeaveMode::Abort => world.abort(42),

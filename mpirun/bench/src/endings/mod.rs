@@ -53,7 +53,7 @@ enum From {
 /// A row of the table.
 struct Deed {
     what: &'static str,
-    way: LeaveMode,
+    mode: LeaveMode,
     from: From,
 }
 
@@ -114,8 +114,8 @@ const DEEDS: &[Deed] = &[
     ),
 ];
 
-const fn deed(what: &'static str, way: LeaveMode, from: From) -> Deed {
-    Deed { what, way, from }
+const fn deed(what: &'static str, mode: LeaveMode, from: From) -> Deed {
+    Deed { what, mode, from }
 }
 
 /// The reason why nothing could be measured.
@@ -182,13 +182,13 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let folder = Folder::new().map_err(EndingsError::Folder)?;
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
-    if deed.way == LeaveMode::Deaf {
+    if deed.mode == LeaveMode::Deaf {
         // Ignored signals stay ignored over exec.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
     command
         .arg(this_program().map_err(EndingsError::Library)?)
-        .args(["leave", deed.way.name(), "--lib"])
+        .args(["leave", deed.mode.name(), "--lib"])
         .arg(&one.library)
         .arg("--folder")
         .arg(folder.path())
