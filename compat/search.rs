@@ -29,18 +29,18 @@ const VERSION: c_uint = 2;
 const ORIGINAL: c_uint = 1;
 
 /// Maximum length of the list in bytes.
-const ROOM: usize = 16 << 10;
+const CAPACITY: usize = 16 << 10;
 
 /// The list of [`STAND_INS`], each file ended by a zero byte, the last one by two.
 ///
 /// It is a copy, since a program may overwrite the memory of its environment, for example to change its title.
-struct List(UnsafeCell<[u8; ROOM]>);
+struct List(UnsafeCell<[u8; CAPACITY]>);
 
 // SAFETY: `start` writes the list before the loader calls any other function of this library, and nothing writes it later.
 #[allow(unsafe_code)]
 unsafe impl Sync for List {}
 
-static LIST: List = List(UnsafeCell::new([0; ROOM]));
+static LIST: List = List(UnsafeCell::new([0; CAPACITY]));
 
 /// Called by the loader after it has loaded this library: copies the list of files.
 #[allow(unsafe_code)]
@@ -88,20 +88,20 @@ unsafe fn value(setting: *const c_char) -> Option<*const c_char> {
 #[allow(unsafe_code)]
 unsafe fn keep(value: *const c_char) {
     let to = LIST.0.get().cast::<u8>();
-    for at in 0..ROOM - 1 {
+    for at in 0..CAPACITY - 1 {
         // SAFETY: no byte before this one was the end of the string.
         let (byte, end) = match unsafe { byte(value, at) } {
             b':' => (0, false),
             0 => (0, true),
             other => (other, false),
         };
-        // SAFETY: `at < ROOM`, the size of the list.
+        // SAFETY: `at < CAPACITY`, the size of the list.
         unsafe { to.add(at).write_volatile(byte) };
         if end {
             return;
         }
     }
-    // SAFETY: `to` points to the list, which has `ROOM` bytes, so its first byte exists.
+    // SAFETY: `to` points to the list, which has `CAPACITY` bytes, so its first byte exists.
     unsafe { to.write_volatile(0) };
 }
 

@@ -282,16 +282,16 @@ const SHORT: usize = 16;
 
 /// Stack memory for the elements of an [`Array`]. It is a separate object, since the compiler must assume that a call that gets the address of a part
 /// of an object may change the whole.
-pub struct Room<T>([MaybeUninit<T>; SHORT]);
+pub struct ShortArray<T>([MaybeUninit<T>; SHORT]);
 
-impl<T: Copy> Room<T> {
+impl<T: Copy> ShortArray<T> {
     #[inline(always)]
     pub fn new() -> Self {
-        Room([const { MaybeUninit::uninit() }; SHORT])
+        ShortArray([const { MaybeUninit::uninit() }; SHORT])
     }
 }
 
-impl<T: Copy> Default for Room<T> {
+impl<T: Copy> Default for ShortArray<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -302,7 +302,7 @@ pub struct Array<'a, T: Copy> {
     /// Null if the program passed no array.
     elements: *mut T,
     length: usize,
-    room: PhantomData<&'a mut Room<T>>,
+    short: PhantomData<&'a mut ShortArray<T>>,
 }
 
 impl<'a, T: Copy> Array<'a, T> {
@@ -312,14 +312,14 @@ impl<'a, T: Copy> Array<'a, T> {
         Array {
             elements: std::ptr::null_mut(),
             length: 0,
-            room: PhantomData,
+            short: PhantomData,
         }
     }
 
     /// Creates `length` elements by index; none if the program passed no array.
     #[inline(always)]
     pub fn new(
-        room: &'a mut Room<T>,
+        short: &'a mut ShortArray<T>,
         is_null: bool,
         length: c_int,
         make: impl Fn(usize) -> T,
@@ -329,7 +329,7 @@ impl<'a, T: Copy> Array<'a, T> {
         }
         let length = usize::try_from(length).unwrap_or(0);
         let elements: *mut T = match length <= SHORT {
-            true => room.0.as_mut_ptr().cast(),
+            true => short.0.as_mut_ptr().cast(),
             false => allocated(length),
         };
         for i in 0..length {
@@ -339,7 +339,7 @@ impl<'a, T: Copy> Array<'a, T> {
         Array {
             elements,
             length,
-            room: PhantomData,
+            short: PhantomData,
         }
     }
 
@@ -391,12 +391,12 @@ fn free<T: Copy>(elements: *mut T, length: usize) {
 /// # Safety
 /// `words` is null or has `length` elements.
 pub unsafe fn words_in<F: Family>(
-    room: &mut Room<c_int>,
+    short: &mut ShortArray<c_int>,
     word: Word,
     words: *const c_int,
     length: c_int,
 ) -> Array<'_, c_int> {
-    Array::new(room, words.is_null(), length, |i| {
+    Array::new(short, words.is_null(), length, |i| {
         // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         F::word_in(word, unsafe { words.add(i).read() })
     })
@@ -422,12 +422,12 @@ pub unsafe fn words_out<F: Family>(word: Word, words: *mut c_int, length: c_int)
 /// `handles` is null or has `length` elements.
 #[inline(always)]
 pub unsafe fn handles_in<F: Family>(
-    room: &mut Room<F::Below>,
+    short: &mut ShortArray<F::Below>,
     kind: Kind,
     handles: *const F::Handle,
     length: c_int,
 ) -> Array<'_, F::Below> {
-    Array::new(room, handles.is_null(), length, |i| {
+    Array::new(short, handles.is_null(), length, |i| {
         // SAFETY: `i < length`, and the array has `length` elements (contract of this function).
         F::handle_in(kind, unsafe { handles.add(i).read_unaligned() })
     })
@@ -440,9 +440,9 @@ mod tests {
     #[test]
     fn short_arrays_are_on_the_stack_and_longer_ones_are_allocated() {
         for length in [0, 1, 16, 17, 1000] {
-            let mut room = Room::new();
-            let place = (&raw const room).cast::<u64>();
-            let array = Array::new(&mut room, false, length, |i| i as u64 * 3);
+            let mut short = ShortArray::new();
+            let place = (&raw const short).cast::<u64>();
+            let array = Array::new(&mut short, false, length, |i| i as u64 * 3);
             let wanted: Vec<u64> = (0..length as u64).map(|i| i * 3).collect();
             assert_eq!(array.elements(), wanted);
             assert_eq!(array.argument() == place, length <= 16, "{length}");
@@ -452,8 +452,8 @@ mod tests {
     #[test]
     fn where_the_program_gave_no_array_there_is_none() {
         for (is_null, length) in [(true, 5), (true, -1), (false, -1)] {
-            let mut room = Room::<u64>::new();
-            let mut array = Array::new(&mut room, is_null, length, |_| 7);
+            let mut short = ShortArray::<u64>::new();
+            let mut array = Array::new(&mut short, is_null, length, |_| 7);
             assert_eq!(array.argument_mut().is_null(), is_null);
             assert!(array.elements().is_empty());
         }

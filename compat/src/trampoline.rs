@@ -90,7 +90,7 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
 fn map() -> io::Result<usize> {
     let (file, offset) = own_file()?;
     // SAFETY: an anonymous mapping at an address that the kernel chooses replaces nothing.
-    let room = unsafe {
+    let buffer = unsafe {
         libc::mmap(
             std::ptr::null_mut(),
             3 * PAGE,
@@ -100,11 +100,11 @@ fn map() -> io::Result<usize> {
             0,
         )
     };
-    if room == libc::MAP_FAILED {
+    if buffer == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     // Where the system's pages are smaller, stubs still begin at a multiple of [`PAGE`].
-    let stubs = room.expose_provenance().next_multiple_of(PAGE);
+    let stubs = buffer.expose_provenance().next_multiple_of(PAGE);
     // SAFETY: replaces one page within the mapping above, which has three and so contains two aligned ones.
     let mapped = unsafe {
         libc::mmap(
@@ -119,7 +119,7 @@ fn map() -> io::Result<usize> {
     if mapped == libc::MAP_FAILED {
         let error = io::Error::last_os_error();
         // SAFETY: unmaps the mapping above, to which no pointer is kept.
-        unsafe { libc::munmap(room, 3 * PAGE) };
+        unsafe { libc::munmap(buffer, 3 * PAGE) };
         return Err(error);
     }
     Ok(stubs)

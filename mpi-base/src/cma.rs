@@ -266,14 +266,14 @@ mod tests {
 
     #[test]
     fn what_is_written_is_there_and_nothing_else_is_touched() {
-        let mut room = [7_u8; 6];
+        let mut buffer = [7_u8; 6];
         let region = Region {
-            address: room.as_mut_ptr().expose_provenance() as u64 + 1,
+            address: buffer.as_mut_ptr().expose_provenance() as u64 + 1,
             len: 4,
         };
         let data: [&[u8]; 2] = [&[1, 2, 3], &[4]];
         match write_all([region], data, std::process::id()) {
-            Ok(()) => assert_eq!(std::hint::black_box(room), [7, 1, 2, 3, 4, 7]),
+            Ok(()) => assert_eq!(std::hint::black_box(buffer), [7, 1, 2, 3, 4, 7]),
             Err(error) => assert_eq!(error, CmaError::Forbidden),
         }
     }
@@ -286,22 +286,22 @@ mod tests {
             let address = run.as_ptr().expose_provenance() as u64;
             [run.len() as u64, 0].map(|len| Region { address, len })
         });
-        let mut room = vec![0; data.len()];
-        let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        let mut buffer = vec![0; data.len()];
+        let cells = Cell::from_mut(&mut buffer[..]).as_slice_of_cells();
         match read_all(regions, cells.chunks(1100), std::process::id()) {
-            Ok(()) => assert!(room == data),
+            Ok(()) => assert!(buffer == data),
             Err(error) => assert_eq!(error, CmaError::Forbidden),
         }
     }
 
     #[test]
     fn a_list_that_is_too_short_is_an_error() {
-        let mut room = [0; 8];
+        let mut buffer = [0; 8];
         let region = Region {
             address: [1_u8; 4].as_ptr().expose_provenance() as u64,
             len: 4,
         };
-        let cells = Cell::from_mut(&mut room[..]).as_slice_of_cells();
+        let cells = Cell::from_mut(&mut buffer[..]).as_slice_of_cells();
         let result = read_all([region], [cells], std::process::id());
         assert!(matches!(
             result,

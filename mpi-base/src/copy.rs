@@ -23,25 +23,26 @@ const BLOCK: usize = 2 << 10;
 /// From this length on `rep movsb` is faster, and the destination must not be prefetched.
 pub(crate) const LONG: usize = 4 << 10;
 
-/// Copies `data` to `room`, which has the same length.
+/// Copies `data` to `buffer`, which has the same length.
 #[inline(always)]
-pub fn copy(data: &[u8], room: &mut [u8]) {
+pub fn copy(data: &[u8], buffer: &mut [u8]) {
     match data.len() {
         // The most frequent message is one word; this arm avoids the call.
         8 => {
-            if let (Some(room), Some(word)) = (room.first_chunk_mut::<8>(), data.first_chunk()) {
-                *room = *word;
+            if let (Some(buffer), Some(word)) = (buffer.first_chunk_mut::<8>(), data.first_chunk())
+            {
+                *buffer = *word;
             }
         }
-        ..=BLOCK | LONG.. => room.copy_from_slice(data),
-        _ => in_blocks(data, room),
+        ..=BLOCK | LONG.. => buffer.copy_from_slice(data),
+        _ => in_blocks(data, buffer),
     }
 }
 
 #[inline(never)]
-fn in_blocks(data: &[u8], room: &mut [u8]) {
-    for (data, room) in data.chunks(BLOCK).zip(room.chunks_mut(BLOCK)) {
-        room.copy_from_slice(data);
+fn in_blocks(data: &[u8], buffer: &mut [u8]) {
+    for (data, buffer) in data.chunks(BLOCK).zip(buffer.chunks_mut(BLOCK)) {
+        buffer.copy_from_slice(data);
     }
 }
 
@@ -59,10 +60,10 @@ mod tests {
             .chain(LONG + 4000..LONG + 4200)
             .chain(LONG - 9..LONG + 9)
         {
-            let mut room = vec![0; len + 2];
-            copy(&data[..len], &mut room[1..=len]);
-            assert_eq!(room[1..=len], data[..len], "{len} bytes");
-            assert_eq!((room[0], room[len + 1]), (0, 0), "{len} bytes");
+            let mut buffer = vec![0; len + 2];
+            copy(&data[..len], &mut buffer[1..=len]);
+            assert_eq!(buffer[1..=len], data[..len], "{len} bytes");
+            assert_eq!((buffer[0], buffer[len + 1]), (0, 0), "{len} bytes");
         }
     }
 }

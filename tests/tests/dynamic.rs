@@ -17,15 +17,15 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 
 #[test]
 fn a_program_learns_how_many_processes_there_is_room_for() {
-    let room = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
-    room(5, 2).with(["--host", "localhost:5"]).holds();
+    let universe = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
+    universe(5, 2).with(["--host", "localhost:5"]).holds();
     // If all slots are taken, as many processes again may be spawned.
-    room(4, 2).with(["--host", "localhost:2"]).holds();
+    universe(4, 2).with(["--host", "localhost:2"]).holds();
     let more = ["--host", "localhost:2", "--oversubscribe"];
-    room(5, 3).with(more).holds();
+    universe(5, 3).with(more).holds();
     // Without a launcher, the universe size is the number of cores.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    room(cores.max(2), 1).alone().holds();
+    universe(cores.max(2), 1).alone().holds();
 }
 
 #[test]

@@ -103,6 +103,9 @@ const REPLACED: &[(&str, &str)] = &[
     ("SAID_WORDS", "SIGNATURE_WORDS"),
     ("bell", "doorbell"),
     ("bells", "doorbells"),
+    ("Room", "RecvTarget"),
+    ("Seat", "Membership"),
+    ("Seats", "NodeRanks"),
 ];
 
 /// Former names of source files that mean nothing to a reader of the field.

@@ -95,14 +95,14 @@ fn members_that_were_released_take_part_whatever_they_wait_for() {
                 .expect("a duplicate");
             let (me, size) = (world.rank(), world.size());
             let (next, before) = ((me + 1) % size, (me + size - 1) % size);
-            let [out, room] = [(); 2].map(|()| Scratch::bytes(8).expect("memory"));
+            let [out, buffer] = [(); 2].map(|()| Scratch::bytes(8).expect("memory"));
             for round in 0..40 {
                 blocking(&world);
                 let sent =
                     world
                         .p2p()
                         .isend(out.all().as_send(), next as i32, round, Mode::Standard);
-                let received = world.p2p().recv(room.all(), before as i32, round);
+                let received = world.p2p().recv(buffer.all(), before as i32, round);
                 assert_eq!(received.expect("a message").bytes, 8);
                 if let Sent::Pending(req) = sent.expect("sent") {
                     engine.wait(&req).expect("sent");

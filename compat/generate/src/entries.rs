@@ -284,7 +284,7 @@ impl<'a> Body<'a> {
             Some(length) if p.is_const => {
                 let _ = write!(
                     self.before,
-                    "let mut room_{0} = Room::new(); let words_{0} = words_in::<F>(&mut room_{0}, Word::{word}, {name}, {length}); ",
+                    "let mut short_{0} = ShortArray::new(); let words_{0} = words_in::<F>(&mut short_{0}, Word::{word}, {name}, {length}); ",
                     p.name
                 );
                 self.arguments.push(format!("words_{}.argument()", p.name));

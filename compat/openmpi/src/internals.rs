@@ -21,16 +21,16 @@ use std::ffi::{c_char, c_int, c_void};
 
 /// Memory that Open MPI's libraries read.
 #[repr(C, align(16))]
-pub struct Room<const SIZE: usize>([u8; SIZE]);
+pub struct Opaque<const SIZE: usize>([u8; SIZE]);
 
 #[unsafe(no_mangle)]
 pub static ompi_errcode_intern_lastused: c_int = 0;
 #[unsafe(no_mangle)]
-pub static ompi_errcodes_intern: Room<256> = Room([0; 256]);
+pub static ompi_errcodes_intern: Opaque<256> = Opaque([0; 256]);
 #[unsafe(no_mangle)]
-pub static ompi_registered_datareps: Room<256> = Room([0; 256]);
+pub static ompi_registered_datareps: Opaque<256> = Opaque([0; 256]);
 #[unsafe(no_mangle)]
-pub static opal_list_item_t_class: Room<256> = Room([0; 256]);
+pub static opal_list_item_t_class: Opaque<256> = Opaque([0; 256]);
 #[unsafe(no_mangle)]
 pub static opal_class_init_epoch: c_int = 1;
 #[unsafe(no_mangle)]
@@ -50,7 +50,7 @@ const _: () = assert!(size_of::<OpenMpiStatus>() == size_of::<[c_int; 6]>());
 macro_rules! common_blocks {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
-        pub static $name: Room<64> = Room([0; 64]);
+        pub static $name: Opaque<64> = Opaque([0; 64]);
     )* };
 }
 

@@ -260,7 +260,7 @@ unsafe extern "C-unwind" fn describe(
 
 fn event_get_info() {
     let name = "MPI_T_event_get_info";
-    for (room, code) in [
+    for (space, code) in [
         (2, (0, 0)),
         (3, (0, 0)),
         (4, (0, 0)),
@@ -268,9 +268,9 @@ fn event_get_info() {
         (3, failure()),
     ] {
         let untouched = made(44).0;
-        let mut datatypes = vec![untouched; room];
+        let mut datatypes = vec![untouched; space];
         let (mut verbosity, mut bind, mut info) = (-7, -7, untouched);
-        let mut elements = room as c_int;
+        let mut elements = space as c_int;
         mock!(MPI_T_event_get_info = describe);
         answer_with(code.1);
         let found = call!(MPI_T_event_get_info(
@@ -289,7 +289,7 @@ fn event_get_info() {
         ));
         answer_with(0);
         assert_eq!(found, code.0, "{name}: the code");
-        arrives!(name; 14, scratch(1).addr(), scratch(2).addr(), scratch(3).addr(), room,
+        arrives!(name; 14, scratch(1).addr(), scratch(2).addr(), scratch(3).addr(), space,
             scratch(4).addr(), scratch(5).addr(), scratch(6).addr());
         if code.0 != 0 {
             continue;
@@ -299,11 +299,11 @@ fn event_get_info() {
         assert_eq!(bind, word("bind").0, "{name}: what it is bound to");
         assert_eq!(info, made(33).0, "{name}: the info");
         let mut expected = of_program(&handles(Kind::Datatype, ELEMENTS));
-        expected.resize(room.max(ELEMENTS), untouched);
+        expected.resize(space.max(ELEMENTS), untouched);
         assert_eq!(
             datatypes,
-            expected[..room],
-            "{name}: datatypes in room for {room}"
+            expected[..space],
+            "{name}: datatypes in room for {space}"
         );
     }
 }

@@ -93,10 +93,10 @@ pub unsafe fn MPI_Abi_set_fortran_info<F: Foreign>(info: usize) -> c_int {
             let (mut key, mut value, mut there) = (vec![0u8; 1024], vec![0u8; 4096], 0);
             let mut code = (backend::MPI_Info_get_nthkey::<F>())(info, n, key.as_mut_ptr().cast());
             if code == 0 {
-                let room = 1023;
+                let space = 1023;
                 let value = value.as_mut_ptr().cast();
                 let key = key.as_ptr().cast();
-                code = (backend::MPI_Info_get::<F>())(info, key, room, value, &mut there);
+                code = (backend::MPI_Info_get::<F>())(info, key, space, value, &mut there);
             }
             if code != 0 {
                 return code_out::<F>(code);

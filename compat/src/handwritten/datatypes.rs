@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend;
-use crate::convert::{HandleOut, Room, code_out, handles_in, of};
+use crate::convert::{HandleOut, ShortArray, code_out, handles_in, of};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
@@ -20,11 +20,11 @@ unsafe fn of_several<F: Family>(
     made: *mut F::Handle,
     make: impl FnOnce(*const F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
-    let mut room = Room::new();
+    let mut short = ShortArray::new();
     // An array with more datatypes than `c_int::MAX` does not fit into memory beside its lengths.
     let length = count.try_into().unwrap_or(0);
     // SAFETY: `types` is null or has `length` datatypes (contract of this function).
-    let list = unsafe { handles_in::<F>(&mut room, Kind::Datatype, types, length) };
+    let list = unsafe { handles_in::<F>(&mut short, Kind::Datatype, types, length) };
     // SAFETY: `made` is null or points to a handle (contract of this function).
     let mut new = unsafe { HandleOut::<F, of::Datatype>::new(made) };
     code_out::<F>(make(list.argument(), new.argument()))

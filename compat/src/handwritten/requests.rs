@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend;
-use crate::convert::{Array, BLANK, Room, StatusOut, code_out, handles_in, store};
+use crate::convert::{Array, BLANK, ShortArray, StatusOut, code_out, handles_in, store};
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
@@ -17,10 +17,14 @@ impl<'a, F: Family> Requests<'a, F> {
     /// # Safety
     /// `place` is null or has `count` requests.
     #[inline(always)]
-    unsafe fn new(room: &'a mut Room<F::Below>, place: *mut F::Handle, count: c_int) -> Self {
+    unsafe fn new(
+        short: &'a mut ShortArray<F::Below>,
+        place: *mut F::Handle,
+        count: c_int,
+    ) -> Self {
         Requests {
             // SAFETY: `place` is null or has `count` requests (contract of this function).
-            converted: unsafe { handles_in::<F>(room, Kind::Request, place, count) },
+            converted: unsafe { handles_in::<F>(short, Kind::Request, place, count) },
             place,
         }
     }
@@ -60,10 +64,14 @@ impl<'a, F: Family> Statuses<'a, F> {
     /// # Safety
     /// `place` is null, ignored, or has `count` statuses.
     #[inline(always)]
-    unsafe fn new(room: &'a mut Room<F::BelowStatus>, place: *mut F::Status, count: c_int) -> Self {
+    unsafe fn new(
+        short: &'a mut ShortArray<F::BelowStatus>,
+        place: *mut F::Status,
+        count: c_int,
+    ) -> Self {
         let is_ignored = place.is_null() || place.addr() == F::STATUS_IGNORE;
         Statuses {
-            filled: Array::new(room, is_ignored, count, |_| F::status_below(&BLANK)),
+            filled: Array::new(short, is_ignored, count, |_| F::status_below(&BLANK)),
             place,
         }
     }
@@ -97,9 +105,9 @@ unsafe fn updating<F: Family>(
     requests: *mut F::Handle,
     call: impl FnOnce(*mut F::Below) -> c_int,
 ) -> c_int {
-    let mut room = Room::new();
+    let mut short = ShortArray::new();
     // SAFETY: `requests` is null or has `count` requests (contract of this function).
-    let mut list = unsafe { Requests::<F>::new(&mut room, requests, count) };
+    let mut list = unsafe { Requests::<F>::new(&mut short, requests, count) };
     let code = call(list.argument());
     code_out::<F>(code)
 }
@@ -114,9 +122,9 @@ unsafe fn reading<F: Family>(
     requests: *const F::Handle,
     call: impl FnOnce(*const F::Below) -> c_int,
 ) -> c_int {
-    let mut room = Room::new();
+    let mut short = ShortArray::new();
     // SAFETY: `requests` is null or has `count` requests (contract of this function).
-    let list = unsafe { handles_in::<F>(&mut room, Kind::Request, requests, count) };
+    let list = unsafe { handles_in::<F>(&mut short, Kind::Request, requests, count) };
     code_out::<F>(call(list.argument()))
 }
 
@@ -130,9 +138,9 @@ unsafe fn filling<F: Family>(
     statuses: *mut F::Status,
     call: impl FnOnce(*mut F::BelowStatus) -> c_int,
 ) -> c_int {
-    let mut room = Room::new();
+    let mut short = ShortArray::new();
     // SAFETY: `statuses` is null, ignored, or has `count` statuses (contract of this function).
-    let mut filled = unsafe { Statuses::<F>::new(&mut room, statuses, count) };
+    let mut filled = unsafe { Statuses::<F>::new(&mut short, statuses, count) };
     call(filled.argument())
 }
 

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend;
-use crate::convert::{Room, code_out, handles_in, words_out};
+use crate::convert::{ShortArray, code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
 
@@ -73,9 +73,9 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
             (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
         // Only the root's arrays are significant.
-        let mut room = Room::new();
+        let mut short = ShortArray::new();
         let count_here = if rank == root { count } else { 0 };
-        let infos = handles_in::<F>(&mut room, Kind::Info, infos, count_here);
+        let infos = handles_in::<F>(&mut short, Kind::Info, infos, count_here);
         let mut made = F::null(Kind::Comm);
         let code = (backend::MPI_Comm_spawn_multiple::<F>())(
             count,

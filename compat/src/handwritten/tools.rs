@@ -186,12 +186,12 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
 ) -> c_int {
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
-        let room = if elements.is_null() || datatypes.is_null() {
+        let space = if elements.is_null() || datatypes.is_null() {
             0
         } else {
             usize::try_from(elements.read()).unwrap_or(0)
         };
-        let mut list = vec![F::null(Kind::Datatype); room.max(1)];
+        let mut list = vec![F::null(Kind::Datatype); space.max(1)];
         let mut made = F::null(Kind::Info);
         let code = (backend::MPI_T_event_get_info::<F>())(
             index,
@@ -221,7 +221,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
             } else {
                 usize::try_from(elements.read()).unwrap_or(0)
             };
-            for (i, datatype) in list.iter().take(known.min(room)).enumerate() {
+            for (i, datatype) in list.iter().take(known.min(space)).enumerate() {
                 datatypes
                     .add(i)
                     .write(F::handle_out(Kind::Datatype, *datatype));

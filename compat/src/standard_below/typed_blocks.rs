@@ -4,14 +4,14 @@
 //! nonblocking and persistent operations, so converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 
-use crate::convert::{Array, HandleOut, Room, code_out, handles_in, of};
+use crate::convert::{Array, HandleOut, ShortArray, code_out, handles_in, of};
 use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
 /// Converts the datatypes of both sides; none on the sending side of an in-place operation.
 unsafe fn types<'a, F: OnStandard>(
-    rooms: &'a mut (Room<usize>, Room<usize>),
+    shorts: &'a mut (ShortArray<usize>, ShortArray<usize>),
     comm: usize,
     lengths: unsafe fn(usize) -> (c_int, c_int),
     sendbuf: *const c_void,
@@ -27,8 +27,8 @@ unsafe fn types<'a, F: OnStandard>(
     // SAFETY: the arguments are those of the exported function, which the standard obliges the program to make valid.
     unsafe {
         (
-            handles_in::<F>(&mut rooms.0, Kind::Datatype, sendtypes, send),
-            handles_in::<F>(&mut rooms.1, Kind::Datatype, recvtypes, receive),
+            handles_in::<F>(&mut shorts.0, Kind::Datatype, sendtypes, send),
+            handles_in::<F>(&mut shorts.1, Kind::Datatype, recvtypes, receive),
         )
     }
 }
@@ -52,9 +52,9 @@ macro_rules! blocks {
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();
-                let mut rooms = (Room::new(), Room::new());
+                let mut shorts = (ShortArray::new(), ShortArray::new());
                 let (sendtypes, recvtypes) =
-                    types::<F>(&mut rooms, comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
+                    types::<F>(&mut shorts, comm, blocks::$lengths::<F>, sendbuf, sendtypes, recvtypes);
                 $(let mut made = HandleOut::<F, of::Request>::new($request);)?
                 let code = (backend::$name::<F>())(
                     sendbuf,

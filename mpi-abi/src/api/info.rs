@@ -115,9 +115,9 @@ pub fn MPI_Info_get_string(
     flag: Out<c_int>,
 ) -> Outcome {
     let found = value_of(info, key)?;
-    let room = length(value.size("buflen")?, "buflen")?;
+    let space = length(value.size("buflen")?, "buflen")?;
     if let Some(text) = &found {
-        if room > 0 {
+        if space > 0 {
             value.buffer().set(text, "value")?;
         }
         // `buflen` counts the terminating NUL.

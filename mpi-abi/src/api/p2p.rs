@@ -276,7 +276,7 @@ pub fn MPI_Recv_c(
     let object = state::comm(comm)?;
     check_recv_tag(tag)?;
     let received = match buf.plain() {
-        Some(room) => object.comm.p2p().recv_bytes(room, source, tag),
+        Some(bytes) => object.comm.p2p().recv_bytes(bytes, source, tag),
         None => {
             let buf = buf.buffer()?;
             object.comm.p2p().recv(buf, source, tag)
@@ -296,7 +296,7 @@ pub fn MPI_Irecv_c(
     let object = state::comm(comm)?;
     check_recv_tag(tag)?;
     let req = match buf.plain() {
-        Some(room) => object.comm.p2p().irecv(room, source, tag)?,
+        Some(bytes) => object.comm.p2p().irecv(bytes, source, tag)?,
         None => object.comm.p2p().irecv(buf.buffer()?, source, tag)?,
     };
     request.set(running_for(req, Some(object))?, "request")

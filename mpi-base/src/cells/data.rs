@@ -16,28 +16,28 @@ pub use plain::{change, show};
 #[cfg(loom)]
 pub use words::{change, show};
 
-/// Copies `data` to `room`, the start of a cell's data; the bytes in the number's cache line are written last.
+/// Copies `data` to `buffer`, the start of a cell's data; the bytes in the number's cache line are written last.
 #[inline(always)]
-pub fn lay(data: &[u8], room: &mut [u8]) {
-    let len = data.len().min(room.len());
-    let (data, room) = (&data[..len], &mut room[..len]);
-    if let (Some((room, behind)), Some((data, rest))) = (
-        room.split_first_chunk_mut::<FIRST>(),
+pub fn lay(data: &[u8], buffer: &mut [u8]) {
+    let len = data.len().min(buffer.len());
+    let (data, buffer) = (&data[..len], &mut buffer[..len]);
+    if let (Some((buffer, behind)), Some((data, rest))) = (
+        buffer.split_first_chunk_mut::<FIRST>(),
         data.split_first_chunk::<FIRST>(),
     ) && !rest.is_empty()
     {
         copy(rest, behind);
-        *room = *data;
+        *buffer = *data;
     } else {
-        copy(data, room);
+        copy(data, buffer);
     }
 }
 
 /// Copies `data` to byte `at` of a cell's words.
 #[inline]
 pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
-    change(words, at, data.len(), |room| {
-        lay(&data[..room.len()], room);
+    change(words, at, data.len(), |buffer| {
+        lay(&data[..buffer.len()], buffer);
     });
 }
 

@@ -106,7 +106,7 @@ impl CellRing {
     ///
     /// In the first round after the ring has grown, the previous operation in the same cells is as far back as the old depth.
     #[inline(always)]
-    fn room(&self, number: u64) -> u64 {
+    fn space(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);
         match number >= self.grown + depth {
             true => depth,
@@ -156,8 +156,8 @@ impl<'t> CellAddress<'t> {
     /// The cells are free when all members have finished the operation this far before.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
-        let room = self.cell_ring.room(self.number);
-        room.min(self.ring_of_result.room(self.number))
+        let space = self.cell_ring.space(self.number);
+        space.min(self.ring_of_result.space(self.number))
     }
 
     /// The same operation with its result in another ring.

@@ -64,7 +64,7 @@ fn a_cell_is_filled_in_parts_and_shown_at_once() {
     let cell_ring = cell_rings(2, &[LONG])[0];
     let address = cell_ring.address(1);
     a.fill(0, address, 16, &[7, 8, 9]);
-    a.compose(0, address, 0..16, |room| room.fill(1));
+    a.compose(0, address, 0..16, |buffer| buffer.fill(1));
     assert!(!b.seen(0, address));
     a.publish(0, address);
     assert!(b.seen(0, address));
@@ -216,10 +216,10 @@ fn memory_that_is_too_small_is_refused() {
 #[test]
 fn data_beyond_their_room_are_cut() {
     let data: Vec<u8> = (0..200).collect();
-    for room in [0, 5, 56, 57, 100] {
-        let mut cell = vec![0; room];
+    for buffer in [0, 5, 56, 57, 100] {
+        let mut cell = vec![0; buffer];
         lay(&data, &mut cell);
-        assert_eq!(cell, data[..room]);
+        assert_eq!(cell, data[..buffer]);
     }
 }
 

@@ -16,7 +16,7 @@
 //! Numbers start at 1, in memory that is initially zero.
 //!
 //! The offset of a block in the byte ring is not sent: the block follows the previous block or, if one bit is set, is at the ring's start.
-//! The producer alone decides which, from what it knows to be consumed (`Room`), so it can limit itself to a part of the ring ([`Producer::set_span`]):
+//! The producer alone decides which, from what it knows to be consumed (`LapSpace`), so it can limit itself to a part of the ring ([`Producer::set_span`]):
 //! * it restarts at the ring's start when a block would exceed that part and the blocks at the start have been released;
 //! * and also when a `LAP` has been written and all of it has been released.
 //!
@@ -34,9 +34,9 @@
 //! with cell sequence numbers instead of a shared tail, as in UCX's and Open MPI's shared-memory transports.
 
 mod consumer;
+mod lap_space;
 mod memory;
 mod producer;
-mod room;
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,7 +1,7 @@
 //! The writing end of a ring.
 #![allow(unsafe_code)]
 
-use super::room::Room;
+use super::lap_space::LapSpace;
 use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells, units_of};
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
@@ -24,7 +24,7 @@ pub struct Producer {
     pub(super) next: u32,
     /// The cells that the consumer had released at the last poll.
     pub(super) consumed: u32,
-    room: Room,
+    lap_space: LapSpace,
     /// The span that the consumer had requested at the last poll.
     wish: u64,
     /// The offset in the byte ring from which the producer tries to restart at its beginning.
@@ -50,7 +50,7 @@ impl Producer {
         Producer {
             next: 1,
             consumed: 0,
-            room: Room::new(memory.shape().units()),
+            lap_space: LapSpace::new(memory.shape().units()),
             wish: 0,
             again_from: memory.shape().lap(),
             populated: 0,
@@ -76,7 +76,8 @@ impl Producer {
     /// Uses `span` units from now on, but at least a lap.
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
-        self.room.set_span(span.max(shape.lap()).min(shape.units()));
+        self.lap_space
+            .set_span(span.max(shape.lap()).min(shape.units()));
     }
 
     /// Sends a message of at most [`Producer::longest`] bytes; `fill` writes the payload into the slice that it is given.
@@ -107,7 +108,7 @@ impl Producer {
             return Err(Full);
         }
         let kind = self.block(len).ok_or(Full)?;
-        let (start, units) = (self.room.start(kind), units_of(len));
+        let (start, units) = (self.lap_space.start(kind), units_of(len));
         if start + units > self.populated {
             self.populate(start + units);
         }
@@ -116,7 +117,7 @@ impl Producer {
         if kind == Kind::BytesAtStart {
             self.again_from = self.memory.shape().lap();
         }
-        self.room.take(kind, units);
+        self.lap_space.take(kind, units);
         self.publish(am, kind, len, header, &[]);
         self.expect_block(len);
         Ok(())
@@ -238,12 +239,12 @@ impl Producer {
     /// Prefetches the block that a message like the last one will probably be written to.
     #[inline(always)]
     fn expect_block(&self, len: usize) {
-        let start = match self.room.next() >= self.again_from {
+        let start = match self.lap_space.next() >= self.again_from {
             true => {
                 self.memory.expect_given_back();
                 0
             }
-            false => self.room.next() as usize * UNIT,
+            false => self.lap_space.next() as usize * UNIT,
         };
         self.memory.expect_block(start, len);
     }
@@ -251,16 +252,16 @@ impl Producer {
     /// The place for a block of `len` bytes; `None` if there is no space.
     #[inline(always)]
     fn block(&mut self, len: usize) -> Option<Kind> {
-        if self.room.next() >= self.again_from && self.may_restart() {
+        if self.lap_space.next() >= self.again_from && self.may_restart() {
             return Some(Kind::BytesAtStart);
         }
         let units = units_of(len);
-        let found = self.room.find(units);
+        let found = self.lap_space.find(units);
         if found.is_some() {
             return found;
         }
         self.look();
-        self.room.find(units)
+        self.lap_space.find(units)
     }
 
     /// Populates the first lap, and when the producer leaves that lap, the whole span.
@@ -269,7 +270,7 @@ impl Producer {
         let lap = self.memory.shape().lap();
         let to = match self.populated {
             0 => lap,
-            _ => self.room.span(),
+            _ => self.lap_space.span(),
         };
         let to = to.max(needed);
         self.memory.populate(self.populated, to);
@@ -280,11 +281,11 @@ impl Producer {
     #[cold]
     fn may_restart(&mut self) -> bool {
         self.look();
-        let drained = self.room.is_drained();
+        let drained = self.lap_space.is_drained();
         let lap = self.memory.shape().lap();
         self.again_from = match drained {
             true => lap,
-            false => self.room.next() + lap.div_ceil(4),
+            false => self.lap_space.next() + lap.div_ceil(4),
         };
         drained
     }
@@ -305,13 +306,15 @@ impl Producer {
         // SYNC POINT ring.consumed
         let back = self.memory.given_back().consumed.load(Ordering::Acquire);
         let (consumed, units) = (back as u32, (back >> 32) as u32);
-        if consumed.wrapping_sub(self.consumed) > self.used() || !self.room.may_give_back(units) {
+        if consumed.wrapping_sub(self.consumed) > self.used()
+            || !self.lap_space.may_give_back(units)
+        {
             // More than was written, or less than was published before.
             self.broken = true;
             return;
         }
         self.consumed = consumed;
-        self.room.given_back(units);
+        self.lap_space.given_back(units);
         let wish = self.memory.given_back().span.load(Ordering::Relaxed);
         if wish != self.wish {
             self.wish = wish;

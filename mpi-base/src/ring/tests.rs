@@ -239,13 +239,13 @@ proptest! {
             }
             let len = len % (tx.longest().max(SPREAD) + 1);
             if send {
-                let room = tx.has_room(len);
-                prop_assert_eq!(push(&mut tx, n, len).is_ok(), room);
-                if room {
+                let space = tx.has_room(len);
+                prop_assert_eq!(push(&mut tx, n, len).is_ok(), space);
+                if space {
                     queue.push_back((n, len));
                     n += 1;
                 }
-                prop_assert!(room || !queue.is_empty(), "an empty ring takes every payload");
+                prop_assert!(space || !queue.is_empty(), "an empty ring takes every payload");
             } else if let Some((n, len)) = queue.pop_front() {
                 prop_assert!(pop(&mut rx, n, len));
             } else {

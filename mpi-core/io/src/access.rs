@@ -64,11 +64,11 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     }
 }
 
-/// Reads to the end of `room` or of the file. Returns the number of bytes read.
-pub(super) fn read_all(disk: &Disk, room: &mut [u8], at: i64) -> Result<usize, IoError> {
+/// Reads to the end of `dest` or of the file. Returns the number of bytes read.
+pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
-    while done < room.len() {
-        match disk.pread(&mut room[done..], at as u64 + done as u64) {
+    while done < dest.len() {
+        match disk.pread(&mut dest[done..], at as u64 + done as u64) {
             Ok(0) => break,
             Ok(read) => done += read,
             Err(Errno::INTR) => {}
@@ -103,13 +103,13 @@ impl Source<'_> {
 
 impl Source<'_> {
     /// Copies the bytes of memory from `at` on.
-    fn copy(&self, room: &mut [u8], at: i64) {
+    fn copy(&self, dest: &mut [u8], at: i64) {
         match self {
             Source::Bytes(bytes) => {
-                room.copy_from_slice(&bytes[at as usize..at as usize + room.len()]);
+                dest.copy_from_slice(&bytes[at as usize..at as usize + dest.len()]);
             }
             Source::Packed(buf, _) => {
-                buf.pack_at(at, room);
+                buf.pack_at(at, dest);
             }
         }
     }
@@ -119,7 +119,7 @@ impl Sink<'_> {
     /// Stores bytes that were read at byte `at` of the memory.
     fn put(&mut self, data: &[u8], at: i64) {
         match self {
-            Sink::Bytes(room) => room[at as usize..at as usize + data.len()].copy_from_slice(data),
+            Sink::Bytes(dest) => dest[at as usize..at as usize + data.len()].copy_from_slice(data),
             Sink::Unpacked(buf, _) => {
                 buf.unpack_at(at, data);
             }
@@ -128,9 +128,9 @@ impl Sink<'_> {
 
     /// Reads a run of the file to byte `at` of the memory. Returns the number of bytes read.
     fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
-        if let Sink::Bytes(room) = self {
-            let room = &mut room[at as usize..(at + run.len) as usize];
-            return Ok(read_all(disk, room, run.offset)? as i64);
+        if let Sink::Bytes(dest) = self {
+            let dest = &mut dest[at as usize..(at + run.len) as usize];
+            return Ok(read_all(disk, dest, run.offset)? as i64);
         }
         let mut done = 0;
         while run.len > 0 {
@@ -254,10 +254,10 @@ struct Sieve {
 
 impl Sieve {
     /// Returns true if the sieve can take a run: it is behind the others, the gap is short, and the span fits the buffer.
-    fn takes(&self, run: Run, (gap, room): (i64, i64)) -> bool {
+    fn takes(&self, run: Run, (gap, most): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
-        between >= 0 && between <= gap && span <= room
+        between >= 0 && between <= gap && span <= most
     }
 
     fn of(run: Run, at: i64) -> Sieve {
@@ -292,7 +292,7 @@ pub(super) fn read(disk: &Disk, view: &View, from: i64, buf: &mut RecvBuf) -> Re
     let len = buf.bytes();
     let mut twin = buf.clone();
     let mut sink = match buf.contiguous() {
-        Some(room) => Sink::Bytes(room),
+        Some(dest) => Sink::Bytes(dest),
         None => Sink::Unpacked(&mut twin, Vec::new()),
     };
     read_to(disk, view, from, len, &mut sink)

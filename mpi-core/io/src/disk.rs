@@ -129,17 +129,17 @@ impl Disk {
         })
     }
 
-    pub(super) fn pread(&self, room: &mut [u8], at: u64) -> Result<usize, Errno> {
-        self.call(FileCall::Pread, (at, room.len() as u64), |fd| {
-            rustix::io::pread(fd, room, at)
+    pub(super) fn pread(&self, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+        self.call(FileCall::Pread, (at, buffer.len() as u64), |fd| {
+            rustix::io::pread(fd, buffer, at)
         })
     }
 
     /// Reads bytes that are in the page cache, without waiting for the disk.
-    pub(super) fn pread_cached(&self, room: &mut [u8], at: u64) -> Result<usize, Errno> {
-        self.call(FileCall::Pread, (at, room.len() as u64), |fd| {
-            let mut room = [std::io::IoSliceMut::new(room)];
-            rustix::io::preadv2(fd, &mut room, at, rustix::io::ReadWriteFlags::NOWAIT)
+    pub(super) fn pread_cached(&self, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
+        self.call(FileCall::Pread, (at, buffer.len() as u64), |fd| {
+            let mut buffer = [std::io::IoSliceMut::new(buffer)];
+            rustix::io::preadv2(fd, &mut buffer, at, rustix::io::ReadWriteFlags::NOWAIT)
         })
     }
 

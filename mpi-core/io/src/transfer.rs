@@ -211,12 +211,12 @@ impl File {
             .as_ref()
             .ok()
             .and_then(|from| self.long_run(*from, buf));
-        let (Some(offset), Some(room)) = (long, buf.contiguous()) else {
+        let (Some(offset), Some(dest)) = (long, buf.contiguous()) else {
             let act = || self.told(from.and_then(|from| self.read_from(from, buf)));
             return self.counted(false, false, act).map(Begun::Done);
         };
         // SAFETY: no other code uses the buffer until the request is complete, by this function's contract; the request completes after the reading has been dropped.
-        let start = self.told(unsafe { Start::of(&self.disk, room, offset) })?;
+        let start = self.told(unsafe { Start::of(&self.disk, dest, offset) })?;
         let disk = self.disk.clone();
         let count = move |bytes: usize| {
             if let Some(record) = disk.record() {

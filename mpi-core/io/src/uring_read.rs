@@ -45,7 +45,7 @@ pub(crate) enum Start {
 pub(crate) struct Reading {
     ring: IoUring,
     disk: Rc<Disk>,
-    room: *mut u8,
+    buffer: *mut u8,
     len: usize,
     offset: u64,
     /// Bytes that were read from the page cache before.
@@ -61,34 +61,34 @@ pub(crate) struct Reading {
 }
 
 impl Start {
-    /// Starts to read from byte `offset` of a file into `room`.
+    /// Starts to read from byte `offset` of a file into `buffer`.
     ///
     /// # Safety
-    /// No other code uses `room` until the reading is dropped.
-    pub unsafe fn of(disk: &Rc<Disk>, room: &mut [u8], offset: i64) -> Result<Start, IoError> {
+    /// No other code uses `buffer` until the reading is dropped.
+    pub unsafe fn of(disk: &Rc<Disk>, buffer: &mut [u8], offset: i64) -> Result<Start, IoError> {
         let mut cached = 0;
-        let at_once = |done: usize, room: &mut [u8]| {
-            let read = read_all(disk, &mut room[done..], offset + done as i64)?;
+        let at_once = |done: usize, buffer: &mut [u8]| {
+            let read = read_all(disk, &mut buffer[done..], offset + done as i64)?;
             Ok(Start::Done(done + read))
         };
-        while cached < room.len() {
-            match disk.pread_cached(&mut room[cached..], (offset + cached as i64) as u64) {
+        while cached < buffer.len() {
+            match disk.pread_cached(&mut buffer[cached..], (offset + cached as i64) as u64) {
                 // The end of the file.
                 Ok(0) => return Ok(Start::Done(cached)),
                 Ok(read) => cached += read,
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 // Some file systems do not support `RWF_NOWAIT`.
-                Err(_) => return at_once(cached, room),
+                Err(_) => return at_once(cached, buffer),
             }
         }
-        if room.len() - cached < SLICE {
-            return at_once(cached, room);
+        if buffer.len() - cached < SLICE {
+            return at_once(cached, buffer);
         }
         let Ok(ring) = IoUring::new(DEPTH) else {
-            return at_once(cached, room);
+            return at_once(cached, buffer);
         };
-        let rest = &mut room[cached..];
+        let rest = &mut buffer[cached..];
         let mut reading = Reading {
             ring,
             disk: disk.clone(),
@@ -96,7 +96,7 @@ impl Start {
             offset: (offset + cached as i64) as u64,
             cached,
             there: vec![0; rest.len().div_ceil(SLICE)],
-            room: rest.as_mut_ptr(),
+            buffer: rest.as_mut_ptr(),
             asked: 0,
             again: Vec::new(),
             flying: 0,
@@ -105,7 +105,7 @@ impl Start {
         reading.ask();
         match reading.enter(false) {
             Ok(()) => Ok(Start::Under(Box::new(reading))),
-            Err(_) if reading.flying == 0 => at_once(cached, room),
+            Err(_) if reading.flying == 0 => at_once(cached, buffer),
             Err(errno) => {
                 reading.failed = Some(errno);
                 Ok(Start::Under(Box::new(reading)))
@@ -134,11 +134,11 @@ impl Reading {
             let at = number * SLICE + self.there[number];
             let left = (self.piece(number) - self.there[number]) as u32;
             let fd = types::Fd(self.disk.descriptor().as_raw_fd());
-            let read = opcode::Read::new(fd, self.room.wrapping_add(at), left);
+            let read = opcode::Read::new(fd, self.buffer.wrapping_add(at), left);
             let entry = read.offset(self.offset + at as u64).build();
             // A kernel thread waits for data that are not cached, not this process.
             let entry = entry.flags(squeue::Flags::ASYNC).user_data(number as u64);
-            // SAFETY: the piece is inside `room`, which this reading uses alone until all pieces are complete (contract of `Start::of`; `drop` waits); the descriptor lives in `disk`.
+            // SAFETY: the piece is inside `buffer`, which this reading uses alone until all pieces are complete (contract of `Start::of`; `drop` waits); the descriptor lives in `disk`.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 self.again.push(number);
                 return;

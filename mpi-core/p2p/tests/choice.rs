@@ -34,23 +34,23 @@ fn world(engine: &Engine) -> Comm {
 type One = fn(&Comm, &Scratch);
 
 /// One message in each direction.
-fn dialogue(world: &Comm, room: &Scratch) {
+fn dialogue(world: &Comm, buffer: &Scratch) {
     let other = 1 - world.rank() as i32;
     for turn in 0..2 {
         match world.rank() == turn {
             true => world
                 .p2p()
-                .send(room.all().as_send(), other, 0, Mode::Standard)
+                .send(buffer.all().as_send(), other, 0, Mode::Standard)
                 .expect("sent"),
-            false => drop(world.p2p().recv(room.all(), other, 0).expect("received")),
+            false => drop(world.p2p().recv(buffer.all(), other, 0).expect("received")),
         }
     }
 }
 
 /// One of several collectives without a barrier between them.
-fn row(world: &Comm, room: &Scratch) {
+fn row(world: &Comm, buffer: &Scratch) {
     let call = Call::Bcast {
-        buf: room.all(),
+        buf: buffer.all(),
         root: 0,
     };
     world.collectives().carry_out(call).expect("a bcast");
@@ -74,17 +74,17 @@ fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
 /// In one setting, the slower protocol is avoided at the start and after it has become the other one.
 fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     Job::of(2).run(|engine| {
-        let (world, room) = (world(engine), Scratch::bytes(bytes).expect("memory"));
+        let (world, buffer) = (world(engine), Scratch::bytes(bytes).expect("memory"));
         let meet = || world.collectives().carry_out(Call::Barrier).expect("a barrier");
         for (slow, learning) in [(first, FIRST), (first.other(), FOLLOWED)] {
             meet();
             slow_down(slow);
             meet();
-            (0..learning).for_each(|_| call(&world, &room));
+            (0..learning).for_each(|_| call(&world, &buffer));
             meet();
             let before = Way::BOTH.map(costs::taken);
             meet();
-            (0..JUDGED).for_each(|_| call(&world, &room));
+            (0..JUDGED).for_each(|_| call(&world, &buffer));
             meet();
             let seen = |way: Way| costs::taken(way) - before[way.index()];
             let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));

@@ -338,10 +338,10 @@ fn there_is_room_for_more_processes_than_have_begun() {
             .1
             .clone()
     };
-    for (slots, procs, room) in [(4, 1, 4), (4, 3, 4), (4, 4, 8), (2, 5, 7), (1, 1, 2)] {
+    for (slots, procs, universe_size) in [(4, 1, 4), (4, 3, 4), (4, 4, 8), (2, 5, 7), (1, 1, 2)] {
         assert_eq!(
             size(slots, procs),
-            format!("cmd=universe_size rc=0 size={room}")
+            format!("cmd=universe_size rc=0 size={universe_size}")
         );
     }
 }

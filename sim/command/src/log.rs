@@ -1,13 +1,13 @@
 //! A log that never blocks its writer: nodes wait for the board, and its output may not be read.
 //!
-//! A separate thread prints the lines. If its reader blocks, up to [`ROOM`] lines are queued, and later ones are only counted.
+//! A separate thread prints the lines. If its reader blocks, up to [`CAPACITY`] lines are queued, and later ones are only counted.
 
 use std::io::{self, Write as _, stdout};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::{Builder, JoinHandle};
 
 /// Maximum number of queued lines.
-const ROOM: usize = 1024;
+const CAPACITY: usize = 1024;
 
 pub struct Log {
     lines: SyncSender<String>,
@@ -18,7 +18,7 @@ pub struct Log {
 
 impl Log {
     pub fn new() -> io::Result<Log> {
-        let (lines, waiting) = sync_channel::<String>(ROOM);
+        let (lines, waiting) = sync_channel::<String>(CAPACITY);
         let printer = Builder::new().name("log".into()).spawn(move || {
             // If the reader has closed the pipe, or the disk is full, the board goes on without a log.
             for line in waiting {

@@ -24,13 +24,13 @@ pub unsafe extern "C-unwind" fn ompi_fortran_string_f2c(
     let text = &text[begin..end];
     // SAFETY: `malloc` has reserved memory for the text and its terminating zero; `place` is an output argument of the caller.
     unsafe {
-        let room: *mut u8 = libc::malloc(text.len() + 1).cast();
-        if room.is_null() {
+        let buffer: *mut u8 = libc::malloc(text.len() + 1).cast();
+        if buffer.is_null() {
             return OUT_OF_MEMORY;
         }
-        room.copy_from_nonoverlapping(text.as_ptr(), text.len());
-        room.add(text.len()).write(0);
-        copy.write(room.cast());
+        buffer.copy_from_nonoverlapping(text.as_ptr(), text.len());
+        buffer.add(text.len()).write(0);
+        copy.write(buffer.cast());
     }
     SUCCESS
 }
@@ -85,12 +85,12 @@ unsafe fn strings(
     all.push(std::ptr::null_mut());
     // SAFETY: memory for this number of pointers, which `opal_argv_free` releases.
     unsafe {
-        let room: *mut *mut c_char = libc::malloc(size_of_val(&all[..])).cast();
-        if room.is_null() {
+        let buffer: *mut *mut c_char = libc::malloc(size_of_val(&all[..])).cast();
+        if buffer.is_null() {
             return Err(OUT_OF_MEMORY);
         }
-        room.copy_from_nonoverlapping(all.as_ptr(), all.len());
-        Ok(room)
+        buffer.copy_from_nonoverlapping(all.as_ptr(), all.len());
+        Ok(buffer)
     }
 }
 

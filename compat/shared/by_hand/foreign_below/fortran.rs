@@ -52,14 +52,14 @@ unsafe extern "C-unwind" fn key(info: Below, number: c_int, key: *mut c_char) ->
 unsafe extern "C-unwind" fn get(
     info: Below,
     key: *const c_char,
-    room: c_int,
+    space: c_int,
     value: *mut c_char,
     flag: *mut c_int,
 ) -> c_int {
     note!(info);
     let known = TOLD.iter().find(|told| told.0 == CStr::from_ptr(key));
     *flag = known.is_some().into();
-    if let Some((_, told)) = known.filter(|told| room as usize >= told.1.count_bytes()) {
+    if let Some((_, told)) = known.filter(|told| space as usize >= told.1.count_bytes()) {
         write(told, value);
     }
     0

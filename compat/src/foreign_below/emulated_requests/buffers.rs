@@ -194,8 +194,8 @@ unsafe fn send<F: Foreign>(
 ) -> c_int {
     // SAFETY: the arguments are those of a buffered send, which the program must pass as valid; the backend checks the rest.
     unsafe {
-        let room = match packed::size::<F>(count, datatype, comm) {
-            Ok(room) => room,
+        let space = match packed::size::<F>(count, datatype, comm) {
+            Ok(space) => space,
             Err(code) => return code,
         };
         if dest == F::word_in(Word::Rank, PROC_NULL) {
@@ -203,13 +203,13 @@ unsafe fn send<F: Foreign>(
         }
         let mut buffer = lock(buffer);
         buffer.reap();
-        let takes = room + OVERHEAD;
+        let takes = space + OVERHEAD;
         let size = usize::try_from(buffer.size).unwrap_or(0);
         if !buffer.automatic && buffer.used() + takes > size {
             drop(buffer);
             return fail::<F>(comm, class::BUFFER);
         }
-        let mut data = match Packed::new::<F>(data, count, datatype, room, comm) {
+        let mut data = match Packed::new::<F>(data, count, datatype, space, comm) {
             Ok(data) => data,
             Err(code) => return code,
         };

@@ -25,12 +25,12 @@ pub unsafe fn size<F: Foreign>(
 
 /// A packed message.
 pub struct Packed {
-    room: Vec<u8>,
+    buffer: Vec<u8>,
     length: c_int,
 }
 
 impl Packed {
-    /// Packs a message into `room` bytes ([`size`]); the error is a code of the backend.
+    /// Packs a message into `capacity` bytes ([`size`]); the error is a code of the backend.
     ///
     /// # Safety
     /// The message is the program's; the handles are those of the backend.
@@ -38,18 +38,21 @@ impl Packed {
         data: *const c_void,
         count: c_int,
         datatype: F::Below,
-        room: usize,
+        capacity: usize,
         comm: F::Below,
     ) -> Result<Self, c_int> {
         let mut packed = Packed {
-            room: vec![0; room],
+            buffer: vec![0; capacity],
             length: 0,
         };
-        let (place, room) = (packed.place(), c_int::try_from(room).unwrap_or(c_int::MAX));
+        let (place, capacity) = (
+            packed.place(),
+            c_int::try_from(capacity).unwrap_or(c_int::MAX),
+        );
         let length = &raw mut packed.length;
         // SAFETY: the message is the program's (contract of this function); the buffer has the length that is passed.
         match unsafe {
-            (backend::MPI_Pack::<F>())(data, count, datatype, place, room, length, comm)
+            (backend::MPI_Pack::<F>())(data, count, datatype, place, capacity, length, comm)
         } {
             0 => Ok(packed),
             code => Err(code),
@@ -57,7 +60,7 @@ impl Packed {
     }
 
     pub fn place(&mut self) -> *mut c_void {
-        self.room.as_mut_ptr().cast()
+        self.buffer.as_mut_ptr().cast()
     }
 
     pub fn length(&self) -> c_int {

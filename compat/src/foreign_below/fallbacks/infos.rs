@@ -18,15 +18,15 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
         if code != 0 || *flag == 0 {
             return code;
         }
-        let room = usize::try_from(*length).unwrap_or(0);
+        let space = usize::try_from(*length).unwrap_or(0);
         length.write(full + 1);
-        if room == 0 {
+        if space == 0 {
             return 0;
         }
         let mut whole: Vec<c_char> = vec![0; usize::try_from(full).unwrap_or(0) + 1];
         let code = (backend::MPI_Info_get::<F>())(info, key, full, whole.as_mut_ptr(), flag);
         if code == 0 && *flag != 0 {
-            let kept = (whole.len() - 1).min(room - 1);
+            let kept = (whole.len() - 1).min(space - 1);
             std::ptr::copy_nonoverlapping(whole.as_ptr(), value, kept);
             value.add(kept).write(0);
         }

@@ -188,9 +188,9 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
                 return fail::<F>(session, class::ARG);
             };
             let bytes = set.to_bytes();
-            let room = usize::try_from(length.read()).unwrap_or(0);
-            if room > 0 {
-                let kept = bytes.len().min(room - 1);
+            let space = usize::try_from(length.read()).unwrap_or(0);
+            if space > 0 {
+                let kept = bytes.len().min(space - 1);
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), name.cast(), kept);
                 name.add(kept).write(0);
             }

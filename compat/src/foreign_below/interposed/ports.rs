@@ -12,7 +12,7 @@ use std::ffi::{CStr, c_char, c_int};
 
 const HINT: &CStr = c"port_name_size";
 /// `MPI_MAX_PORT_NAME` of the standard ABI.
-const ROOM: &CStr = c"1024";
+const LENGTH: &CStr = c"1024";
 
 /// Initialization for every backend, before the program calls any function.
 pub fn prepare<F: Foreign>() {
@@ -37,7 +37,7 @@ unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c
     }
     // SAFETY: `hints` is the copy made above.
     unsafe {
-        code = (backend::MPI_Info_set::<F>())(hints, HINT.as_ptr(), ROOM.as_ptr());
+        code = (backend::MPI_Info_set::<F>())(hints, HINT.as_ptr(), LENGTH.as_ptr());
         if code == 0 {
             code = call(hints);
         }

@@ -14,20 +14,20 @@ use mpi_core::datatype::{RecvBuf, SendBuf};
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match amounts(comm, call) {
-        Some((sent, room)) if sent > room => too_long(comm, sent, room),
+        Some((sent, space)) if sent > space => too_long(comm, sent, space),
         _ => Ok(()),
     }
 }
 
 #[cold]
-fn too_long(comm: &Comm, sent: i64, room: i64) -> Outcome {
+fn too_long(comm: &Comm, sent: i64, space: i64) -> Outcome {
     // With `coll_base_check` all members report every mismatch; on an intercommunicator no process has a block of its own.
     if comm.is_inter() || comm.engine().params().get(&CHECK) == Ok(true) {
         return Ok(());
     }
     let me = comm.rank();
     let text = format!(
-        "rank {me} sends itself {sent} bytes, but has room for {room} in its own block of recvbuf"
+        "rank {me} sends itself {sent} bytes, but has room for {space} in its own block of recvbuf"
     );
     Err(Failure::new(MPI_ERR_TRUNCATE, text))
 }

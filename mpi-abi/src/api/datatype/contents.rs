@@ -77,8 +77,8 @@ fn store<T, U>(
             ),
         ));
     }
-    let room = to.up_to(list.len()).get(name)?;
-    for (place, value) in room.iter_mut().zip(list) {
+    let buffer = to.up_to(list.len()).get(name)?;
+    for (place, value) in buffer.iter_mut().zip(list) {
         *place = convert(value)?;
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Packing in the `external32` representation (sections 5.3 and 14.5.2).
 
-use super::pack::room;
+use super::pack::space;
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out, RecvMem, SendMem, Text};
 use crate::error::{Failure, Outcome};
@@ -31,7 +31,7 @@ pub fn MPI_Pack_external_c(
     let data = inbuf.buffer()?;
     let at = position.get("position")?;
     let bytes = data.datatype().external_bytes(inbuf.count());
-    let (start, len) = room(outsize, at, bytes)?;
+    let (start, len) = space(outsize, at, bytes)?;
     let packed = outbuf.part(start, len).get("outbuf")?;
     data.pack_external(packed);
     position.set(at + bytes, "position")
@@ -48,7 +48,7 @@ pub fn MPI_Unpack_external_c(
     let mut data = outbuf.buffer()?;
     let at = position.get("position")?;
     let bytes = data.datatype().external_bytes(outbuf.count());
-    let (start, len) = room(insize, at, bytes)?;
+    let (start, len) = space(insize, at, bytes)?;
     let packed = inbuf.part(start, len).get("inbuf")?;
     data.unpack_external(packed);
     position.set(at + bytes, "position")

@@ -48,12 +48,12 @@ pub fn MPI_Get_c(
     win: MPI_Win,
 ) -> Outcome {
     if origin_addr.datatype() == target_datatype && origin_addr.count() == target_count {
-        let room = origin_addr.plain();
+        let dest = origin_addr.plain();
         let disp = target_disp as i64;
-        let get = |room: &mut [u8]| {
-            state::with_win(win, |w| w.win.accesses().get_plain(room, target_rank, disp))
+        let get = |dest: &mut [u8]| {
+            state::with_win(win, |w| w.win.accesses().get_plain(dest, target_rank, disp))
         };
-        if room.is_some_and(|room| room.with(get)) {
+        if dest.is_some_and(|dest| dest.with(get)) {
             return Ok(());
         }
     }

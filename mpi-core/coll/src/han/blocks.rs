@@ -36,7 +36,7 @@ pub async fn gather(
     let all = match &recv {
         Some(recv) => Some(Packed::for_blocks(node_ranks, recv)?),
         None if way.leads() && way.here().node == to.node => {
-            Some(Packed::room(node_ranks, |_| block)?)
+            Some(Packed::scratch(node_ranks, |_| block)?)
         }
         None => None,
     };
@@ -101,7 +101,7 @@ pub async fn scatter(
     };
     let has_all = me == root || (way.leads() && way.here().node == from.node);
     let all = has_all
-        .then(|| Packed::room(node_ranks, |_| block))
+        .then(|| Packed::scratch(node_ranks, |_| block))
         .transpose()?;
     if let Some(all) = &all {
         if let Some(send) = &send {
@@ -135,7 +135,7 @@ pub async fn scatter(
         root: from.node,
     })
     .await?;
-    let room = match recv {
+    let buf = match recv {
         Some(recv) => Some(recv),
         // The root with MPI_IN_PLACE, whose block is not moved; if the root is a leader, no member sends it a block.
         None if way.leads() => None,
@@ -143,7 +143,7 @@ pub async fn scatter(
     };
     way.local_last(Call::Scatter {
         send: node.map(|node| first_of(&node, block).as_send()),
-        recv: room,
+        recv: buf,
         root: 0,
     })
     .await
@@ -207,7 +207,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
     let (block, everything) = (recv.bytes(), recv.bytes() * i64::from(size));
     let recv = Blocks::equal(recv, size);
     let send = send.map(|send| Blocks::equal(&send, size));
-    let mine = Packed::room(node_ranks, |_| block)?;
+    let mine = Packed::scratch(node_ranks, |_| block)?;
     mine.fill(node_ranks, |rank| match &send {
         Some(send) => send.of(rank),
         None => recv.of(rank).as_send(),

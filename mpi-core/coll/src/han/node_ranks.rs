@@ -105,7 +105,7 @@ pub struct Packed {
 
 impl Packed {
     /// Allocates memory for blocks of these sizes; `bytes` takes a rank.
-    pub fn room(node_ranks: &NodeRanks, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
+    pub fn scratch(node_ranks: &NodeRanks, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
         let at = starts(node_ranks, bytes);
         let all = algo::bytes(*at.last().unwrap_or(&0))?.all();
         Ok(Packed {
@@ -128,7 +128,7 @@ impl Packed {
                 at: starts(node_ranks, bytes),
                 is_home: true,
             }),
-            None => Packed::room(node_ranks, bytes),
+            None => Packed::scratch(node_ranks, bytes),
         }
     }
 

@@ -131,7 +131,7 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
         job(6, 2).with("coll", components).run(|engine| {
             let world = engine.world().expect("a world");
             let me = world.rank();
-            let room = |count| {
+            let scratch = |count| {
                 let memory = crate::algo::bytes(count);
                 memory.expect("memory").all()
             };
@@ -144,7 +144,7 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                 let outcome = run(
                     blocking,
                     Call::Bcast {
-                        buf: room(count),
+                        buf: scratch(count),
                         root: 0,
                     },
                 );
@@ -161,8 +161,8 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                 let outcome = run(
                     blocking,
                     Call::Reduce {
-                        send: Some(room(count).as_send()),
-                        recv: (me == 0).then(|| room(count)),
+                        send: Some(scratch(count).as_send()),
+                        recv: (me == 0).then(|| scratch(count)),
                         op: crate::op::Predefined::Bxor.into(),
                         root: 0,
                     },

@@ -41,8 +41,8 @@ pub async fn reduce(
     let Some(own) = send.or_else(|| recv.as_ref().map(RecvBuf::as_send)) else {
         return Ok(());
     };
-    let room = || Ok::<_, Error>(algo::elements(own.count(), own.datatype())?.all());
-    let partial = way.leads().then(room).transpose()?;
+    let scratch = || Ok::<_, Error>(algo::elements(own.count(), own.datatype())?.all());
+    let partial = way.leads().then(scratch).transpose()?;
     way.local(Call::Reduce {
         send: Some(own.clone()),
         recv: partial.clone(),
@@ -53,7 +53,7 @@ pub async fn reduce(
     let to = way.node_rank(root);
     let total = match &recv {
         Some(recv) if way.leads() => Some(recv.clone()),
-        _ if way.leads() && way.here().node == to.node => Some(room()?),
+        _ if way.leads() && way.here().node == to.node => Some(scratch()?),
         _ => None,
     };
     way.among_leaders(|| Call::Reduce {

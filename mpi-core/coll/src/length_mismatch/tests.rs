@@ -13,7 +13,7 @@ const USUAL: i64 = 40;
 
 const ROOT: u32 = 1;
 
-fn room(count: i64) -> RecvBuf {
+fn scratch(count: i64) -> RecvBuf {
     let memory = algo::elements(count, &Named::INT32.into());
     memory.expect("memory").all()
 }
@@ -21,14 +21,14 @@ fn room(count: i64) -> RecvBuf {
 /// A rank's call with `count` elements in a block, or in total.
 fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     let (size, at_root) = (i64::from(comm.size()), comm.rank() == root);
-    let send = Some(room(count).as_send());
-    let many = || room(count * size);
+    let send = Some(scratch(count).as_send());
+    let many = || scratch(count * size);
     let (each, op) = (many().with_count(count), Predefined::Sum.into());
-    let blocks = || -> Vec<RecvBuf> { (0..size).map(|_| room(count)).collect() };
+    let blocks = || -> Vec<RecvBuf> { (0..size).map(|_| scratch(count)).collect() };
     let sent = || blocks().iter().map(RecvBuf::as_send).collect();
     match id {
         CallId::Bcast => Call::Bcast {
-            buf: room(count),
+            buf: scratch(count),
             root,
         },
         CallId::Gather => Call::Gather {
@@ -43,12 +43,12 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
         },
         CallId::Scatter => Call::Scatter {
             send: at_root.then(|| each.as_send()),
-            recv: Some(room(count)),
+            recv: Some(scratch(count)),
             root,
         },
         CallId::Scatterv => Call::Scatterv {
             send: at_root.then(sent),
-            recv: Some(room(count)),
+            recv: Some(scratch(count)),
             root,
         },
         CallId::Allgather => Call::Allgather { send, recv: each },
@@ -62,18 +62,18 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
         },
         CallId::Reduce => Call::Reduce {
             send,
-            recv: at_root.then(|| room(count)),
+            recv: at_root.then(|| scratch(count)),
             op,
             root,
         },
         CallId::Allreduce => Call::Allreduce {
             send,
-            recv: room(count),
+            recv: scratch(count),
             op,
         },
         CallId::Scan => Call::Scan {
             send,
-            recv: room(count),
+            recv: scratch(count),
             op,
         },
         other => panic!("no call of {other} here"),
@@ -177,7 +177,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {
             for other in [3, 5] {
-                let buf = room(if me == 4 { other } else { 4 });
+                let buf = scratch(if me == 4 { other } else { 4 });
                 buf.clone().unpack_at(0, &[me as u8 + 1; 12]);
                 let call = Call::Bcast {
                     buf: buf.clone(),
@@ -222,7 +222,7 @@ fn a_receive_is_exact_unless_it_says_otherwise() {
     Job::of(2).run(|engine| {
         let world = engine.world().expect("a world");
         let invocation = Invocation::from(&world.internal().conversation());
-        let (short, long) = (room(1), room(3));
+        let (short, long) = (scratch(1), scratch(3));
         engine.block_on(async {
             if world.rank() == 0 {
                 for _ in 0..3 {
@@ -265,7 +265,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
                 (_, 0) => crate::inter::PROC_NULL,
                 _ => 0,
             };
-            let buf = room(count);
+            let buf = scratch(count);
             let outcome = inter.collectives().carry_out(Call::Bcast { buf, root });
             match (me % 2, odd) {
                 (1, 0) => is_told(outcome, &(me, odd)),
@@ -276,8 +276,8 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
                 _ => {}
             }
             let sum = Call::Allreduce {
-                send: Some(room(count).as_send()),
-                recv: room(count),
+                send: Some(scratch(count).as_send()),
+                recv: scratch(count),
                 op: Predefined::Sum.into(),
             };
             let outcome = inter.collectives().carry_out(sum);

@@ -250,8 +250,8 @@ impl Why {
 
     /// Stores a text, truncated at a character boundary if it is too long.
     pub fn set(&mut self, text: &str) {
-        let room = text.len().min(self.text.len() - 1);
-        let end = (0..=room)
+        let most = text.len().min(self.text.len() - 1);
+        let end = (0..=most)
             .rev()
             .find(|at| text.is_char_boundary(*at))
             .unwrap_or(0);

@@ -239,7 +239,7 @@ impl Services for ModuleComm {
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         let invocation = self.waiting(dest)?;
-        let scratch = room(data.len())?;
+        let scratch = scratch(data.len())?;
         scratch.all().unpack_at(0, data);
         self.engine
             .block_on(invocation.send(&scratch.all().as_send(), dest))
@@ -248,7 +248,7 @@ impl Services for ModuleComm {
 
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         let invocation = self.waiting(source)?;
-        let scratch = room(data.len())?;
+        let scratch = scratch(data.len())?;
         self.engine
             .block_on(invocation.recv(&scratch.all(), source))
             .map_err(|e| e.to_string())?;
@@ -266,7 +266,7 @@ impl Services for ModuleComm {
 
     fn start_send(&self, dest: u32, bytes: &[u8]) -> Result<u64, String> {
         let invocation = self.conversation(dest, |tags| tags.tested)?;
-        let data = room(bytes.len())?;
+        let data = scratch(bytes.len())?;
         data.all().unpack_at(0, bytes);
         let pending = invocation.isend(&data.all().as_send(), dest);
         Ok(self.keep(Message {
@@ -278,7 +278,7 @@ impl Services for ModuleComm {
 
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String> {
         let invocation = self.conversation(source, |tags| tags.tested)?;
-        let data = room(bytes)?;
+        let data = scratch(bytes)?;
         let pending = invocation.irecv(&data.all(), source);
         Ok(self.keep(Message {
             pending,
@@ -384,6 +384,6 @@ impl Services for ModuleComm {
 }
 
 /// Allocates memory for a message.
-fn room(bytes: usize) -> Result<Scratch, String> {
+fn scratch(bytes: usize) -> Result<Scratch, String> {
     Scratch::bytes(bytes as i64).map_err(|e| e.to_string())
 }

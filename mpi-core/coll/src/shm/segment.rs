@@ -74,7 +74,7 @@ impl State {
         let large = Large {
             readers: CmaAccess::new(node, members, node.hold(at(WORD)).ok_or_else(outside)?),
             from: config.single_copy_from,
-            room: RefCell::default(),
+            scratch: RefCell::default(),
         };
         let behind = LINE + config.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {

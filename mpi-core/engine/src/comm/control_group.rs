@@ -132,8 +132,8 @@ impl<'a> ControlGroup<'a> {
         let memory = Scratch::bytes(len * (own + 1))?;
         let place = |at: i64| at * len..(at + 1) * len;
         let heard = (0..).zip(&children).map(|(at, child)| {
-            let room = memory.recv(place(at));
-            self.conversation.irecv(room, self.called(child.rank))
+            let target = memory.recv(place(at));
+            self.conversation.irecv(target, self.called(child.rank))
         });
         self.conversation.all(heard.collect()).await?;
         let mut bytes = [0; NUMBER];

@@ -3,7 +3,7 @@
 use super::planes::Planes;
 use super::{Comm, CommError};
 use crate::Error;
-use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
+use crate::datatype::{RecvBuf, RecvBytes, RecvTarget, SendBuf};
 use crate::pml::{Envelope, Key, Matching, Message, Mode, Plane, Sent};
 use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
 use std::rc::Rc;
@@ -39,7 +39,7 @@ impl<'a> P2p<'a> {
 
     /// `MPI_Irecv`.
     #[inline(always)]
-    pub fn irecv(self, buf: impl Into<Room>, source: i32, tag: i32) -> Result<Req, Error> {
+    pub fn irecv(self, buf: impl Into<RecvTarget>, source: i32, tag: i32) -> Result<Req, Error> {
         if !self.comm.is_sound() {
             return self.irecv_after_failure(buf.into(), source, tag);
         }
@@ -52,7 +52,7 @@ impl<'a> P2p<'a> {
     /// As [`P2p::irecv`] after a failure: a receive from a dead process fails at once unless its message has arrived,
     /// and a receive from any source is interrupted.
     #[cold]
-    fn irecv_after_failure(self, buf: Room, source: i32, tag: i32) -> Result<Req, Error> {
+    fn irecv_after_failure(self, buf: RecvTarget, source: i32, tag: i32) -> Result<Req, Error> {
         self.comm.failures().error_if_revoked()?;
         if source == PROC_NULL {
             return Ok(self.comm.engine().completed(Status::PROC_NULL));
@@ -75,7 +75,7 @@ impl<'a> P2p<'a> {
 
     /// `MPI_Recv`.
     #[inline]
-    pub fn recv(self, buf: impl Into<Room>, source: i32, tag: i32) -> Outcome {
+    pub fn recv(self, buf: impl Into<RecvTarget>, source: i32, tag: i32) -> Outcome {
         let req = self.irecv(buf, source, tag)?;
         self.comm.engine().wait(&req)
     }
@@ -167,7 +167,7 @@ impl<'a> P2p<'a> {
     pub fn irecv_on(
         self,
         plane: Plane,
-        buf: impl Into<Room>,
+        buf: impl Into<RecvTarget>,
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {

@@ -4,7 +4,7 @@
 
 use super::{P2p, Probes};
 use crate::Error;
-use crate::datatype::Room;
+use crate::datatype::RecvTarget;
 use crate::pml::{Key, Plane};
 use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
@@ -14,7 +14,7 @@ impl P2p<'_> {
     #[inline(always)]
     pub(super) fn irecv_of_program(
         self,
-        buf: impl Into<Room>,
+        buf: impl Into<RecvTarget>,
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {
@@ -28,7 +28,7 @@ impl P2p<'_> {
     fn irecv_scripted(
         self,
         script: &Script,
-        buf: Room,
+        buf: RecvTarget,
         source: i32,
         tag: i32,
     ) -> Result<Req, Error> {

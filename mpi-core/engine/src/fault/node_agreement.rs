@@ -75,7 +75,7 @@ impl Memory {
         let mut search = self.search.borrow_mut();
         match &*search {
             Search::Nothing if number >= FIRST && leads => {
-                let offered = NodeAgreement::room(engine, all);
+                let offered = NodeAgreement::allocate(engine, all);
                 let place = offered.as_ref().map_or(0, |block| block.place().0);
                 *search = offered.map_or(Search::NotHere, Search::Offered);
                 place
@@ -145,7 +145,7 @@ impl NodeAgreement {
     }
 
     /// Allocates memory, if all members are on this node.
-    fn room(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
+    fn allocate(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
         let group = Group::from_procs(all.to_vec());
         let here = engine.members_here(&group).count() == all.len();
         here.then(|| engine.node().alloc(Self::len(all.len()), LINE))?

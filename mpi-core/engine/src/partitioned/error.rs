@@ -22,7 +22,7 @@ pub enum PartitionError {
     /// The receive buffer is smaller than the sender's partitions; `peer` is the other side.
     Longer {
         sent: u64,
-        room: u64,
+        space: u64,
         peer: Side,
         tag: i32,
     },
@@ -48,21 +48,21 @@ impl fmt::Display for PartitionError {
             ),
             PartitionError::Longer {
                 sent,
-                room,
+                space,
                 peer: Side::Sender(rank),
                 tag,
             } => write!(
                 f,
-                "rank {rank} sends {sent} bytes in partitions with tag {tag}, but the receive has room for {room}"
+                "rank {rank} sends {sent} bytes in partitions with tag {tag}, but the receive has room for {space}"
             ),
             PartitionError::Longer {
                 sent,
-                room,
+                space,
                 peer: Side::Receiver(rank),
                 tag,
             } => write!(
                 f,
-                "{sent} bytes are to be sent in partitions with tag {tag} to rank {rank}, which has room for {room}"
+                "{sent} bytes are to be sent in partitions with tag {tag} to rank {rank}, which has room for {space}"
             ),
         }
     }

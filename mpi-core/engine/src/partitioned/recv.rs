@@ -70,8 +70,8 @@ impl PartitionedRecv {
         let words = U64Buf::new(ANNOUNCEMENT);
         let mut announcement = None;
         if source != PROC_NULL {
-            let room = words.recv(0..ANNOUNCEMENT);
-            announcement = Some(comm.p2p().irecv_on(Plane::Announce, room, source, tag)?);
+            let target = words.recv(0..ANNOUNCEMENT);
+            announcement = Some(comm.p2p().irecv_on(Plane::Announce, target, source, tag)?);
         }
         let whole = buf;
         Ok(PartitionedRecv(Rc::new(Receiver {
@@ -194,11 +194,11 @@ impl Receiver {
     /// Sends the size of the receive buffer.
     fn answer(&self, base: i32) -> Result<(), Error> {
         let words = U64Buf::of(&[self.buf.whole.bytes() as u64]);
-        let (room, source) = (words.send(0..ANSWER), self.source as u32);
+        let (answer, source) = (words.send(0..ANSWER), self.source as u32);
         let sent = self
             .comm
             .p2p()
-            .isend_on(Plane::Answer, room, source, base, Mode::Standard)?;
+            .isend_on(Plane::Answer, answer, source, base, Mode::Standard)?;
         if let Sent::Pending(req) = sent {
             *self.answer.borrow_mut() = Some(req);
         }
@@ -211,9 +211,9 @@ impl Receiver {
             return Ok(());
         };
         let (whole, size) = (&self.buf.whole, self.buf.whole.datatype().size());
-        let (sent, room) = (link.sent(), whole.bytes() as u64);
+        let (sent, space) = (link.sent(), whole.bytes() as u64);
         let mut parts = self.parts.borrow_mut();
-        if sent > room {
+        if sent > space {
             // Partitions sent before the answer arrived are received and dropped, so that they are not kept and their sender need not wait.
             if parts.is_empty() {
                 for number in 0..link.partitions {
@@ -228,7 +228,7 @@ impl Receiver {
             let (peer, tag) = (Side::Sender(self.source), self.tag);
             return Err(PartitionError::Longer {
                 sent,
-                room,
+                space,
                 peer,
                 tag,
             }
@@ -237,7 +237,7 @@ impl Receiver {
         let fits = size > 0 && link.bytes % size == 0;
         for number in 0..link.partitions {
             let at = i64::from(number) * link.bytes;
-            let (room, staged) = if fits {
+            let (target, staged) = if fits {
                 (whole.slice(at / size..(at + link.bytes) / size), None)
             } else {
                 let scratch = Scratch::bytes(link.bytes)?;
@@ -247,7 +247,7 @@ impl Receiver {
             let req = self
                 .comm
                 .p2p()
-                .irecv_on(Plane::Partition, room, self.source, tag)?;
+                .irecv_on(Plane::Partition, target, self.source, tag)?;
             parts.push(Part { req, staged });
         }
         Ok(())

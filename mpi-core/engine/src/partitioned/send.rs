@@ -22,7 +22,7 @@ pub struct PartitionedSend {
     /// The request of the announcement, while it is pending.
     announcement: RefCell<Option<Req>>,
     /// The receive buffer of the receiver's answer, and its request until it has completed.
-    room: U64Buf,
+    buffer: U64Buf,
     answer: RefCell<Option<Req>>,
     round: RefCell<Option<SendRound>>,
 }
@@ -45,12 +45,13 @@ impl PartitionedSend {
     ) -> Result<PartitionedSend, Error> {
         let base = comm.internal().next_partitions(partitions);
         let (mut announcement, mut answer) = (None, None);
-        let room = U64Buf::new(ANSWER);
+        let buffer = U64Buf::new(ANSWER);
         if dest != PROC_NULL {
-            answer = Some(
-                comm.p2p()
-                    .irecv_on(Plane::Answer, room.recv(0..ANSWER), dest, base)?,
-            );
+            answer =
+                Some(
+                    comm.p2p()
+                        .irecv_on(Plane::Answer, buffer.recv(0..ANSWER), dest, base)?,
+                );
             let bytes = each * buf.datatype().size();
             let words = U64Buf::of(&[base as u64, partitions.into(), bytes as u64]);
             let sent = comm.p2p().isend_on(
@@ -76,7 +77,7 @@ impl PartitionedSend {
             base,
             tag,
             announcement: RefCell::new(announcement),
-            room,
+            buffer,
             answer: RefCell::new(answer),
             round: RefCell::default(),
         })
@@ -131,11 +132,11 @@ impl PartitionedSend {
 
     /// Returns the error if the receiver has answered that its buffer is too small.
     fn refusal(&self) -> Option<PartitionError> {
-        let (sent, room) = (self.bytes(), self.room.get(0));
-        let refused = self.dest != PROC_NULL && self.is_answered() && sent > room;
+        let (sent, space) = (self.bytes(), self.buffer.get(0));
+        let refused = self.dest != PROC_NULL && self.is_answered() && sent > space;
         refused.then_some(PartitionError::Longer {
             sent,
-            room,
+            buffer,
             peer: Side::Receiver(self.dest),
             tag: self.tag,
         })

@@ -32,10 +32,10 @@ impl<'c> Exchange<'c> {
     /// Starts to receive a message of at most `len` bytes from a rank.
     ///
     /// # Safety
-    /// `room` has `len` bytes, which no other code uses until this post is done or dropped.
-    pub unsafe fn expect(&mut self, from: usize, room: *mut u8, len: usize) -> Result<(), Error> {
-        // SAFETY: `room` has `len` bytes for this post alone, by this function's contract; `done` and `drop` wait for the request.
-        let buf = unsafe { RecvBuf::new(room, len as i64, Named::BYTE.into()) };
+    /// `dest` has `len` bytes, which no other code uses until this post is done or dropped.
+    pub unsafe fn expect(&mut self, from: usize, dest: *mut u8, len: usize) -> Result<(), Error> {
+        // SAFETY: `dest` has `len` bytes for this post alone, by this function's contract; `done` and `drop` wait for the request.
+        let buf = unsafe { RecvBuf::new(dest, len as i64, Named::BYTE.into()) };
         let req = self.comm.p2p().irecv(buf, from as i32, TAG)?;
         self.coming.push((from, req));
         Ok(())

@@ -85,11 +85,11 @@ impl<'a> Source<'a> {
         while len > 0 {
             let inside = at - self.begin;
             if inside < 0 || inside >= self.packed.len() as i64 {
-                let room = (self.buf.bytes() - at).clamp(0, PACKED as i64);
-                self.packed.resize(room as usize, 0);
+                let len = (self.buf.bytes() - at).clamp(0, PACKED as i64);
+                self.packed.resize(len as usize, 0);
                 self.buf.pack_at(at, &mut self.packed);
                 self.begin = at;
-                if room == 0 {
+                if len == 0 {
                     return;
                 }
             }
@@ -124,9 +124,9 @@ impl<'a> Sink<'a> {
     }
 
     pub(crate) fn put(&mut self, at: i64, data: &[u8]) {
-        if let Some(room) = self.buf.contiguous() {
-            if let Some(room) = room.get_mut(at as usize..at as usize + data.len()) {
-                room.copy_from_slice(data);
+        if let Some(buffer) = self.buf.contiguous() {
+            if let Some(buffer) = buffer.get_mut(at as usize..at as usize + data.len()) {
+                buffer.copy_from_slice(data);
             }
             return;
         }

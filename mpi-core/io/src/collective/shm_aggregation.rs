@@ -279,7 +279,7 @@ fn fetch(
     let base = plan.part(round, me.into());
     let wanted = (plan.high() - base).clamp(0, plan.part_bytes()) as usize;
     let mut buffer = buffers.buffer(me as usize, round);
-    let read = read_all(disk, buffer.room(wanted), base);
+    let read = read_all(disk, buffer.up_to(wanted), base);
     buffer.ends_at(base + *read.as_ref().unwrap_or(&0) as i64);
     Ok(read.map(drop))
 }
@@ -340,19 +340,19 @@ pub(crate) fn read(
             |offset, len, at| direct.push((offset, len, at)),
         );
         for (mut offset, mut left, mut at) in direct {
-            if let Some(room) = sink.contiguous() {
-                match read_all(disk, &mut room[at as usize..(at + left) as usize], offset) {
+            if let Some(dest) = sink.contiguous() {
+                match read_all(disk, &mut dest[at as usize..(at + left) as usize], offset) {
                     Ok(read) => filled += read as i64,
                     Err(error) => outcome = outcome.and(Err(error)),
                 }
                 continue;
             }
-            let mut room = vec![0; left.min(LONG) as usize];
+            let mut dest = vec![0; left.min(LONG) as usize];
             while left > 0 && outcome.is_ok() {
                 let part = left.min(LONG) as usize;
-                match read_all(disk, &mut room[..part], offset) {
+                match read_all(disk, &mut dest[..part], offset) {
                     Ok(read) => {
-                        sink.put(at, &room[..read]);
+                        sink.put(at, &dest[..read]);
                         filled += read as i64;
                         if read < part {
                             break;

@@ -89,7 +89,7 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Returns the first bytes of the part, for the aggregator that fills them from the file.
-    pub(crate) fn room(&mut self, len: usize) -> &mut [u8] {
+    pub(crate) fn up_to(&mut self, len: usize) -> &mut [u8] {
         // SAFETY: the range is clamped to the part, and between two barriers of a round only its aggregator accesses it.
         unsafe { std::slice::from_raw_parts_mut(self.base.add(HEAD), len.min(self.part)) }
     }

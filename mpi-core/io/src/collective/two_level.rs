@@ -139,25 +139,25 @@ impl TwoLevel {
             answers = asked.iter().map(answer).collect();
         }
         // A single stretch is received directly into the buffer.
-        let room = |(from, summary): (usize, &Summary)| match summary.count {
+        let dest = |(from, summary): (usize, &Summary)| match summary.count {
             0 | 1 => Vec::new(),
             _ if from == me => Vec::new(),
             _ => vec![0; summary.bytes],
         };
-        let mut rooms: Vec<Vec<u8>> = wanted.iter().enumerate().map(room).collect();
+        let mut dests: Vec<Vec<u8>> = wanted.iter().enumerate().map(dest).collect();
         let mut exchange = Exchange::new(leaders);
-        for (from, (summary, room)) in wanted.iter().zip(&mut rooms).enumerate() {
+        for (from, (summary, dest)) in wanted.iter().zip(&mut dests).enumerate() {
             if from == me || summary.count == 0 {
                 continue;
             }
             let mut buffer = buffer(from);
-            let room = match summary.only() {
-                Some(range) => &mut buffer.room(range.end)[range.start..],
-                None => &mut room[..],
+            let dest = match summary.only() {
+                Some(range) => &mut buffer.up_to(range.end)[range.start..],
+                None => &mut dest[..],
             };
-            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `room`: it is a `Vec` of its own, or a part of the buffer,
+            // SAFETY: until `post.done` below (or its drop) returns, nothing else touches `dest`: it is a `Vec` of its own, or a part of the buffer,
             // which belongs to the leader until the next barrier of the node.
-            unsafe { exchange.expect(from, room.as_mut_ptr(), room.len())? };
+            unsafe { exchange.expect(from, dest.as_mut_ptr(), dest.len())? };
         }
         for (to, answer) in answers.iter().enumerate() {
             if to != me && !come[to].is_empty() {
@@ -170,7 +170,7 @@ impl TwoLevel {
             let end = match wanted[from].only() {
                 Some(range) if bytes == range.len() => usize::MAX,
                 Some(range) => range.start + bytes,
-                None => put_back(&buffer, &rooms[from][..bytes]),
+                None => put_back(&buffer, &dests[from][..bytes]),
             };
             buffer.ends_at(in_file(base(from), end));
         }
@@ -225,8 +225,8 @@ fn read_in(
     let Some(span) = spans.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)) else {
         return Ok(usize::MAX);
     };
-    let room = &mut buffer.room(span.end)[span.start..];
-    match span.start + read_all(disk, room, base + span.start as i64)? {
+    let dest = &mut buffer.up_to(span.end)[span.start..];
+    match span.start + read_all(disk, dest, base + span.start as i64)? {
         // The file may be longer, but no member requests more.
         end if end == span.end => Ok(usize::MAX),
         end => Ok(end),

@@ -107,10 +107,10 @@ pub(crate) fn exchange(
                 false => vec![0; all[rank * aggregators + me] as usize],
             })
             .collect();
-        for (rank, room) in come.iter_mut().enumerate() {
-            if rank != me && !room.is_empty() {
-                // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
-                unsafe { exchange.expect(rank, room.as_mut_ptr(), room.len())? };
+        for (rank, dest) in come.iter_mut().enumerate() {
+            if rank != me && !dest.is_empty() {
+                // SAFETY: `dest` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
+                unsafe { exchange.expect(rank, dest.as_mut_ptr(), dest.len())? };
             }
         }
     }
@@ -303,15 +303,15 @@ fn answered(
         .map(|pieces| u64::from(!pieces.is_empty()))
         .collect();
     let all = comm.engine().block_on(comm.internal().share(&asked))?;
-    let mut rooms: Vec<Vec<u8>> = mine
+    let mut dests: Vec<Vec<u8>> = mine
         .iter()
         .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])
         .collect();
     let mut exchange = Exchange::new(comm);
-    for (from, room) in rooms.iter_mut().enumerate() {
-        if from != me && !room.is_empty() {
-            // SAFETY: `room` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
-            unsafe { exchange.expect(from, room.as_mut_ptr(), room.len())? };
+    for (from, dest) in dests.iter_mut().enumerate() {
+        if from != me && !dest.is_empty() {
+            // SAFETY: `dest` is a `Vec` of its own that nothing touches until `post.done` below (or its drop) returns.
+            unsafe { exchange.expect(from, dest.as_mut_ptr(), dest.len())? };
         }
     }
     for (to, answer) in answers.iter().enumerate() {
@@ -321,12 +321,12 @@ fn answered(
         }
     }
     for (from, bytes) in exchange.done()? {
-        rooms[from].truncate(bytes);
+        dests[from].truncate(bytes);
     }
-    if let (Some(own), Some(room)) = (answers.into_iter().nth(me), rooms.get_mut(me)) {
-        *room = own;
+    if let (Some(own), Some(dest)) = (answers.into_iter().nth(me), dests.get_mut(me)) {
+        *dest = own;
     }
-    Ok(rooms)
+    Ok(dests)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub use id::ReqId;
 pub use mpi_types::status::{ANY_SOURCE, ANY_TAG, PROC_NULL, Status};
 
 use crate::Error;
-use crate::datatype::Room;
+use crate::datatype::RecvTarget;
 use crate::pml::ob1::matching::{Key, Matching};
 use crate::pml::ob1::recv_body::RecvBody;
 use crate::pml::ob1::send_body::SendBody;
@@ -182,7 +182,7 @@ impl Table {
     #[inline(always)]
     pub(crate) fn begin_recv(
         &self,
-        buf: Room,
+        buf: RecvTarget,
         key: Key,
         receiver: i32,
         matching: &Rc<Matching>,
@@ -190,7 +190,9 @@ impl Table {
         let req = self.take();
         let mut body = req.body.borrow_mut();
         match (&mut *body, &buf) {
-            (Body::Recv(recv), Room::Bytes(bytes)) if recv.is_light() && recv.is_in(matching) => {
+            (Body::Recv(recv), RecvTarget::Bytes(bytes))
+                if recv.is_light() && recv.is_in(matching) =>
+            {
                 recv.renew(*bytes, key, receiver);
                 // A run of bytes owns nothing, so nothing needs dropping; `forget` spares the compiler the check.
                 std::mem::forget(buf);

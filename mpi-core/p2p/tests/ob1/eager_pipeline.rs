@@ -44,8 +44,8 @@ impl Told {
     }
 }
 
-fn receive(peer: &Told, room: &Scratch) -> Req {
-    peer.world.p2p().irecv(room.all(), 1, 5).expect("posted")
+fn receive(peer: &Told, buffer: &Scratch) -> Req {
+    peer.world.p2p().irecv(buffer.all(), 1, 5).expect("posted")
 }
 
 fn ends(engine: &Engine, req: &Req) -> Outcome {
@@ -62,11 +62,11 @@ fn a_receive_that_comes_before_between_or_after_the_pieces_gets_them_all() {
     // The receive is posted before the announcement, after it, and after each of the fragments.
     for comes in 0..=4 {
         hears(|engine, peer| {
-            let room = Scratch::bytes(300).expect("memory");
+            let buffer = Scratch::bytes(300).expect("memory");
             let mut posted = None;
             let mut step = |now| {
                 if now == comes {
-                    posted = Some(receive(peer, &room));
+                    posted = Some(receive(peer, &buffer));
                 }
             };
             step(0);
@@ -78,7 +78,7 @@ fn a_receive_that_comes_before_between_or_after_the_pieces_gets_them_all() {
             step(4);
             let status = ends(engine, &posted.expect("posted")).expect("received");
             assert_eq!((status.bytes, status.source, status.tag), (250, 1, 5));
-            assert_eq!(room.all().as_send().to_vec()[..250], data()[..]);
+            assert_eq!(buffer.all().as_send().to_vec()[..250], data()[..]);
             assert_eq!(engine.pml().unexpected_bytes().0, 0);
             assert_eq!(engine.pml().protocol_errors(), 0);
         });
@@ -89,15 +89,15 @@ fn a_receive_that_comes_before_between_or_after_the_pieces_gets_them_all() {
 fn what_there_is_no_room_for_is_cut_off_and_reported() {
     for early in [false, true] {
         hears(|engine, peer| {
-            let room = Scratch::bytes(150).expect("memory");
-            let posted = early.then(|| receive(peer, &room));
+            let buffer = Scratch::bytes(150).expect("memory");
+            let posted = early.then(|| receive(peer, &buffer));
             peer.announces(engine, 250);
             peer.sends(engine, 0, &data()[..200]);
-            let req = posted.unwrap_or_else(|| receive(peer, &room));
+            let req = posted.unwrap_or_else(|| receive(peer, &buffer));
             peer.sends(engine, 200, &data()[200..]);
             let error = ends(engine, &req).expect_err("too long").to_string();
             assert!(error.contains("250") && error.contains("150"), "{error}");
-            assert_eq!(room.all().as_send().to_vec(), data()[..150]);
+            assert_eq!(buffer.all().as_send().to_vec(), data()[..150]);
             assert_eq!(engine.pml().protocol_errors(), 0);
         });
     }
@@ -106,13 +106,13 @@ fn what_there_is_no_room_for_is_cut_off_and_reported() {
 #[test]
 fn pieces_for_a_receive_that_was_given_up_touch_nothing() {
     hears(|engine, peer| {
-        let room = Scratch::bytes(250).expect("memory");
-        let req = receive(peer, &room);
+        let buffer = Scratch::bytes(250).expect("memory");
+        let req = receive(peer, &buffer);
         peer.announces(engine, 250);
         peer.sends(engine, 0, &data()[..100]);
         engine.pml().abandon(&req);
         peer.sends(engine, 100, &data()[100..]);
-        assert_eq!(room.all().as_send().to_vec()[100..], [0; 150]);
+        assert_eq!(buffer.all().as_send().to_vec()[100..], [0; 150]);
         assert_eq!(engine.pml().protocol_errors(), 0);
     });
 }
@@ -121,12 +121,12 @@ fn pieces_for_a_receive_that_was_given_up_touch_nothing() {
 fn a_sender_that_is_lost_in_the_middle_ends_receives_that_came_and_that_come() {
     for early in [false, true] {
         hears(|engine, peer| {
-            let room = Scratch::bytes(250).expect("memory");
-            let posted = early.then(|| receive(peer, &room));
+            let buffer = Scratch::bytes(250).expect("memory");
+            let posted = early.then(|| receive(peer, &buffer));
             peer.announces(engine, 250);
             peer.sends(engine, 0, &data()[..100]);
             engine.pml().lost(1, "it fell over");
-            let req = posted.unwrap_or_else(|| receive(peer, &room));
+            let req = posted.unwrap_or_else(|| receive(peer, &buffer));
             let error = ends(engine, &req).expect_err("lost").to_string();
             assert!(error.contains("it fell over"), "{error}");
         });
@@ -153,8 +153,8 @@ fn a_peer_that_sends_pieces_out_of_turn_or_senseless_orders_is_lost() {
     ];
     for nonsense in all {
         hears(|engine, peer| {
-            let room = Scratch::bytes(250).expect("memory");
-            let req = receive(peer, &room);
+            let buffer = Scratch::bytes(250).expect("memory");
+            let req = receive(peer, &buffer);
             peer.announces(engine, 250);
             nonsense(engine, peer);
             assert_eq!(engine.pml().protocol_errors(), 1);

@@ -58,13 +58,13 @@ fn isend(comm: &Comm, value: u64, dest: i32) -> Option<(Req, Scratch)> {
 }
 
 fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
-    let mut room = [0; 8];
+    let mut buffer = [0; 8];
     // SAFETY: the array outlives the call, which waits for the end of the operation.
-    let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
+    let bytes = unsafe { RecvBytes::new(buffer.as_mut_ptr(), buffer.len()) };
     comm.p2p()
         .recv_bytes(bytes, source, tag)
         .expect("a message");
-    u64::from_ne_bytes(room)
+    u64::from_ne_bytes(buffer)
 }
 
 fn must_be_bounded(pml: &Pml, flood: u64) {

@@ -29,8 +29,8 @@ fn scratch(bytes: usize) -> Scratch {
     Scratch::bytes(bytes as i64).expect("memory")
 }
 
-fn recv_bytes(comm: &Comm, room: &mut [u8], source: i32, tag: i32) -> Outcome {
+fn recv_bytes(comm: &Comm, buffer: &mut [u8], source: i32, tag: i32) -> Outcome {
     // SAFETY: the slice outlives the call, which waits for the end of the operation.
-    let bytes = unsafe { RecvBytes::new(room.as_mut_ptr(), room.len()) };
+    let bytes = unsafe { RecvBytes::new(buffer.as_mut_ptr(), buffer.len()) };
     comm.p2p().recv_bytes(bytes, source, tag)
 }

@@ -130,9 +130,9 @@ fn a_message_to_the_own_process_arrives_in_one_poll() {
         let job = Job { pml, ..Job::of(1) };
         job.run(|engine| {
             let world = engine.world().expect("a world");
-            let (data, room) = (scratch(len), scratch(len));
+            let (data, buffer) = (scratch(len), scratch(len));
             data.all().unpack_at(0, &content(5, len));
-            let posted = world.p2p().irecv(room.all(), 0, 3).expect("posted");
+            let posted = world.p2p().irecv(buffer.all(), 0, 3).expect("posted");
             let sent = world
                 .p2p()
                 .isend(data.all().as_send(), 0, 3, Mode::Synchronous)
@@ -143,7 +143,7 @@ fn a_message_to_the_own_process_arrives_in_one_poll() {
             if let Sent::Pending(req) = sent {
                 engine.wait(&req).expect("sent");
             }
-            assert_eq!(room.all().as_send().to_vec(), content(5, len));
+            assert_eq!(buffer.all().as_send().to_vec(), content(5, len));
         });
     }
 }

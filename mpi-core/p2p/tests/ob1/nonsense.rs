@@ -33,9 +33,9 @@ proptest! {
                 return;
             }
             let world = engine.world().expect("a world");
-            let (data, room) = (scratch(100_000), scratch(1000));
+            let (data, buffer) = (scratch(100_000), scratch(1000));
             let sent = world.p2p().isend(data.all().as_send(), 1, 4, Mode::Synchronous).expect("sent");
-            let receive = world.p2p().irecv(room.all(), 1, 4).expect("posted");
+            let receive = world.p2p().irecv(buffer.all(), 1, 4).expect("posted");
             let Sent::Pending(send) = sent else { panic!("it went without a receive") };
             let context = engine.pml().latest_context().map_or(0, |context| context.0);
             for (am, first, second, words, odd) in &said {

@@ -39,18 +39,18 @@ proptest! {
                     pml.again(1, *am, *header, len, &mut |_| panic!("nothing was sent"));
                 }
             }
-            let (mine, room) = (scratch(8), scratch(8));
+            let (mine, dest) = (scratch(8), scratch(8));
             mine.all().unpack_at(0, &[7; 8]);
-            let came = world.p2p().irecv(room.all(), 0, 1).expect("posted");
+            let came = world.p2p().irecv(dest.all(), 0, 1).expect("posted");
             world.p2p().send(mine.all().as_send(), 0, 1, Mode::Standard).expect("sent");
             engine.wait(&came).expect("received");
-            assert_eq!(room.all().as_send().to_vec(), [7; 8]);
+            assert_eq!(dest.all().as_send().to_vec(), [7; 8]);
             if engine.pml().counts_as_lost(1) {
                 let found_out = |outcome: Outcome| {
                     let sentence = outcome.expect_err("rank 1 is lost").to_string();
                     assert!(sentence.contains("rank 1 sent"), "{sentence}");
                 };
-                found_out(world.p2p().recv(room.all(), 1, 1));
+                found_out(world.p2p().recv(dest.all(), 1, 1));
                 let sent = world.p2p().send(mine.all().as_send(), 1, 1, Mode::Standard);
                 found_out(sent.map(|()| mpi_core::request::Status::EMPTY));
             }
@@ -140,9 +140,9 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
         let job = Job::of(2).with("btl_sm_single_copy", "false");
         job.run(|engine| {
             let world = engine.world().expect("a world");
-            let room = scratch(LONG);
+            let dest = scratch(LONG);
             if engine.me() == 1 {
-                let long = world.p2p().irecv(room.all(), 0, 1).expect("posted");
+                let long = world.p2p().irecv(dest.all(), 0, 1).expect("posted");
                 while len == LONG && engine.pml().incoming_from(&long).is_none() {
                     engine.progress();
                 }
@@ -155,7 +155,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 engine.progress();
             }
             let waiting = loop {
-                let data = room.send(0..len as i64);
+                let data = dest.send(0..len as i64);
                 match world.p2p().isend(data, 1, 1, Mode::Standard).expect("sent") {
                     Sent::Done => {}
                     Sent::Pending(waiting) => break waiting,
@@ -174,7 +174,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
             assert!(is_over || ended.is_err_and(is_told), "{len} bytes");
             let later = world
                 .p2p()
-                .isend(room.send(0..len as i64), 1, 1, Mode::Synchronous);
+                .isend(dest.send(0..len as i64), 1, 1, Mode::Synchronous);
             let later = later.err().map(|error| error.to_string());
             assert!(later.is_some_and(|told| told.ends_with("cannot arrive: it has died")));
             over.store(true, Ordering::Release);

@@ -104,9 +104,9 @@ fn receive(
     how: How,
     source: i32,
     tag: i32,
-    room: usize,
+    space: usize,
 ) -> Result<(Status, Vec<u8>), (Req, Scratch)> {
-    let buffer = scratch(room);
+    let buffer = scratch(space);
     let taken = |status: Status, buffer: &Scratch| {
         let mut bytes = buffer.all().as_send().to_vec();
         bytes.truncate(status.bytes as usize);
@@ -121,7 +121,7 @@ fn receive(
             Ok(taken(status, &buffer))
         }
         How::Bytes => {
-            let mut bytes = vec![0; room];
+            let mut bytes = vec![0; space];
             let status = recv_bytes(comm, &mut bytes, source, tag).expect("a message");
             bytes.truncate(status.bytes as usize);
             Ok((status, bytes))
@@ -168,7 +168,7 @@ fn act(comm: &Comm, phase: &Phase) {
     let mut waiting: Vec<usize> = (0..phase.messages.len())
         .filter(|&at| phase.messages[at].to == me)
         .collect();
-    let room = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
+    let space = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
     // Receives are posted in the reverse order of the messages.
     let asked: Vec<Planned> = waiting.iter().rev().map(|&at| phase.messages[at]).collect();
     let mut posted = Vec::new();
@@ -179,7 +179,7 @@ fn act(comm: &Comm, phase: &Phase) {
             Keys::AnyTag => (message.from, ANY_TAG),
             Keys::Any => (ANY_SOURCE, ANY_TAG),
         };
-        match receive(comm, *how, source, tag, room) {
+        match receive(comm, *how, source, tag, space) {
             // A posted receive has its place in the matching order already; its result is checked when the others are done.
             Err((req, buffer)) => posted.push((req, buffer)),
             Ok(got) if posted.is_empty() => {

@@ -67,7 +67,7 @@ impl RecvBytes {
     #[inline]
     pub fn fill(self, data: &[u8]) {
         let n = data.len().min(self.len);
-        self.with(|room| copy(&data[..n], &mut room[..n]));
+        self.with(|buffer| copy(&data[..n], &mut buffer[..n]));
     }
 }
 
@@ -79,32 +79,32 @@ impl From<RecvBytes> for RecvBuf {
 }
 
 /// The buffer of a receive: bytes, or elements of a datatype.
-pub enum Room {
+pub enum RecvTarget {
     Bytes(RecvBytes),
     Typed(RecvBuf),
 }
 
-impl From<RecvBytes> for Room {
+impl From<RecvBytes> for RecvTarget {
     #[inline]
-    fn from(bytes: RecvBytes) -> Room {
-        Room::Bytes(bytes)
+    fn from(bytes: RecvBytes) -> RecvTarget {
+        RecvTarget::Bytes(bytes)
     }
 }
 
-impl From<RecvBuf> for Room {
+impl From<RecvBuf> for RecvTarget {
     #[inline]
-    fn from(buf: RecvBuf) -> Room {
-        Room::Typed(buf)
+    fn from(buf: RecvBuf) -> RecvTarget {
+        RecvTarget::Typed(buf)
     }
 }
 
-impl Room {
+impl RecvTarget {
     /// Returns the number of packed bytes that fit.
     #[inline]
     pub fn bytes(&self) -> u64 {
         match self {
-            Room::Bytes(bytes) => bytes.len() as u64,
-            Room::Typed(buf) => buf.bytes() as u64,
+            RecvTarget::Bytes(bytes) => bytes.len() as u64,
+            RecvTarget::Typed(buf) => buf.bytes() as u64,
         }
     }
 
@@ -112,8 +112,8 @@ impl Room {
     #[inline]
     pub fn fill(&mut self, data: &[u8]) {
         match self {
-            Room::Bytes(bytes) => bytes.fill(data),
-            Room::Typed(buf) => {
+            RecvTarget::Bytes(bytes) => bytes.fill(data),
+            RecvTarget::Typed(buf) => {
                 buf.unpack_at(0, data);
             }
         }
@@ -122,10 +122,10 @@ impl Room {
     /// Stores packed bytes at position `at`, truncated to the buffer.
     pub fn unpack_at(&mut self, at: i64, data: &[u8]) {
         match self {
-            Room::Bytes(bytes) => {
+            RecvTarget::Bytes(bytes) => {
                 bytes.part(at.max(0) as usize, bytes.len()).fill(data);
             }
-            Room::Typed(buf) => {
+            RecvTarget::Typed(buf) => {
                 buf.unpack_at(at, data);
             }
         }
@@ -135,14 +135,14 @@ impl Room {
     #[inline]
     pub fn is_in_runs(&self) -> bool {
         match self {
-            Room::Bytes(_) => true,
-            Room::Typed(buf) => buf.is_in_runs(),
+            RecvTarget::Bytes(_) => true,
+            RecvTarget::Typed(buf) => buf.is_in_runs(),
         }
     }
 
     /// Passes the memory of the first `len` packed bytes to `f`, if it is in few long runs.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
-        if let Room::Typed(buf) = self {
+        if let RecvTarget::Typed(buf) = self {
             return buf.in_runs(len, f);
         }
         let all = self.contiguous()?.get_mut(..usize::try_from(len).ok()?)?;
@@ -152,12 +152,12 @@ impl Room {
     /// Returns the whole buffer as one slice, if its data are contiguous.
     pub fn contiguous(&mut self) -> Option<&mut [u8]> {
         match self {
-            Room::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
-            Room::Bytes(bytes) => {
+            RecvTarget::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
+            RecvTarget::Bytes(bytes) => {
                 // SAFETY: `RecvBytes::new` guarantees that the bytes are writable and unused by other code until the operation is complete, and this operation is the library's.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
-            Room::Typed(buf) => buf.contiguous(),
+            RecvTarget::Typed(buf) => buf.contiguous(),
         }
     }
 }

@@ -255,13 +255,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns the number of whole runs from `first` on that fit into `room` bytes.
-    pub fn whole_runs(&self, first: usize, room: i64) -> usize {
+    /// Returns the number of whole runs from `first` on that fit into `space` bytes.
+    pub fn whole_runs(&self, first: usize, space: i64) -> usize {
         match self.uniform() {
-            Some(len) => ((room / len) as usize).min(self.offsets.len() - first),
+            Some(len) => ((space / len) as usize).min(self.offsets.len() - first),
             None => {
                 let ends = &self.starts[first + 1..];
-                ends.partition_point(|&end| end - self.starts[first] <= room)
+                ends.partition_point(|&end| end - self.starts[first] <= space)
             }
         }
     }

@@ -51,7 +51,7 @@ use std::rc::Rc;
 
 pub use arrays::{Distribution, Order};
 pub use buf::{RecvBuf, SendBuf, copy};
-pub use bytes::{RecvBytes, Room};
+pub use bytes::{RecvBytes, RecvTarget};
 use construct::Derived;
 pub use contents::{Combiner, Contents, Envelope, Form};
 pub use cursor::{Packer, Unpacker};

@@ -466,10 +466,10 @@ fn frame<const N: usize>(
             return Ok(bytes);
         }
         let mut buffer = [0; N];
-        let room = N.saturating_sub(buffered.len());
-        match recv(stream, &mut buffer[..room], RecvFlags::DONTWAIT) {
+        let space = N.saturating_sub(buffered.len());
+        match recv(stream, &mut buffer[..space], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(Silence::Ended("the server has closed it".into())),
-            Ok((count, _)) => buffered.extend_from_slice(&buffer[..count.min(room)]),
+            Ok((count, _)) => buffered.extend_from_slice(&buffer[..count.min(space)]),
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait(stream, PollFlags::IN, until)?,
             Err(e) => return Err(Silence::Ended(e.to_string())),

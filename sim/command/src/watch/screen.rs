@@ -146,9 +146,13 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let in_row = row(observation);
     let is_tree = observation.share < observation.nodes.len();
     // The screen shows as many boards as fit, so that the list of late nodes below stays visible.
-    let room = frame.area().height.saturating_sub(ELSEWHERE);
+    let capacity = frame.area().height.saturating_sub(ELSEWHERE);
     let rows = u16::try_from(observation.nodes.len().div_ceil(in_row)).unwrap_or(u16::MAX);
-    let rows = if is_tree { rows.min(room.max(1)) } else { rows };
+    let rows = if is_tree {
+        rows.min(capacity.max(1))
+    } else {
+        rows
+    };
     let [head, rate, barrier, nodes, late, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(4),
@@ -179,8 +183,8 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         None => "barriers/s".into(),
     };
     let block = Block::bordered().title(average);
-    let room = usize::from(block.inner(rate).width);
-    let rates: Vec<u64> = history.rates().rev().take(room).rev().collect();
+    let capacity = usize::from(block.inner(rate).width);
+    let rates: Vec<u64> = history.rates().rev().take(capacity).rev().collect();
     frame.render_widget(Sparkline::default().data(rates).block(block), rate);
 
     let (entered, all) = (observation.entered().len(), observation.nodes.len());
@@ -212,7 +216,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     frame.render_widget(Paragraph::new(grid).block(block), nodes);
 
     let block = Block::bordered().title("late, and how often at looks at a barrier that waited");
-    let room = usize::from(block.inner(late).height);
+    let capacity = usize::from(block.inner(late).height);
     let width = usize::from(block.inner(late).width);
     let waiting = awaited(history).unwrap_or_else(|| "no node is awaited".into());
     let laggards = history.laggards();
@@ -223,7 +227,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         .map(|(node, part)| bar(*node, digits, *part, width));
     let lines: Vec<Line> = std::iter::once(Line::raw(waiting))
         .chain(bars)
-        .take(room)
+        .take(capacity)
         .collect();
     frame.render_widget(Paragraph::new(lines).block(block), late);
 
@@ -258,8 +262,8 @@ fn board(number: usize, first: usize, phases: &[Phase]) -> Line<'static> {
 /// Draws how often a node was awaited.
 fn bar(node: usize, digits: usize, part: f64, width: usize) -> Line<'static> {
     let words = format!("node {node:>digits$} {:>4.0} % ", part * 100.0);
-    let room = width.saturating_sub(words.len());
-    let bar = "\u{2588}".repeat((part * room as f64).round() as usize);
+    let capacity = width.saturating_sub(words.len());
+    let bar = "\u{2588}".repeat((part * capacity as f64).round() as usize);
     Line::from_iter([Span::raw(words), Span::styled(bar, color(Phase::Awaited))])
 }
 

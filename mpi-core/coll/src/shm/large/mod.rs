@@ -49,7 +49,7 @@ pub struct Large {
     /// The minimum size; rank 0's choice.
     pub from: u64,
     /// Temporary memory for operands, kept between calls.
-    pub room: RefCell<Option<Scratch>>,
+    pub scratch: RefCell<Option<Scratch>>,
 }
 
 /// One call.
@@ -105,8 +105,8 @@ impl Large {
     }
 
     /// Temporary memory for `count` elements; reuses an earlier call's if the type is the same.
-    fn room(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
-        let kept = self.room.take();
+    fn scratch(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
+        let kept = self.scratch.take();
         let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
         match kept.filter(fits) {
             Some(kept) => Ok(kept),
@@ -115,9 +115,9 @@ impl Large {
     }
 
     /// Keeps temporary memory for later calls, if it is at most [`KEPT`] bytes.
-    fn keep(&self, room: Scratch) {
-        if room.all().bytes() <= KEPT {
-            *self.room.borrow_mut() = Some(room);
+    fn keep(&self, buffer: Scratch) {
+        if buffer.all().bytes() <= KEPT {
+            *self.scratch.borrow_mut() = Some(buffer);
         }
     }
 }
@@ -435,10 +435,10 @@ impl<W: Wait> LargeOp<'_, W> {
         let number = self.number;
         if self.me() != root {
             let own = send.cloned().unwrap_or_else(SendBuf::empty);
-            let room = self.run_of(number, root).await?;
-            if room.address != NOWHERE {
-                let at = room.address + u64::from(self.me()) * room.len;
-                let outcome = self.write(root, at, room.len, &own);
+            let buffer = self.run_of(number, root).await?;
+            if buffer.address != NOWHERE {
+                let at = buffer.address + u64::from(self.me()) * buffer.len;
+                let outcome = self.write(root, at, buffer.len, &own);
                 self.end(number);
                 return outcome;
             }
@@ -448,7 +448,7 @@ impl<W: Wait> LargeOp<'_, W> {
             return Ok(());
         }
         let blocks = recv.map(|recv| Blocks::equal(recv, self.size()));
-        let room = blocks.as_ref().and_then(|blocks| {
+        let buffer = blocks.as_ref().and_then(|blocks| {
             let mut whole = blocks.as_one()?;
             let run = whole.contiguous()?;
             Some(Region {
@@ -460,19 +460,19 @@ impl<W: Wait> LargeOp<'_, W> {
             address: NOWHERE,
             len: 0,
         };
-        self.place_run(number, room.unwrap_or(nowhere)).await?;
+        self.place_run(number, buffer.unwrap_or(nowhere)).await?;
         self.members.ring_all();
         if let (Some(send), Some(blocks)) = (send, &blocks) {
             algo::copy(send, &blocks.of(root));
         }
         let mut outcome = Ok(());
-        if let (None, Some(blocks)) = (room, &blocks) {
+        if let (None, Some(blocks)) = (buffer, &blocks) {
             outcome = or_leave(
                 self.invocation.comm(),
                 self.read_blocks(number, 0, blocks).await,
             )?;
         }
-        self.end_with(number, |_| room.is_some()).await?;
+        self.end_with(number, |_| buffer.is_some()).await?;
         outcome
     }
 

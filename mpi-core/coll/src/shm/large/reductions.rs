@@ -146,14 +146,14 @@ impl<W: Wait> LargeOp<'_, W> {
         }
         let datatype = own.datatype();
         let each = block(datatype).min(piece.end - piece.start);
-        let room = self.large.room(3 * each, datatype)?;
-        let operands = room.recv(0..2 * each);
+        let buffer = self.large.scratch(3 * each, datatype)?;
+        let operands = buffer.recv(0..2 * each);
         let to = self.address(self.number + 1, root).await?;
         let mut outcome = Ok(());
         let mut start = piece.start;
         while start < piece.end && outcome.is_ok() {
             let count = each.min(piece.end - start);
-            let place = room.recv(2 * each..2 * each + count);
+            let place = buffer.recv(2 * each..2 * each + count);
             let job = Job {
                 start,
                 place: &place,
@@ -163,7 +163,7 @@ impl<W: Wait> LargeOp<'_, W> {
             outcome = outcome.and_then(|()| self.write(root, at, u64::MAX, &place.as_send()));
             start += count;
         }
-        self.large.keep(room);
+        self.large.keep(buffer);
         outcome
     }
 
@@ -309,16 +309,16 @@ impl<W: Wait> LargeOp<'_, W> {
         let at = self.address(self.number, rank).await?;
         let datatype = place.datatype();
         let spaces = block(datatype).min(place.count());
-        let room = self.large.room(spaces, datatype)?;
+        let buffer = self.large.scratch(spaces, datatype)?;
         let mut done = 0;
         while done < place.count() {
             let count = spaces.min(place.count() - done);
-            let left = room.recv(0..count);
+            let left = buffer.recv(0..count);
             self.read(rank, at + datatype.bytes(done) as u64, &left)?;
             op.apply(&left.as_send(), &mut place.slice(done..done + count))?;
             done += count;
         }
-        self.large.keep(room);
+        self.large.keep(buffer);
         Ok(())
     }
 
@@ -345,10 +345,10 @@ impl<W: Wait> LargeOp<'_, W> {
         read: impl FnMut(u32),
     ) -> Result<(), Error> {
         let spaces = 2 * block(own.datatype()).min(job.place.count());
-        let room = self.large.room(spaces, own.datatype())?;
-        let operands = room.recv(0..spaces);
+        let buffer = self.large.scratch(spaces, own.datatype())?;
+        let operands = buffer.recv(0..spaces);
         let outcome = self.combine(own, job, &operands, op, read).await;
-        self.large.keep(room);
+        self.large.keep(buffer);
         outcome
     }
 

@@ -46,16 +46,16 @@ pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
         && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
-/// The maximum length of blocks that go whole, in cells of `room` bytes.
-pub fn longest(room: usize, members: u32) -> usize {
+/// The maximum length of blocks that go whole, in cells of `space` bytes.
+pub fn longest(space: usize, members: u32) -> usize {
     let in_a_cell = members.div_ceil(DEPTH as u32).max(1) as usize;
-    room / in_a_cell
+    space / in_a_cell
 }
 
 impl Rows {
-    /// The rows of blocks of `block` bytes in cells of `room` bytes.
-    pub fn of(block: u64, room: usize, members: u32) -> Rows {
-        let longest = longest(room, members);
+    /// The rows of blocks of `block` bytes in cells of `space` bytes.
+    pub fn of(block: u64, space: usize, members: u32) -> Rows {
+        let longest = longest(space, members);
         let whole = block <= longest as u64;
         let part = match whole {
             true => block as usize,
@@ -63,7 +63,7 @@ impl Rows {
             false => longest / LINE * LINE,
         }
         .max(1);
-        let in_a_cell = (room / part).max(1);
+        let in_a_cell = (space / part).max(1);
         Rows {
             part,
             in_a_cell,
@@ -203,9 +203,9 @@ mod tests {
             lines in 1usize..600,
             members in 1u32..300,
         ) {
-            let room = lines * LINE - 8;
-            prop_assume!(longest(room, members) >= SHORTEST);
-            let rows = Rows::of(block, room, members);
+            let space = lines * LINE - 8;
+            prop_assume!(longest(space, members) >= SHORTEST);
+            let rows = Rows::of(block, space, members);
             prop_assert!((1..=DEPTH).contains(&rows.cells));
             prop_assert!(rows.rounds == 1 || rows.part.is_multiple_of(LINE));
             let parts = (0..rows.rounds).map(|round| rows.bytes(round));
@@ -216,7 +216,7 @@ mod tests {
             for cell in 0..rows.cells {
                 let ranks = rows.in_cell(cell, members);
                 prop_assert_eq!(ranks.start, next);
-                prop_assert!(ranks.len() * rows.part <= room);
+                prop_assert!(ranks.len() * rows.part <= space);
                 for (before, rank) in ranks.clone().enumerate() {
                     prop_assert_eq!(rows.of_rank(rank), (cell, before));
                 }

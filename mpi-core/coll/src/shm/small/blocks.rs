@@ -1,6 +1,6 @@
 //! Short collectives that move data without combining them.
 
-use super::data::{CopyTo, Given, Room};
+use super::data::{CopyTo, Given, Target};
 use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::CollError;
@@ -13,7 +13,7 @@ use mpi_base::copy::copy;
 impl<W: Wait> SmallOp<'_, W> {
     /// Broadcast. If the root's length differs, a receiver takes at most its own length and returns an error.
     #[inline]
-    pub(super) async fn bcast(&self, buf: &impl Room, root: u32) -> Result<(), Error> {
+    pub(super) async fn bcast(&self, buf: &impl Target, root: u32) -> Result<(), Error> {
         let mut length = Ok(());
         let cell_op = &self.fitting(Flow::OneWay, buf.bytes());
         if cell_op.me() == root {
@@ -44,7 +44,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Allgather: `recv` has a block of `len` bytes per rank; without `send` this rank's own block is in place.
     #[inline]
-    pub(super) async fn allgather<R: Room>(
+    pub(super) async fn allgather<R: Target>(
         &self,
         send: Option<&impl Given>,
         recv: &R,
@@ -86,7 +86,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Alltoall: `send`, or without it `recv`, has a block of `len` bytes per rank.
     #[inline]
-    pub(super) async fn alltoall<R: Room>(
+    pub(super) async fn alltoall<R: Target>(
         &self,
         send: Option<&impl Given>,
         recv: &R,
@@ -122,7 +122,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Gather: at the root, `recv` has a block of `len` bytes per rank.
     #[inline]
-    pub(super) async fn gather<R: Room>(
+    pub(super) async fn gather<R: Target>(
         &self,
         send: Option<&impl CopyTo<R>>,
         recv: Option<&R>,
@@ -150,7 +150,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Scatter: at the root, `send` has a block of `len` bytes per rank.
     #[inline]
-    pub(super) async fn scatter<R: Room>(
+    pub(super) async fn scatter<R: Target>(
         &self,
         send: Option<&impl CopyTo<R>>,
         recv: Option<&R>,
@@ -192,12 +192,12 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         let (cells, address, ranks) = (self.cells, self.address, self.members.count());
         let count = ranks as usize;
         let all = 0..count * count * len;
-        cells.compose(CellOf::Result, address, all, |room| {
+        cells.compose(CellOf::Result, address, all, |buffer| {
             for rank in 0..ranks {
                 cells.inspect(rank, address, 0..count * len, |data| {
                     for (to, block) in data.chunks_exact(len.max(1)).enumerate() {
                         let at = (to * count + rank as usize) * len;
-                        copy(block, &mut room[at..at + len]);
+                        copy(block, &mut buffer[at..at + len]);
                     }
                 });
             }

@@ -1,6 +1,6 @@
 //! Cuts: the same piece of each of several blocks, as data to read and write.
 
-use super::data::{CopyTo, Given, Room};
+use super::data::{CopyTo, Given, Target};
 use crate::algo::Buffer;
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
@@ -68,13 +68,13 @@ impl Given for Cut<SendBuf> {
         self.len * self.blocks
     }
 
-    fn pack(&self, room: &mut [u8]) {
+    fn pack(&self, buffer: &mut [u8]) {
         if self.len == self.step {
-            self.buf.pack_at(self.first as i64, room);
+            self.buf.pack_at(self.first as i64, buffer);
             return;
         }
-        for (at, room) in self.starts().zip(room.chunks_mut(self.len.max(1))) {
-            self.buf.pack_at(at, room);
+        for (at, buffer) in self.starts().zip(buffer.chunks_mut(self.len.max(1))) {
+            self.buf.pack_at(at, buffer);
         }
     }
 
@@ -94,7 +94,7 @@ impl Given for Cut<RecvBuf> {
         self.len * self.blocks
     }
 
-    fn pack(&self, room: &mut [u8]) {
+    fn pack(&self, buffer: &mut [u8]) {
         let read = Cut {
             buf: self.buf.as_send(),
             first: self.first,
@@ -102,7 +102,7 @@ impl Given for Cut<RecvBuf> {
             len: self.len,
             blocks: self.blocks,
         };
-        read.pack(room);
+        read.pack(buffer);
     }
 
     fn run(&self) -> Option<&[u8]> {
@@ -114,7 +114,7 @@ impl Given for Cut<RecvBuf> {
     }
 }
 
-impl Room for Cut<RecvBuf> {
+impl Target for Cut<RecvBuf> {
     fn take(&self, data: &[u8]) {
         let mut buf = self.buf.clone();
         for (at, data) in self.starts().zip(data.chunks(self.len.max(1))) {
@@ -124,13 +124,13 @@ impl Room for Cut<RecvBuf> {
 }
 
 impl CopyTo<Cut<RecvBuf>> for Cut<SendBuf> {
-    fn copy_to(&self, room: &Cut<RecvBuf>) {
+    fn copy_to(&self, buffer: &Cut<RecvBuf>) {
         match self.run() {
-            Some(data) => room.take(data),
+            Some(data) => buffer.take(data),
             None => {
                 let mut data = vec![0; self.bytes()];
                 self.pack(&mut data);
-                room.take(&data);
+                buffer.take(&data);
             }
         }
     }

@@ -14,8 +14,8 @@ use mpi_base::cells::lay;
 pub trait Given {
     fn bytes(&self) -> usize;
 
-    /// Writes the packed data to `room`, a cell or a part of one, which is exactly as long.
-    fn pack(&self, room: &mut [u8]);
+    /// Writes the packed data to `buffer`, a cell or a part of one, which is exactly as long.
+    fn pack(&self, buffer: &mut [u8]);
 
     /// The data in place, if contiguous.
     fn run(&self) -> Option<&[u8]>;
@@ -25,13 +25,13 @@ pub trait Given {
 }
 
 /// A buffer to write; it is also readable, for operands with MPI_IN_PLACE.
-pub trait Room: Given {
+pub trait Target: Given {
     fn take(&self, data: &[u8]);
 }
 
 /// Data that can be copied to `R`.
 pub trait CopyTo<R>: Given {
-    fn copy_to(&self, room: &R);
+    fn copy_to(&self, buffer: &R);
 }
 
 /// An operator on operands `G` and results `R`.
@@ -53,8 +53,8 @@ impl Given for &[u8] {
     }
 
     #[inline(always)]
-    fn pack(&self, room: &mut [u8]) {
-        lay(self, room);
+    fn pack(&self, buffer: &mut [u8]) {
+        lay(self, buffer);
     }
 
     #[inline(always)]
@@ -70,8 +70,8 @@ impl Given for &[u8] {
 
 impl CopyTo<RecvBytes> for &[u8] {
     #[inline(always)]
-    fn copy_to(&self, room: &RecvBytes) {
-        room.fill(self);
+    fn copy_to(&self, buffer: &RecvBytes) {
+        buffer.fill(self);
     }
 }
 
@@ -82,8 +82,8 @@ impl Given for RecvBytes {
     }
 
     #[inline(always)]
-    fn pack(&self, room: &mut [u8]) {
-        self.with(|data| lay(data, room));
+    fn pack(&self, buffer: &mut [u8]) {
+        self.with(|data| lay(data, buffer));
     }
 
     fn run(&self) -> Option<&[u8]> {
@@ -96,7 +96,7 @@ impl Given for RecvBytes {
     }
 }
 
-impl Room for RecvBytes {
+impl Target for RecvBytes {
     #[inline(always)]
     fn take(&self, data: &[u8]) {
         self.fill(data);
@@ -140,11 +140,11 @@ impl Given for SendBuf {
     }
 
     #[inline]
-    fn pack(&self, room: &mut [u8]) {
+    fn pack(&self, buffer: &mut [u8]) {
         match self.contiguous() {
-            Some(data) => lay(data, room),
+            Some(data) => lay(data, buffer),
             None => {
-                self.pack_at(0, room);
+                self.pack_at(0, buffer);
             }
         }
     }
@@ -161,8 +161,8 @@ impl Given for SendBuf {
 
 impl CopyTo<RecvBuf> for SendBuf {
     #[inline]
-    fn copy_to(&self, room: &RecvBuf) {
-        algo::copy(self, room);
+    fn copy_to(&self, buffer: &RecvBuf) {
+        algo::copy(self, buffer);
     }
 }
 
@@ -173,8 +173,8 @@ impl Given for RecvBuf {
     }
 
     #[inline]
-    fn pack(&self, room: &mut [u8]) {
-        self.as_send().pack(room);
+    fn pack(&self, buffer: &mut [u8]) {
+        self.as_send().pack(buffer);
     }
 
     fn run(&self) -> Option<&[u8]> {
@@ -186,7 +186,7 @@ impl Given for RecvBuf {
     }
 }
 
-impl Room for RecvBuf {
+impl Target for RecvBuf {
     #[inline]
     fn take(&self, data: &[u8]) {
         self.clone().unpack_at(0, data);

@@ -57,12 +57,12 @@ pub fn go_both_ways(call: CallId) -> bool {
 /// The number of pieces shown before the first is taken, where every rank sends and receives; less than the number of cells.
 const AHEAD: u64 = 2;
 
-/// The bytes of a block per piece, in cells of `room` bytes.
-pub fn of_cell(room: usize, call: CallId, members: u32) -> usize {
+/// The bytes of a block per piece, in cells of `space` bytes.
+pub fn of_cell(space: usize, call: CallId, members: u32) -> usize {
     match call {
         // A cell holds a piece for each other rank.
-        CallId::Scatter | CallId::Alltoall => room / (members.max(2) as usize - 1) / LINE * LINE,
-        _ => room,
+        CallId::Scatter | CallId::Alltoall => space / (members.max(2) as usize - 1) / LINE * LINE,
+        _ => space,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Short collectives that combine data.
 
-use super::data::{Combine, CopyTo, Given, Room};
+use super::data::{Combine, CopyTo, Given, Target};
 use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::Error;
@@ -13,7 +13,7 @@ use std::ops::Range;
 
 impl<W: Wait> SmallOp<'_, W> {
     #[inline]
-    pub(super) async fn allreduce<G: CopyTo<R>, R: Room>(
+    pub(super) async fn allreduce<G: CopyTo<R>, R: Target>(
         &self,
         send: Option<&G>,
         recv: &R,
@@ -42,7 +42,7 @@ impl<W: Wait> SmallOp<'_, W> {
     }
 
     #[inline]
-    pub(super) async fn reduce<G: CopyTo<R>, R: Room>(
+    pub(super) async fn reduce<G: CopyTo<R>, R: Target>(
         &self,
         send: Option<&G>,
         recv: Option<&R>,
@@ -73,7 +73,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
-    pub(super) async fn scan<G: CopyTo<R>, R: Room>(
+    pub(super) async fn scan<G: CopyTo<R>, R: Target>(
         &self,
         send: Option<&G>,
         recv: &R,
@@ -122,7 +122,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
     /// Without `send`, `whole` is this rank's whole operand; the result, the packed bytes `mine`, is written to its beginning.
     #[inline]
-    pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Room>(
+    pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Target>(
         &self,
         send: Option<&G>,
         whole: &R,
@@ -175,7 +175,7 @@ impl<W: Wait> SmallOp<'_, W> {
 impl<W: Wait> OpInCell<'_, '_, W> {
     /// Combines the data of all ranks.
     #[inline]
-    fn fold_all<G: CopyTo<R>, R: Room>(
+    fn fold_all<G: CopyTo<R>, R: Target>(
         &self,
         own: Option<&G>,
         recv: &R,
@@ -187,7 +187,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// Combines the data of the first `ranks` ranks from byte `at` on into `recv`, from the last rank to the first;
     /// `own` is this rank's operand unless that is in its cell.
     #[inline]
-    pub(super) fn fold<G: CopyTo<R>, R: Room>(
+    pub(super) fn fold<G: CopyTo<R>, R: Target>(
         &self,
         ranks: u32,
         at: usize,

@@ -15,7 +15,7 @@
 //! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
 
 use super::OpInCell;
-use super::data::{CopyTo, Room};
+use super::data::{CopyTo, Target};
 use super::steps::{await_cell, await_room};
 use crate::Error;
 use crate::op::DenseOp;
@@ -26,7 +26,7 @@ use mpi_base::atomic::{Ordering, fence};
 impl<W: Wait> OpInCell<'_, '_, W> {
     /// Inclusive scan if `with_own`, otherwise exclusive.
     #[inline]
-    pub(super) async fn scan_on<G: CopyTo<R>, R: Room>(
+    pub(super) async fn scan_on<G: CopyTo<R>, R: Target>(
         &self,
         send: Option<&G>,
         recv: &R,

@@ -1,6 +1,6 @@
 //! Steps of the short collectives: showing data in a cell, waiting for other ranks' cells, reading them.
 
-use super::data::{Given, Room};
+use super::data::{Given, Target};
 use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::shm::wait::Wait;
@@ -69,7 +69,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     pub(super) fn fill(&self, cell: impl Into<CellOf> + Copy, data: &impl Given) {
         let len = data.bytes();
         self.cells
-            .compose(cell, self.address, 0..len, |room| data.pack(room));
+            .compose(cell, self.address, 0..len, |buffer| data.pack(buffer));
     }
 
     /// Publishes this rank's cell and, unless oversubscribed, prefetches the line of the next one.
@@ -117,8 +117,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         row.fold(0, |at, data| {
             let len = data.bytes();
             self.cells
-                .compose(self.me(), self.address, at..at + len, |room| {
-                    data.pack(room)
+                .compose(self.me(), self.address, at..at + len, |buffer| {
+                    data.pack(buffer)
                 });
             at + len
         });
@@ -161,10 +161,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     /// Reads the data of a place, from byte `at` on.
     #[inline]
-    pub(super) fn take(&self, cell: impl Into<CellOf> + Copy, at: usize, room: &impl Room) {
-        let bytes = at..at + room.bytes();
+    pub(super) fn take(&self, cell: impl Into<CellOf> + Copy, at: usize, buffer: &impl Target) {
+        let bytes = at..at + buffer.bytes();
         self.cells
-            .inspect(cell, self.address, bytes, |data| room.take(data));
+            .inspect(cell, self.address, bytes, |data| buffer.take(data));
     }
 
     #[inline(always)]

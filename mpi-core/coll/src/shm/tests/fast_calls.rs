@@ -20,7 +20,7 @@ fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],
     send: &SendBuf,
-    room: RecvBytes,
+    target: RecvBytes,
     recv: &RecvBuf,
     root: u32,
 ) -> Vec<Both<'a>> {
@@ -28,18 +28,18 @@ fn both_forms<'a>(
     let dense = DenseOp::new(&op, &Named::UINT64.into()).expect("a loop");
     let len = BLOCK as usize * 8;
     let (one, all) = (&sent[..len], sent);
-    let (one_room, all_room) = (room.part(0, len), room);
+    let (one_target, all_target) = (target.part(0, len), target);
     let (send_one, recv_one) = (Some(send.slice(0..BLOCK)), recv.slice(0..BLOCK));
     let both = |fast, call| Both { fast, call };
     let reduction = |of: fn(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
                      as_call: fn(Option<SendBuf>, RecvBuf, Op) -> Call| {
         let call = as_call(send_one.clone(), recv_one.clone(), op.clone());
-        both(of(one, one_room, dense), call)
+        both(of(one, one_target, dense), call)
     };
     vec![
         both(
             FastCall::Bcast {
-                data: one_room,
+                data: one_target,
                 root,
             },
             Call::Bcast {
@@ -50,7 +50,7 @@ fn both_forms<'a>(
         both(
             FastCall::Gather {
                 send: one,
-                recv: here.then_some(all_room),
+                recv: here.then_some(all_target),
                 root,
             },
             Call::Gather {
@@ -62,7 +62,7 @@ fn both_forms<'a>(
         both(
             FastCall::Scatter {
                 send: here.then_some(all),
-                recv: one_room,
+                recv: one_target,
                 root,
             },
             Call::Scatter {
@@ -74,7 +74,7 @@ fn both_forms<'a>(
         both(
             FastCall::Allgather {
                 send: one,
-                recv: all_room,
+                recv: all_target,
             },
             Call::Allgather {
                 send: send_one.clone(),
@@ -84,7 +84,7 @@ fn both_forms<'a>(
         both(
             FastCall::Alltoall {
                 send: all,
-                recv: all_room,
+                recv: all_target,
                 block: len,
             },
             Call::Alltoall {
@@ -95,7 +95,7 @@ fn both_forms<'a>(
         both(
             FastCall::Reduce {
                 send: one,
-                recv: here.then_some(one_room),
+                recv: here.then_some(one_target),
                 op: dense,
                 root,
             },
@@ -109,7 +109,7 @@ fn both_forms<'a>(
         both(
             FastCall::ReduceScatterBlock {
                 send: all,
-                recv: one_room,
+                recv: one_target,
                 op: dense,
             },
             Call::ReduceScatterBlock {
@@ -155,11 +155,11 @@ fn a_fast_call_matches_the_general_form_and_has_its_result() {
             let sent = words(&|i| 100 * me + i);
             from.all().unpack_at(0, &sent);
             // SAFETY: `to` has `count * 8` bytes and outlives the calls, and only one form at a time writes it.
-            let room = unsafe { RecvBytes::new(to.all().ptr(), count as usize * 8) };
+            let target = unsafe { RecvBytes::new(to.all().ptr(), count as usize * 8) };
             let send = from.all().as_send();
             for round in 0..12 {
                 let root = round % ranks;
-                let forms = || both_forms(&world, &sent, &send, room, &to.all(), root);
+                let forms = || both_forms(&world, &sent, &send, target, &to.all(), root);
                 for (i, asked) in forms().into_iter().enumerate() {
                     let call = asked.call.id();
                     let fresh = words(&|i| 7000 + 100 * me + i);

@@ -46,16 +46,16 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
                 for from in pairs() {
                     let own = Scratch::new(COUNT, &from).expect("room");
                     own.all().unpack_at(0, &words(me));
-                    let room = Scratch::new(COUNT * i64::from(ranks), &to).expect("room");
-                    let recv = (me == root).then(|| room.recv(0..COUNT));
+                    let buffer = Scratch::new(COUNT * i64::from(ranks), &to).expect("room");
+                    let recv = (me == root).then(|| buffer.recv(0..COUNT));
                     let send = Some(own.all().as_send());
                     let gather = Call::Gather { send, recv, root };
                     world.collectives().carry_out(gather).expect("a gather");
-                    let got = room.all().as_send().to_vec();
+                    let got = buffer.all().as_send().to_vec();
                     assert!(me != root || got == all, "{from:?} to {to:?}");
 
                     own.all().unpack_at(0, &vec![0; 16 * COUNT as usize]);
-                    let send = (me == root).then(|| room.send(0..COUNT));
+                    let send = (me == root).then(|| buffer.send(0..COUNT));
                     let recv = Some(own.all());
                     let scatter = Call::Scatter { send, recv, root };
                     world.collectives().carry_out(scatter).expect("a scatter");
@@ -91,10 +91,10 @@ fn long_operands_are_combined_by_all_for_any_root() {
                         words.flat_map(u64::to_ne_bytes).collect()
                     };
                     let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");
-                    let (own, room) = (scratch(), scratch());
+                    let (own, buffer) = (scratch(), scratch());
                     own.all().unpack_at(0, &bytes(&mut operand(me)));
                     let in_place = me == root && root % 2 == 0;
-                    let recv = if in_place { own.all() } else { room.all() };
+                    let recv = if in_place { own.all() } else { buffer.all() };
                     let reduce = Call::Reduce {
                         send: (!in_place).then(|| own.all().as_send()),
                         recv: (me == root).then(|| recv.clone()),

@@ -39,8 +39,8 @@ fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
                     }
                     let (in_place, with_own) = (what.is_multiple_of(3), what % 5 < 3);
                     let double = Named::DOUBLE.into();
-                    let room = || Scratch::new(1, &double).expect("room");
-                    let (own, to) = (room(), room());
+                    let scratch = || Scratch::new(1, &double).expect("room");
+                    let (own, to) = (scratch(), scratch());
                     own.all().unpack_at(0, &operand(me, what).to_ne_bytes());
                     to.all().unpack_at(0, &operand(me, what).to_ne_bytes());
                     let send = (!in_place).then(|| own.all().as_send());

@@ -54,7 +54,7 @@ use super::error::PmlError;
 use crate::Error;
 use crate::bml::Bml;
 use crate::btl::{Limits, ProcId};
-use crate::datatype::{RecvBuf, RecvBytes, Room, SendBuf};
+use crate::datatype::{RecvBuf, RecvBytes, RecvTarget, SendBuf};
 use crate::group::Group;
 use crate::observer::Observer;
 use crate::request::{Outcome, Req, Status, Table};
@@ -223,7 +223,7 @@ impl Ob1 {
         matching: &Rc<Matching>,
         receiver: i32,
         key: Key,
-        buf: impl Into<Room>,
+        buf: impl Into<RecvTarget>,
     ) -> Req {
         (self.receiver).irecv(&self.core, matching, receiver, key, buf.into())
     }

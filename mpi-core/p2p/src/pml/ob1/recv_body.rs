@@ -5,7 +5,7 @@
 use super::incoming::Incoming;
 use super::matching::{Key, Matching};
 use crate::btl::ProcId;
-use crate::datatype::{RecvBytes, Room};
+use crate::datatype::{RecvBytes, RecvTarget};
 use crate::request::id::ReqId;
 use mpi_base::state::About;
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// An active receive.
 pub struct RecvBody {
-    buf: Room,
+    buf: RecvTarget,
     key: Key,
     /// The receiver's rank in the communicator, for error texts.
     receiver: i32,
@@ -31,7 +31,7 @@ impl RecvBody {
     /// Returns true if it owns no memory besides its own.
     #[inline]
     pub(crate) fn is_light(&self) -> bool {
-        matches!(self.buf, Room::Bytes(_)) && self.incoming.is_none()
+        matches!(self.buf, RecvTarget::Bytes(_)) && self.incoming.is_none()
     }
 
     /// Returns true if its messages are in this context.
@@ -44,7 +44,7 @@ impl RecvBody {
     #[inline(always)]
     pub(crate) fn renew(&mut self, bytes: RecvBytes, key: Key, receiver: i32) {
         // Field by field: a struct that is built elsewhere and then copied as a whole stalls the processor (store forwarding).
-        if let Room::Bytes(place) = &mut self.buf {
+        if let RecvTarget::Bytes(place) = &mut self.buf {
             *place = bytes;
         }
         self.key = key;
@@ -81,13 +81,13 @@ impl RecvBody {
     #[inline]
     pub(super) fn fill(&mut self, data: &[u8]) -> (u64, bool) {
         match &mut self.buf {
-            Room::Bytes(room) => {
-                room.fill(data);
-                (room.len() as u64, self.incoming.is_none())
+            RecvTarget::Bytes(buffer) => {
+                buffer.fill(data);
+                (buffer.len() as u64, self.incoming.is_none())
             }
-            room => {
-                room.fill(data);
-                (room.bytes(), false)
+            buffer => {
+                buffer.fill(data);
+                (buffer.bytes(), false)
             }
         }
     }
@@ -134,15 +134,20 @@ impl RecvBody {
     /// Unpacks packed bytes at offset `at`, as far as the receive takes them. Returns the number of bytes unpacked.
     pub(super) fn put(&mut self, at: u64, data: &[u8]) -> usize {
         let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted());
-        let room = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
-        let data = &data[..data.len().min(room)];
+        let buffer = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
+        let data = &data[..data.len().min(buffer)];
         self.buf.unpack_at(at as i64, data);
         data.len()
     }
 
     /// Creates a receive whose message is known already.
     #[inline(always)]
-    pub(crate) fn matched(buf: Room, key: Key, receiver: i32, matching: Rc<Matching>) -> RecvBody {
+    pub(crate) fn matched(
+        buf: RecvTarget,
+        key: Key,
+        receiver: i32,
+        matching: Rc<Matching>,
+    ) -> RecvBody {
         RecvBody {
             buf,
             key,

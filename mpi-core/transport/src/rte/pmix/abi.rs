@@ -204,11 +204,11 @@ pub type Unpublish =
 pub type ErrorString = unsafe extern "C" fn(status: Status) -> *const c_char;
 
 /// Copies text into a zero-terminated field; `None` if it does not fit or contains a zero.
-pub fn field<const ROOM: usize>(text: &[u8]) -> Option<[c_char; ROOM]> {
-    if text.len() >= ROOM || text.contains(&0) {
+pub fn field<const LEN: usize>(text: &[u8]) -> Option<[c_char; LEN]> {
+    if text.len() >= LEN || text.contains(&0) {
         return None;
     }
-    let mut field = [0; ROOM];
+    let mut field = [0; LEN];
     for (to, &from) in field.iter_mut().zip(text) {
         *to = from as c_char;
     }

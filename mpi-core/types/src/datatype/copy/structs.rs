@@ -54,10 +54,10 @@ impl<const MOST: usize> Default for Places<MOST> {
 
 impl<const MOST: usize> Places<MOST> {
     /// Adds the moves of `len` bytes that cover a run of at least `len` bytes. Returns false if they do not fit.
-    fn take(&mut self, len: usize, run: Run, packed: usize, room: usize) -> bool {
+    fn take(&mut self, len: usize, run: Run, packed: usize, space: usize) -> bool {
         let whole = run.len as usize;
         let n = whole.div_ceil(len);
-        if n > room {
+        if n > space {
             return false;
         }
         let Some(places) = self.at.get_mut(self.count..self.count.saturating_add(n)) else {
@@ -85,12 +85,12 @@ impl Pass {
     }
 
     fn take(&mut self, run: Run) -> bool {
-        let (packed, room) = (self.bytes, MOST - self.moves());
+        let (packed, space) = (self.bytes, MOST - self.moves());
         let taken = match run.len {
-            16.. => self.sixteen.take(16, run, packed, room),
-            8.. => self.eight.take(8, run, packed, room),
-            4.. => self.four.take(4, run, packed, room),
-            1..=2 if room > 0 && self.small_len == 0 => {
+            16.. => self.sixteen.take(16, run, packed, space),
+            8.. => self.eight.take(8, run, packed, space),
+            4.. => self.four.take(4, run, packed, space),
+            1..=2 if space > 0 && self.small_len == 0 => {
                 self.small = (run.offset as isize, packed);
                 self.small_len = run.len as usize;
                 true

@@ -27,7 +27,7 @@ use super::recv_body::RecvBody;
 use super::wire::{self, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, ProcId};
-use crate::datatype::{RecvBuf, Room};
+use crate::datatype::{RecvBuf, RecvTarget};
 use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId, Status};
 use direct_receive::Receives;
@@ -81,7 +81,7 @@ impl Receiver {
         matching: &Rc<Matching>,
         receiver: i32,
         key: Key,
-        buf: Room,
+        buf: RecvTarget,
     ) -> Req {
         let req = core.requests().begin_recv(buf, key, receiver, matching);
         let none_has_come = matching.has_no_unexpected();

@@ -9,7 +9,7 @@ use super::Kind;
 
 /// The producer's view of the byte ring, in units.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct LapSpace {
     /// The part of the ring that is used, from its start.
     span: u32,
     /// Units written in total; wraps around.
@@ -22,9 +22,9 @@ pub(super) struct Room {
     last: u32,
 }
 
-impl Room {
-    pub fn new(span: u32) -> Room {
-        Room {
+impl LapSpace {
+    pub fn new(span: u32) -> LapSpace {
+        LapSpace {
             span,
             total: 0,
             back: 0,
@@ -91,7 +91,7 @@ impl Room {
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }
 
-    /// The offset of a block at the place that [`Room::find`] returned.
+    /// The offset of a block at the place that [`LapSpace::find`] returned.
     #[inline(always)]
     pub fn start(&self, kind: Kind) -> u32 {
         match kind {
