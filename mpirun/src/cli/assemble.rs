@@ -1,12 +1,13 @@
 //! Builds a [`Plan`] from options: programs, hosts, environment.
 
+use super::CliError;
 use super::choices::{RankBy, TimeLimit};
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rankfile};
+use super::soft::{self, Soft};
 use super::values::{absolute, io, output, remote, shown, survival, timeout};
-use super::{CliError, soft};
 use crate::foreign::{COMPAT, on};
 use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
@@ -73,7 +74,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         for (name, value) in of_all_programs(&app)? {
             set_env(&mut env, name, value);
         }
-        softs.extend(app.soft.clone().map(|list| (number, list)));
+        softs.extend(app.soft.clone().map(|soft| (number, soft)));
         let mut command = command.into_iter();
         let program = command.next().ok_or(CliError::NoProgram {
             section: number,
@@ -177,7 +178,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         report_bindings: shown.bindings,
         display_map: shown.map,
         display_allocation: shown.allocation,
-        io: io(options)?,
+        io: io(options),
         timeout: timeout(options)?,
         hang_after: options.hang_after.and_then(|TimeLimit(limit)| limit),
         trace: output("--trace", options.trace.as_deref())?,
@@ -194,8 +195,8 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         remote: remote(options, &params)?,
         env,
     };
-    for (number, list) in softs {
-        apply_soft(&mut plan, number, &list)?;
+    for (number, soft) in &softs {
+        apply_soft(&mut plan, *number, soft)?;
     }
     let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
     let ranks = placed.iter().map(Vec::len).sum();
@@ -218,13 +219,16 @@ fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(
 }
 
 /// Reduces a program to the largest number of ranks that `--soft` allows and that fits; if none fits, mapping reports it later.
-fn apply_soft(plan: &mut Plan, number: usize, list: &str) -> Result<(), CliError> {
+fn apply_soft(plan: &mut Plan, number: usize, soft: &Soft) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);
-    let numbers = soft::allowed(list, most).ok_or_else(|| CliError::Value {
-        option: "--soft",
-        value: list.into(),
-        wanted: "numbers up to that of -n, such as 4, 2:8 or 2:8:2, with commas between them",
-    })?;
+    let numbers = soft.allowed(most);
+    if numbers.is_empty() {
+        return Err(CliError::Value {
+            option: "--soft",
+            value: soft.text.clone(),
+            wanted: soft::WANTED,
+        });
+    }
     for procs in numbers {
         plan.apps[number].procs = Some(procs);
         if plan.place(&plan.apps[..=number]).is_ok() {

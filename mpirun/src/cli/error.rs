@@ -104,13 +104,7 @@ impl fmt::Display for CliError {
                 option,
                 what,
                 instead,
-            } => {
-                write!(
-                    f,
-                    "{} ({what}) is not there yet in this version of mpirun; {instead}",
-                    name(option)
-                )
-            }
+            } => f.write_str(&usage::not_yet(option, what, instead)),
             CliError::NoOption { option, nearest } => {
                 write!(f, "there is no option {}", name(option))?;
                 match nearest {

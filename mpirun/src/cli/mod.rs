@@ -13,6 +13,7 @@
 //! `settings` reports errors in parameters.
 
 mod assemble;
+mod bind_to;
 mod choices;
 mod completion;
 pub(crate) mod configfile;
@@ -20,16 +21,19 @@ mod dashes;
 mod environment;
 mod error;
 pub(crate) mod help;
+mod map_by;
 mod not_yet;
 mod numbers;
 mod observation;
 mod options;
+mod output_to;
 mod placement;
 mod settings;
 mod soft;
 mod topics;
 mod translated;
 pub mod usage;
+mod value_error;
 mod values;
 
 pub use assemble::{explain_variable, spawned_app};

@@ -4,10 +4,15 @@
 //! Other spellings of the peers, which no help shows, are in [`super::translated`]; options that are refused by name are in
 //! [`super::not_yet`].
 
+use super::bind_to::BindTo;
 use super::choices::{
     Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, error_handler, stdin,
 };
+use super::map_by::MapBy;
 use super::numbers::{buffering, count, ranks};
+use super::output_to::{OutputFolder, OutputTo};
+use super::soft::Soft;
+use super::value_error::ValueError;
 use crate::launch::program::StdinTo;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
@@ -19,6 +24,13 @@ use std::path::PathBuf;
 /// A parser of values that contain file names of any bytes, as text that preserves them ([`mpi_base::text`]).
 fn text_of_bytes() -> impl TypedValueParser<Value = String> {
     OsStringValueParser::new().map(text::from_os)
+}
+
+/// A parser of values of any bytes.
+fn bytes<T: Clone + Send + Sync + 'static>(
+    parse: fn(OsString) -> Result<T, ValueError>,
+) -> impl TypedValueParser<Value = T> {
+    OsStringValueParser::new().try_map(parse)
 }
 
 pub const RANKS: &str = "Ranks and programs";
@@ -42,8 +54,8 @@ pub struct Options {
     pub section: Section,
 
     /// "slot" fills hosts; "node", "package", "numa" deal out; "ppr:N:node"
-    #[arg(long, value_name = "HOW", help_heading = HOSTS)]
-    pub map_by: Option<String>,
+    #[arg(long, value_name = "HOW", help_heading = HOSTS, value_parser = MapBy::parse)]
+    pub map_by: Option<MapBy>,
 
     /// Number ranks by "slot" or by "node" [default: slot]
     #[arg(long, value_name = "HOW", help_heading = HOSTS, hide_short_help = true, ignore_case = true, hide_possible_values = true)]
@@ -90,8 +102,8 @@ pub struct Options {
     pub display: Option<Shown>,
 
     /// Bind each rank to a "core", "hwthread", "l3cache", "numa" node or "package"
-    #[arg(long, value_name = "UNIT", help_heading = BINDING)]
-    pub bind_to: Option<String>,
+    #[arg(long, value_name = "UNIT", help_heading = BINDING, value_parser = BindTo::parse)]
+    pub bind_to: Option<BindTo>,
 
     /// Show which processors each rank may use
     #[arg(long, help_heading = BINDING, hide_short_help = true)]
@@ -114,12 +126,12 @@ pub struct Options {
     pub merge_stderr_to_stdout: bool,
 
     /// Also write output to DIR/JOB/rank.N/stdout; "DIR:nocopy": only there
-    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
-    pub output: Option<OsString>,
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT, value_parser = bytes(OutputTo::parse))]
+    pub output: Option<OutputTo>,
 
     /// As --output, where the folder may have any name: --output tag is --tag-output
-    #[arg(long, alias = "output-directory", value_name = "DIR", help_heading = OUTPUT, hide_short_help = true, conflicts_with = "output")]
-    pub output_filename: Option<OsString>,
+    #[arg(long, alias = "output-directory", value_name = "DIR", help_heading = OUTPUT, hide_short_help = true, conflicts_with = "output", value_parser = bytes(OutputFolder::parse))]
+    pub output_filename: Option<OutputFolder>,
 
     /// Buffering of ranks' output: 0 none, also inside mpirun; 1 by lines; 2 full
     #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = buffering, allow_hyphen_values = true)]
@@ -251,8 +263,8 @@ pub struct AppOptions {
     pub procs: Option<u32>,
 
     /// Acceptable numbers of ranks if not all fit: 4, 2:8 or 2:8:2
-    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true)]
-    pub soft: Option<String>,
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, help_heading = RANKS, hide_short_help = true, value_parser = Soft::parse)]
+    pub soft: Option<Soft>,
 
     /// Hosts to run on, each with its slots after a colon
     #[arg(long, short = 'H', alias = "hosts", value_name = "HOST[:SLOTS],...", help_heading = HOSTS)]

@@ -1,59 +1,113 @@
-//! `--soft`: the acceptable numbers of ranks if the requested number does not fit.
+//! The value of `--soft`: the acceptable numbers of ranks if the requested number does not fit.
 //!
 //! The format is that of the reserved info key `soft` (MPI 5.0, 11.9.3): a comma-separated list of numbers, ranges `a:b`
 //! and ranges with a stride `a:b:c`; numbers above the requested one are ignored.
 
-/// Returns the allowed numbers from one up to `most`, largest first; `None` if the list is malformed or allows none.
-pub fn allowed(list: &str, most: usize) -> Option<Vec<usize>> {
-    let mut found = Vec::new();
-    for part in list.split(',') {
-        let numbers: Vec<i64> = part
-            .split(':')
-            .map(|word| word.trim().parse().ok())
-            .collect::<Option<_>>()?;
+use super::value_error::ValueError;
+
+/// What the option takes.
+pub const WANTED: &str =
+    "numbers up to that of -n, such as 4, 2:8 or 2:8:2, with commas between them";
+
+/// A parsed list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Soft {
+    /// As it was written, for errors.
+    pub text: String,
+    ranges: Vec<Range>,
+}
+
+/// Numbers from `first` to `last`, downwards if the stride is negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    first: i64,
+    last: i64,
+    stride: i64,
+}
+
+impl Soft {
+    /// Parses a list.
+    pub fn parse(text: &str) -> Result<Soft, ValueError> {
+        let ranges: Option<_> = text.split(',').map(Range::parse).collect();
+        Ok(Soft {
+            text: text.to_owned(),
+            ranges: ranges.ok_or(ValueError::unknown(WANTED))?,
+        })
+    }
+
+    /// Returns the allowed numbers from one up to `most`, largest first; none if the list allows only other numbers.
+    pub fn allowed(&self, most: usize) -> Vec<usize> {
+        let ranges = self.ranges.iter();
+        let mut found: Vec<usize> = ranges.flat_map(|range| range.up_to(most)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found.reverse();
+        found
+    }
+}
+
+impl Range {
+    fn parse(text: &str) -> Option<Range> {
+        let numbers = text.split(':').map(|word| word.trim().parse().ok());
+        let numbers: Vec<i64> = numbers.collect::<Option<_>>()?;
         let (first, last, stride) = match *numbers.as_slice() {
             [only] => (only, only, 1),
             [first, last] => (first, last, 1),
             [first, last, stride] if stride != 0 => (first, last, stride),
             _ => return None,
         };
-        // Both directions end after at most `most` numbers that can matter.
-        let (low, high) = (first.min(last).max(1), first.max(last).min(most as i64));
-        let in_steps = |number: &i64| {
-            number
-                .checked_sub(first)
-                .is_some_and(|distance| distance % stride == 0)
-        };
-        let runs = if stride > 0 {
-            first <= last
-        } else {
-            first >= last
-        };
-        found.extend((low..=high).filter(|number| runs && in_steps(number)));
+        Some(Range {
+            first,
+            last,
+            stride,
+        })
     }
-    found.sort_unstable();
-    found.dedup();
-    found.reverse();
-    let found: Vec<usize> = found.into_iter().map(|number| number as usize).collect();
-    (!found.is_empty()).then_some(found)
+
+    /// The numbers from one up to `most`; both directions end after at most `most` numbers.
+    fn up_to(self, most: usize) -> impl Iterator<Item = usize> {
+        let Range {
+            first,
+            last,
+            stride,
+        } = self;
+        let (low, high) = (first.min(last).max(1), first.max(last).min(most as i64));
+        let in_steps = move |number: &i64| {
+            let distance = number.checked_sub(first);
+            distance.is_some_and(|distance| distance % stride == 0)
+        };
+        let runs = match stride > 0 {
+            true => first <= last,
+            false => first >= last,
+        };
+        let numbers = (low..=high).filter(move |number| runs && in_steps(number));
+        numbers.map(|number| number as usize)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn numbers_ranges_and_strides_are_allowed_up_to_what_was_asked_for() {
-        assert_eq!(allowed("3", 4), Some(vec![3]));
-        assert_eq!(allowed("2:9", 4), Some(vec![4, 3, 2]));
-        assert_eq!(allowed("1, 2:10:4", 8), Some(vec![6, 2, 1]));
-        assert_eq!(allowed("10:2:-4", 8), Some(vec![6, 2]));
+    fn allowed(list: &str, most: usize) -> Vec<usize> {
+        Soft::parse(list).unwrap().allowed(most)
     }
 
     #[test]
-    fn a_list_that_allows_nothing_is_no_list() {
-        for list in ["", "x", "1:2:0", "1:2:3:4", "9", "-1", "4:2"] {
-            assert_eq!(allowed(list, 8), None, "{list}");
+    fn numbers_ranges_and_strides_are_allowed_up_to_what_was_asked_for() {
+        assert_eq!(allowed("3", 4), [3]);
+        assert_eq!(allowed("2:9", 4), [4, 3, 2]);
+        assert_eq!(allowed("1, 2:10:4", 8), [6, 2, 1]);
+        assert_eq!(allowed("10:2:-4", 8), [6, 2]);
+    }
+
+    #[test]
+    fn a_list_that_allows_nothing_is_empty_and_a_malformed_one_an_error() {
+        for list in ["9", "-1", "4:2"] {
+            assert_eq!(allowed(list, 8), [0; 0], "{list}");
+        }
+        for list in ["", "x", "1:2:0", "1:2:3:4"] {
+            let error = Soft::parse(list).unwrap_err().to_string();
+            assert!(error.contains("such as 4, 2:8 or 2:8:2"), "{list}: {error}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Wording of clap's errors: the option as users write it, the value found, and the accepted ones.
 
+use super::value_error::ValueError;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::error::Error as _;
 
@@ -27,8 +28,12 @@ pub fn sentence(error: &clap::Error) -> String {
             not_understood(&option, value, &words)
         }
         (ErrorKind::ValueValidation, Some(value)) => {
-            let wanted = error.source().map_or_else(String::new, ToString::to_string);
-            not_understood(&option, value, &wanted)
+            let reason = error.source().map_or_else(String::new, ToString::to_string);
+            let typed = error.source().and_then(|reason| reason.downcast_ref());
+            match typed {
+                Some(ValueError::NotYet { .. }) => reason,
+                _ => not_understood(&option, value, &reason),
+            }
         }
         (ErrorKind::UnknownArgument, _) => {
             format!("there is no option or argument {}", printable::name(usage))
@@ -56,6 +61,12 @@ pub fn sentence(error: &clap::Error) -> String {
 pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
     let value = printable::name(value);
     format!("{option} \"{value}\" is not understood; it takes {wanted}")
+}
+
+/// The sentence for an option or a value of other launchers that this one does not have.
+pub fn not_yet(option: &str, what: &str, instead: &str) -> String {
+    let option = printable::name(option);
+    format!("{option} ({what}) is not there yet in this version of mpirun; {instead}")
 }
 
 /// Returns the form of an option that users type, such as `-n` for clap's `--np <N>`.

@@ -8,13 +8,11 @@ use crate::launch::program::{Io, RemoteLaunch};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::Params;
 use mpi_base::{environment, text};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Combines `--output` with the options for single properties of the output.
-pub fn io(options: &Options) -> Result<Io, CliError> {
+pub fn io(options: &Options) -> Io {
     let mut io = Io {
         tag: options.tag_output,
         timestamp: options.timestamp_output,
@@ -26,100 +24,12 @@ pub fn io(options: &Options) -> Result<Io, CliError> {
         folder: None,
     };
     if let Some(folder) = &options.output_filename {
-        write_below(&mut io, "--output-filename", folder)?;
+        folder.apply(&mut io);
     }
-    if let Some(how) = &options.output {
-        output_to(&mut io, how)?;
+    if let Some(output) = &options.output {
+        output.apply(&mut io);
     }
-    Ok(io)
-}
-
-/// Parses `--output`: Open MPI's words, separated by commas, or a folder.
-fn output_to(io: &mut Io, how: &OsStr) -> Result<(), CliError> {
-    const FOLDER: &[u8] = b"dir=";
-    let words: Vec<&OsStr> = how
-        .as_bytes()
-        .split(|&byte| byte == b',')
-        .map(OsStr::from_bytes)
-        .collect();
-    let is_word = |word: &OsStr| {
-        let word = word.to_str().unwrap_or_default().to_lowercase();
-        word.starts_with("dir=") || word.starts_with("file=") || WORDS.contains(&word.as_str())
-    };
-    if !words.iter().any(|word| is_word(word)) {
-        // A folder's name may contain commas.
-        return write_below(io, "--output", how);
-    }
-    for word in words {
-        if word.as_bytes().starts_with(FOLDER) {
-            let folder = OsStr::from_bytes(&word.as_bytes()[FOLDER.len()..]);
-            write_below(io, "--output", folder)?;
-            continue;
-        }
-        match word.to_str().unwrap_or_default().to_lowercase().as_str() {
-            "tag" => io.tag = true,
-            "rank" => io.label = true,
-            "timestamp" => io.timestamp = true,
-            "merge-stderr-to-stdout" | "merge" => io.merge = true,
-            _ => {
-                return Err(CliError::Value {
-                    option: "--output",
-                    value: how.to_string_lossy().into_owned(),
-                    wanted: "a folder, or, with commas between them, dir=FOLDER, tag, rank, timestamp and merge-stderr-to-stdout",
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Words that Open MPI's `--output` takes; those without a meaning here are refused and not taken for a folder.
-const WORDS: [&str; 8] = [
-    "tag",
-    "tag-detailed",
-    "tag-fullname",
-    "rank",
-    "timestamp",
-    "merge-stderr-to-stdout",
-    "merge",
-    "xml",
-];
-
-/// Parses a folder, followed by `:nocopy` if mpirun must not print the output as well.
-fn write_below(io: &mut Io, option: &'static str, text: &OsStr) -> Result<(), CliError> {
-    let bytes = text.as_bytes();
-    let name = bytes
-        .iter()
-        .rposition(|&byte| byte == b'/')
-        .map_or(0, |at| at + 1);
-    let colon = bytes[name..].iter().position(|&byte| byte == b':');
-    let (folder, words) = match colon {
-        Some(at) => (&bytes[..name + at], &bytes[name + at + 1..]),
-        None => (bytes, &b""[..]),
-    };
-    let wrong = |wanted| CliError::Value {
-        option,
-        value: text.to_string_lossy().into_owned(),
-        wanted,
-    };
-    if folder.is_empty() {
-        return Err(wrong("a folder"));
-    }
-    for word in words.split(|byte| b":,".contains(byte)) {
-        match word.to_ascii_lowercase().as_slice() {
-            b"nocopy" => io.echo = false,
-            b"copy" => io.echo = true,
-            b"" if colon.is_none() => {}
-            _ => {
-                return Err(wrong(
-                    "a folder, and behind a colon only nocopy; a folder whose name has a colon is written with / at its end",
-                ));
-            }
-        }
-    }
-    let folder = PathBuf::from(OsStr::from_bytes(folder));
-    io.folder = Some(std::path::absolute(&folder).unwrap_or(folder));
-    Ok(())
+    io
 }
 
 /// Combines `--display` with the options that show one thing each.

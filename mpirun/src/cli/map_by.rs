@@ -1,0 +1,152 @@
+//! The value of `--map-by`: how ranks are dealt to hosts and to the units of a host.
+
+use super::numbers;
+use super::value_error::ValueError;
+use crate::launch::binding::Unit;
+use std::path::PathBuf;
+
+const WANTED: &str = "slot, node, package, numa, l3cache, core, hwthread, ppr:N:node or rankfile:file=FILE, and after it :PE=N, :SPAN, :OVERSUBSCRIBE or :NOOVERSUBSCRIBE";
+
+/// How ranks are dealt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// One host after the other, or as other options say.
+    #[default]
+    Slot,
+    /// Round robin over the hosts.
+    Node,
+    /// Round robin over these units of a host.
+    Unit(Unit),
+    /// A number of ranks on each host.
+    PerNode(usize),
+    /// A number of ranks on each of these units.
+    PerUnit(usize, Unit),
+    /// As a rankfile says.
+    Rankfile(Option<PathBuf>),
+}
+
+/// A parsed value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapBy {
+    pub order: Order,
+    /// Ranks are balanced over all hosts (`:SPAN`).
+    pub span: bool,
+    /// The number of cores of each rank (`:PE=N`).
+    pub cores: Option<usize>,
+    /// More ranks than slots are allowed.
+    pub oversubscribe: bool,
+    /// Slots are a limit also on one host.
+    pub strict: bool,
+}
+
+impl MapBy {
+    /// Parses a value; letter case matters only in the name of a file.
+    pub fn parse(text: &str) -> Result<MapBy, ValueError> {
+        let wrong = || ValueError::unknown(WANTED);
+        let lower = text.to_lowercase();
+        if lower.starts_with("pe-list") {
+            return Err(ValueError::NotYet {
+                option: "--map-by pe-list",
+                what: "a list of processors",
+                instead: "a line of --rankfile FILE for each rank, such as \"rank 0=HOST slot=0-1\", names its cores",
+            });
+        }
+        let mut words = lower.split([':', ',']);
+        let order = match words.next().unwrap_or_default() {
+            "rankfile" => {
+                return Ok(MapBy {
+                    order: Order::Rankfile(file_of(text)),
+                    ..MapBy::default()
+                });
+            }
+            "ppr" => {
+                let count = words.next().and_then(|count| numbers::count(count).ok());
+                let count = count.ok_or_else(wrong)?;
+                match words.next().ok_or_else(wrong)? {
+                    "node" => Order::PerNode(count),
+                    unit => Order::PerUnit(count, Unit::named(unit).ok_or_else(wrong)?),
+                }
+            }
+            "slot" | "" => Order::Slot,
+            "node" => Order::Node,
+            unit => Order::Unit(Unit::named(unit).ok_or_else(wrong)?),
+        };
+        let mut map_by = MapBy {
+            order,
+            ..MapBy::default()
+        };
+        words.try_for_each(|word| map_by.modify(word))?;
+        Ok(map_by)
+    }
+
+    /// Applies one of the words after the unit.
+    fn modify(&mut self, word: &str) -> Result<(), ValueError> {
+        match (word, word.split_once('=')) {
+            ("oversubscribe", _) => self.oversubscribe = true,
+            ("nooversubscribe", _) => self.strict = true,
+            ("span", _) => self.span = true,
+            // Processors are hardware threads, and spawned jobs are placed by the same policy.
+            ("hwtcpus" | "inherit" | "noinherit", _) => {}
+            (_, Some(("pe", each))) => {
+                let each = numbers::count(each).map_err(|_| ValueError::unknown(WANTED))?;
+                self.cores = Some(each);
+            }
+            ("nolocal", _) => {
+                return Err(ValueError::NotYet {
+                    option: "--map-by :NOLOCAL",
+                    what: "no ranks on this host",
+                    instead: "--host lists the hosts to be used",
+                });
+            }
+            _ => return Err(ValueError::unknown(WANTED)),
+        }
+        Ok(())
+    }
+}
+
+/// Returns the file of `rankfile:file=FILE`.
+fn file_of(text: &str) -> Option<PathBuf> {
+    const FORM: &str = "rankfile:file=";
+    let (head, file) = text.split_at_checked(FORM.len())?;
+    head.eq_ignore_ascii_case(FORM).then(|| file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_after_the_unit_are_properties() {
+        let parsed = MapBy::parse("PPR:2:numa:pe=3,Span").unwrap();
+        assert_eq!(parsed.order, Order::PerUnit(2, Unit::Numa));
+        assert_eq!(
+            (parsed.cores, parsed.span, parsed.strict),
+            (Some(3), true, false)
+        );
+        let file = MapBy::parse("RankFile:File=/tmp/A,b:c").unwrap();
+        assert_eq!(file.order, Order::Rankfile(Some("/tmp/A,b:c".into())));
+        assert_eq!(MapBy::parse(""), Ok(MapBy::default()));
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_an_error_that_names_the_choices() {
+        for text in [
+            "chair",
+            "ppr",
+            "ppr:0:node",
+            "ppr:1:chair",
+            "slot:PE=x",
+            "node:fast",
+        ] {
+            let error = MapBy::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with("slot, node, package"), "{text}: {error}");
+        }
+        for (text, cure) in [
+            ("pe-list=0,1", "--rankfile FILE"),
+            ("slot:NoLocal", "--host lists"),
+        ] {
+            let error = MapBy::parse(text).unwrap_err().to_string();
+            assert!(error.contains(cure), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The value of `--output`: words for the form of the ranks' output, and a folder; that of `--output-filename`: a folder.
+
+use super::value_error::ValueError;
+use crate::launch::program::Io;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+const WANTED: &str = "a folder, or, with commas between them, dir=FOLDER, tag, rank, timestamp and merge-stderr-to-stdout";
+
+/// Words that Open MPI's `--output` takes; those without a meaning here are refused and not taken for a folder.
+const WORDS: [&str; 8] = [
+    "tag",
+    "tag-detailed",
+    "tag-fullname",
+    "rank",
+    "timestamp",
+    "merge-stderr-to-stdout",
+    "merge",
+    "xml",
+];
+
+/// A parsed value of `--output`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OutputTo {
+    tag: bool,
+    label: bool,
+    timestamp: bool,
+    merge: bool,
+    folder: Option<OutputFolder>,
+}
+
+impl OutputTo {
+    /// Parses Open MPI's words, separated by commas, or a folder.
+    pub fn parse(text: OsString) -> Result<OutputTo, ValueError> {
+        const FOLDER: &[u8] = b"dir=";
+        let words = text.as_bytes().split(|&byte| byte == b',');
+        let words: Vec<&OsStr> = words.map(OsStr::from_bytes).collect();
+        let mut output = OutputTo::default();
+        if !words.iter().any(|word| is_word(word)) {
+            // A folder's name may contain commas.
+            output.folder = Some(OutputFolder::parse(text)?);
+            return Ok(output);
+        }
+        for word in words {
+            if let Some(folder) = word.as_bytes().strip_prefix(FOLDER) {
+                let folder = OsStr::from_bytes(folder).to_owned();
+                output.folder = Some(OutputFolder::parse(folder)?);
+                continue;
+            }
+            match word.to_str().unwrap_or_default().to_lowercase().as_str() {
+                "tag" => output.tag = true,
+                "rank" => output.label = true,
+                "timestamp" => output.timestamp = true,
+                "merge-stderr-to-stdout" | "merge" => output.merge = true,
+                _ => return Err(ValueError::unknown(WANTED)),
+            }
+        }
+        Ok(output)
+    }
+
+    /// Adds these properties to those of other options.
+    pub fn apply(&self, io: &mut Io) {
+        io.tag |= self.tag;
+        io.label |= self.label;
+        io.timestamp |= self.timestamp;
+        io.merge |= self.merge;
+        if let Some(folder) = &self.folder {
+            folder.apply(io);
+        }
+    }
+}
+
+/// Returns true if a word is not the name of a folder.
+fn is_word(word: &OsStr) -> bool {
+    let word = word.to_str().unwrap_or_default().to_lowercase();
+    word.starts_with("dir=") || word.starts_with("file=") || WORDS.contains(&word.as_str())
+}
+
+/// A folder for output, with `:nocopy` after it if mpirun must not print the output as well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutputFolder {
+    path: PathBuf,
+    echo: bool,
+}
+
+impl OutputFolder {
+    /// Parses a folder and the words after its colon.
+    pub fn parse(text: OsString) -> Result<OutputFolder, ValueError> {
+        let bytes = text.as_bytes();
+        let slash = bytes.iter().rposition(|&byte| byte == b'/');
+        let name = slash.map_or(0, |at| at + 1);
+        let colon = bytes[name..].iter().position(|&byte| byte == b':');
+        let (folder, words) = match colon {
+            Some(at) => (&bytes[..name + at], &bytes[name + at + 1..]),
+            None => (bytes, &b""[..]),
+        };
+        if folder.is_empty() {
+            return Err(ValueError::unknown("a folder"));
+        }
+        let mut echo = true;
+        for word in words.split(|byte| b":,".contains(byte)) {
+            match word.to_ascii_lowercase().as_slice() {
+                b"nocopy" => echo = false,
+                b"copy" => echo = true,
+                b"" if colon.is_none() => {}
+                _ => {
+                    return Err(ValueError::unknown(
+                        "a folder, and behind a colon only nocopy; a folder whose name has a colon is written with / at its end",
+                    ));
+                }
+            }
+        }
+        let folder = PathBuf::from(OsStr::from_bytes(folder));
+        Ok(OutputFolder {
+            path: std::path::absolute(&folder).unwrap_or(folder),
+            echo,
+        })
+    }
+
+    /// Makes this the folder of the ranks' output.
+    pub fn apply(&self, io: &mut Io) {
+        io.folder = Some(self.path.clone());
+        io.echo = self.echo;
+    }
+}
