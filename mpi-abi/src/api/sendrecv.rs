@@ -38,7 +38,7 @@ impl Exchange {
             Ok(Sent::Done) => None,
             Ok(Sent::Pending(req)) => Some(req),
             Err(e) => {
-                comm.comm.engine().pml().abandon(&receive);
+                comm.comm.engine().pml().termination().abandon(&receive);
                 return Err(e.into());
             }
         };

@@ -1,7 +1,7 @@
 //! Data representations (MPI 5.0, section 14.5): the format of data in the file.
 
 use super::error::IoError;
-use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
+use crate::datatype::{self, Datatype, Named, RecvBuf, SendBuf};
 use std::fmt;
 use std::rc::Rc;
 
@@ -51,7 +51,7 @@ impl Representation {
     pub fn file_bytes(&self, datatype: &Datatype, count: i64) -> Result<i64, IoError> {
         Ok(match self {
             Self::Native | Self::Internal => datatype.bytes(count),
-            Self::External32 => datatype.external_bytes(count),
+            Self::External32 => datatype::external_bytes(datatype, count),
             Self::User(..) => self.in_file(datatype)?.size().saturating_mul(count),
         })
     }
@@ -62,11 +62,11 @@ impl Representation {
         let bytes = |count| Ok(Datatype::contiguous(count, &Named::BYTE.into())?);
         match self {
             Self::Native | Self::Internal => Ok(datatype.clone()),
-            Self::External32 => {
-                datatype.over(&mut |basic| bytes(Datatype::from(basic).external_bytes(1)))
-            }
+            Self::External32 => datatype::over(datatype, &mut |basic| {
+                bytes(datatype::external_bytes(&Datatype::from(basic), 1))
+            }),
             Self::User(_, conversion) => {
-                datatype.over(&mut |basic| bytes(conversion.file_bytes(basic)?))
+                datatype::over(datatype, &mut |basic| bytes(conversion.file_bytes(basic)?))
             }
         }
     }

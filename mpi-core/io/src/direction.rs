@@ -42,8 +42,8 @@ impl Transfer<'_> {
     /// Returns an error if the access mode of the file does not allow it.
     pub(crate) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
-            Transfer::Read(_) => file.may_read(),
-            Transfer::Write(_) => file.may_write(),
+            Transfer::Read(_) => file.accesses().may_read(),
+            Transfer::Write(_) => file.accesses().may_write(),
         }
     }
 
@@ -66,8 +66,8 @@ impl Transfer<'_> {
     /// Moves the whole buffer at byte `from` of the stream, individually. Returns the number of bytes moved.
     pub(crate) fn alone(&mut self, file: &File, from: i64) -> Result<i64, IoError> {
         match self {
-            Transfer::Read(buf) => file.read_from(from, buf),
-            Transfer::Write(buf) => file.write_from(from, buf),
+            Transfer::Read(buf) => file.accesses().read_from(from, buf),
+            Transfer::Write(buf) => file.accesses().write_from(from, buf),
         }
     }
 

@@ -159,7 +159,7 @@ impl File {
     /// Sets both pointers to the end of the file for `MPI_MODE_APPEND`.
     fn begin_where_amode_says(self) -> Result<File, Error> {
         if self.amode.append {
-            let end = self.agree(self.size())?;
+            let end = self.agree(self.storage().size())?;
             self.position.set(end);
             if self.comm.rank() == 0 {
                 self.shared.set(end)?;
@@ -245,6 +245,17 @@ impl File {
                 );
                 Err(IoError::new(IoClass::NotSame, sentence).into())
             }
+        }
+    }
+
+    /// Checks that explicit offsets and the individual pointer may be used.
+    pub(super) fn random_access(&self) -> Result<(), IoError> {
+        match self.amode.sequential {
+            false => Ok(()),
+            true => Err(IoError::new(
+                IoClass::UnsupportedOperation,
+                "a file of MPI_MODE_SEQUENTIAL is read and written at its shared pointer only",
+            )),
         }
     }
 

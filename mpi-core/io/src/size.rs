@@ -7,40 +7,56 @@ use crate::Error;
 use rustix::io::Errno;
 
 impl File {
-    pub(super) fn size(&self) -> Result<i64, IoError> {
-        self.disk
+    /// Returns the operations on the size.
+    #[inline]
+    pub fn storage(&self) -> Storage<'_> {
+        Storage { file: self }
+    }
+}
+
+/// A file's bytes on its file system: their number, preallocation and synchronisation.
+#[derive(Clone, Copy)]
+pub struct Storage<'a> {
+    file: &'a File,
+}
+
+impl<'a> Storage<'a> {
+    pub(super) fn size(self) -> Result<i64, IoError> {
+        self.file
+            .disk
             .len()
             .map_err(|errno| IoError::system("fstat", errno))
     }
 
     /// `MPI_File_get_size`.
-    pub fn bytes(&self) -> Result<i64, Error> {
-        self.told(self.size())
+    pub fn bytes(self) -> Result<i64, Error> {
+        self.file.told(self.size())
     }
 
     /// `MPI_File_set_size`; collective.
-    pub fn set_bytes(&self, bytes: i64) -> Result<(), Error> {
-        self.same("size", bytes)?;
+    pub fn set_bytes(self, bytes: i64) -> Result<(), Error> {
+        self.file.same("size", bytes)?;
         let done = self
             .may_resize(bytes)
-            .and_then(|()| match self.comm.rank() {
+            .and_then(|()| match self.file.comm.rank() {
                 0 => self
+                    .file
                     .disk
                     .ftruncate(bytes as u64)
                     .map_err(|errno| IoError::system("ftruncate", errno)),
                 _ => Ok(()),
             });
-        self.agree(done)
+        self.file.agree(done)
     }
 
-    fn may_resize(&self, bytes: i64) -> Result<(), IoError> {
+    fn may_resize(self, bytes: i64) -> Result<(), IoError> {
         if bytes < 0 {
             let sentence = format!("size is {bytes}, which is negative");
             return Err(IoError::new(IoClass::Arg, sentence));
         }
-        self.random_access()?;
+        self.file.random_access()?;
         access::within_limit(bytes as u64)?;
-        match self.amode.writes() {
+        match self.file.amode.writes() {
             true => Ok(()),
             false => Err(IoError::new(
                 IoClass::ReadOnly,
@@ -50,21 +66,22 @@ impl File {
     }
 
     /// `MPI_File_preallocate`; collective.
-    pub fn preallocate(&self, bytes: i64) -> Result<(), Error> {
-        self.same("size", bytes)?;
+    pub fn preallocate(self, bytes: i64) -> Result<(), Error> {
+        self.file.same("size", bytes)?;
         let done = self
             .may_resize(bytes)
-            .and_then(|()| match self.comm.rank() {
+            .and_then(|()| match self.file.comm.rank() {
                 0 if bytes > 0 => self.allocate(bytes),
                 _ => Ok(()),
             });
-        self.agree(done)
+        self.file.agree(done)
     }
 
-    fn allocate(&self, bytes: i64) -> Result<(), IoError> {
-        match self.disk.fallocate(bytes as u64) {
+    fn allocate(self, bytes: i64) -> Result<(), IoError> {
+        match self.file.disk.fallocate(bytes as u64) {
             // File systems without preallocation only get the size.
             Err(Errno::NOSYS | Errno::OPNOTSUPP) if self.size()? < bytes => self
+                .file
                 .disk
                 .ftruncate(bytes as u64)
                 .map_err(|errno| IoError::system("ftruncate", errno)),
@@ -76,13 +93,13 @@ impl File {
     /// `MPI_File_sync`; collective.
     ///
     /// The members of a node write through one page cache: after a barrier, one of them flushes to disk what all have written.
-    pub fn sync(&self) -> Result<(), Error> {
-        self.meet()?;
+    pub fn sync(self) -> Result<(), Error> {
+        self.file.meet()?;
         let done = match self.is_first_of_node() {
-            true => self.disk.fsync(),
+            true => self.file.disk.fsync(),
             false => Ok(()),
         };
-        self.agree(match done {
+        self.file.agree(match done {
             // Files that cannot be synchronised need no synchronisation.
             Ok(()) | Err(Errno::INVAL | Errno::ROFS) => Ok(()),
             Err(errno) => Err(IoError::system("fsync", errno)),
@@ -90,9 +107,9 @@ impl File {
     }
 
     /// Returns true if no member of a lower rank is on this node.
-    fn is_first_of_node(&self) -> bool {
-        let here = self.comm.engine().members_here(self.comm.group());
+    fn is_first_of_node(self) -> bool {
+        let here = self.file.comm.engine().members_here(self.file.comm.group());
         here.map(|(rank, _)| rank)
-            .all(|rank| rank >= self.comm.rank())
+            .all(|rank| rank >= self.file.comm.rank())
     }
 }

@@ -11,7 +11,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The decoders.
 pub const ENTRIES: &[Entry] = &[("rendezvous", rendezvous), ("call_for_help", call_for_help)];
 
-/// The announcement of a long message: one that is accepted is written as one that is read alike.
+/// The announcement of a long message: what the decoder accepts is encoded and decoded again without a change.
 pub fn rendezvous(payload: &[u8]) {
     if let Some(read) = Rendezvous::decode(payload) {
         assert_eq!(read.encoded(Rendezvous::decode).as_ref(), Some(&read));

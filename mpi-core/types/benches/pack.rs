@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use mpi_types::datatype::{Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
+use mpi_types::datatype::{self, Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
 
 /// A loop that reads the matrix and writes the packed numbers.
 type ByHand = dyn Fn(&[f64], &mut [f64]);
@@ -32,7 +32,7 @@ fn cases() -> Result<Vec<Case>, TypeError> {
     let pairs: Vec<i64> = list.iter().step_by(2).copied().collect();
     let pair_places = pairs.clone();
     let face = |subsizes: [i64; 3]| {
-        Datatype::subarray(&[n, n, n], &subsizes, &[0, 0, 0], Order::C, &double)
+        datatype::subarray(&[n, n, n], &subsizes, &[0, 0, 0], Order::C, &double)
     };
     let particle = Datatype::structure(
         &[3, 1, 2],

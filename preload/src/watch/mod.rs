@@ -173,7 +173,7 @@ pub fn finish(call: u16) -> CallEnd {
         return CallEnd(None);
     };
     let began = now_ns();
-    watch.enters(call);
+    watch.state().enters(call);
     if let Some(path) = &watch.settings.trace {
         let played = watch.event_log().map(|mut event_log| {
             event_log.call(call, thread(), began, now_ns());

@@ -30,12 +30,14 @@ pub unsafe fn around(
     let args = args(watch);
     let began = now_ns();
     let before = Before::of(watch, &args);
-    watch.publish_wait(call, &args, &before.handles, began);
+    watch
+        .state()
+        .publish_wait(call, &args, &before.handles, began);
     if let CallArgs::Round(round, request) = &args {
         watch.begins(round, request.is_none(), began);
     }
     if let CallArgs::Completes(requests, None) = &args {
-        watch.publish_states(requests, &before.handles);
+        watch.state().publish_states(requests, &before.handles);
     }
     let mut spare = Spare::of(watch, &args);
     let statuses = spare.as_mut().map_or(statuses, Spare::place);
@@ -50,7 +52,9 @@ pub unsafe fn around(
             false => event_log.poll(call, thread(), began, now_ns()),
         }
     }
-    watch.clear_wait(call, &args, &before.handles, found);
+    watch
+        .state()
+        .clear_wait(call, &args, &before.handles, found);
     code
 }
 
@@ -125,7 +129,8 @@ impl Watch {
             return;
         };
         let (number, args) = (comm.next_round(), self.signature(round));
-        self.publish_round(&comm, number, args.words(), waits);
+        self.state()
+            .publish_round(&comm, number, args.words(), waits);
         if let Some(mut event_log) = self.event_log() {
             event_log.rounds(&comm, number, &args, began);
         }

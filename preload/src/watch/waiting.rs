@@ -57,27 +57,40 @@ fn about(
 }
 
 impl Watch {
-    fn page(&self) -> Option<&StatePage> {
-        self.pages.as_ref().map(super::page::Pages::mine)
+    /// Returns the writer of this rank's state page.
+    pub fn state(&self) -> StateWriter<'_> {
+        StateWriter { watch: self }
+    }
+}
+
+/// Writes the state page of this rank.
+#[derive(Clone, Copy)]
+pub struct StateWriter<'a> {
+    watch: &'a Watch,
+}
+
+impl<'a> StateWriter<'a> {
+    fn page(self) -> Option<&'a StatePage> {
+        self.watch.pages.as_ref().map(super::page::Pages::mine)
     }
 
     /// Stores the start of a call that is not a poll.
-    pub fn enters(&self, call: u16) {
+    pub fn enters(self, call: u16) {
         if let Some(page) = self.page() {
             self.stops_polling(page);
             page.enter(call);
         }
     }
 
-    fn stops_polling(&self, page: &StatePage) {
-        match self.polling.swap(0, Relaxed) {
+    fn stops_polling(self, page: &StatePage) {
+        match self.watch.polling.swap(0, Relaxed) {
             0 => {}
             polling => page.leave(polling),
         }
     }
 
     /// Stores the start of a call; `handles` are those of its requests.
-    pub fn publish_wait(&self, call: u16, args: &CallArgs, handles: &[Handle], began: u64) {
+    pub fn publish_wait(self, call: u16, args: &CallArgs, handles: &[Handle], began: u64) {
         let Some(page) = self.page() else {
             return;
         };
@@ -95,7 +108,7 @@ impl Watch {
     }
 
     /// Stores the end of a call; for a test or probe, `found` is its flag.
-    pub fn clear_wait(&self, call: u16, args: &CallArgs, handles: &[Handle], found: bool) {
+    pub fn clear_wait(self, call: u16, args: &CallArgs, handles: &[Handle], found: bool) {
         let Some(page) = self.page() else {
             return;
         };
@@ -109,9 +122,9 @@ impl Watch {
             self.enters(call);
             return page.leave(call);
         }
-        if self.polling.load(Relaxed) != call {
+        if self.watch.polling.load(Relaxed) != call {
             self.enters(call);
-            self.polling.store(call, Relaxed);
+            self.watch.polling.store(call, Relaxed);
             page.waits_since(now_ns());
         }
         if let Some(about) = self.waits_for(args, handles) {
@@ -119,12 +132,12 @@ impl Watch {
         }
     }
 
-    fn waits_for(&self, args: &CallArgs, handles: &[Handle]) -> Option<About> {
+    fn waits_for(self, args: &CallArgs, handles: &[Handle]) -> Option<About> {
         let side = |direction, message: &Message| {
-            let comm = self.communicator(message.comm)?;
-            let bytes = self.bytes(message.count, message.datatype);
+            let comm = self.watch.communicator(message.comm)?;
+            let bytes = self.watch.bytes(message.count, message.datatype);
             Some(about(
-                self,
+                self.watch,
                 direction,
                 &comm,
                 message.peer,
@@ -133,9 +146,9 @@ impl Watch {
             ))
         };
         let probe = |source: i64, tag: i64, comm| {
-            let comm = self.communicator(comm)?;
+            let comm = self.watch.communicator(comm)?;
             Some(about(
-                self,
+                self.watch,
                 Direction::Recv,
                 &comm,
                 source as c_int,
@@ -168,7 +181,7 @@ impl Watch {
         }
     }
 
-    fn waits_for_requests(&self, which: RequestSet, handles: &[Handle]) -> Option<About> {
+    fn waits_for_requests(self, which: RequestSet, handles: &[Handle]) -> Option<About> {
         let open = self.under_way(handles);
         let first = open.first()?;
         let requests = open.len() as u32;
@@ -179,7 +192,7 @@ impl Watch {
                 ..About::default()
             });
         }
-        let about = match self.pendings().get(*first)? {
+        let about = match self.watch.pendings().get(*first)? {
             Pending::Transfer(Transfer {
                 direction,
                 comm,
@@ -187,7 +200,7 @@ impl Watch {
                 tag,
                 bytes,
                 ..
-            }) => about(self, *direction, comm, *peer, *tag, *bytes),
+            }) => about(self.watch, *direction, comm, *peer, *tag, *bytes),
             Pending::Round | Pending::Duplicate(..) => About {
                 waits: Waits::Collective,
                 ..About::default()
@@ -197,18 +210,18 @@ impl Watch {
     }
 
     /// Returns the requests that may be active.
-    fn under_way(&self, handles: &[Handle]) -> Vec<Handle> {
-        let pendings = self.pendings();
+    fn under_way(self, handles: &[Handle]) -> Vec<Handle> {
+        let pendings = self.watch.pendings();
         let is_open = |handle: &Handle| match pendings.get(*handle) {
             Some(Pending::Transfer(transfer)) => transfer.is_open,
             Some(_) => true,
-            None => *handle != self.constants.request_null && *handle != 0,
+            None => *handle != self.watch.constants.request_null && *handle != 0,
         };
         handles.iter().copied().filter(is_open).collect()
     }
 
     /// Before a call that waits for all of several requests: tests them until one is left or the library returns an error.
-    pub fn publish_states(&self, requests: &Requests, handles: &[Handle]) {
+    pub fn publish_states(self, requests: &Requests, handles: &[Handle]) {
         let Some(page) = self.page() else {
             return;
         };
@@ -216,15 +229,16 @@ impl Watch {
             RequestSet::All => self.under_way(handles),
             _ => return,
         };
-        let (begin, ignore) = (Instant::now(), self.library.constants.status_ignore);
+        let (begin, ignore) = (Instant::now(), self.watch.library.constants.status_ignore);
         while open.len() > 1 {
             let before = open.len();
             let mut is_wrong = false;
             open.retain(|handle| {
                 let mut over: c_int = 0;
                 // SAFETY: a request of the program; the flag is a live local, and the status is `MPI_STATUS_IGNORE`.
-                let code =
-                    unsafe { (self.functions.request_get_status)(*handle, &raw mut over, ignore) };
+                let code = unsafe {
+                    (self.watch.functions.request_get_status)(*handle, &raw mut over, ignore)
+                };
                 is_wrong |= code != 0;
                 over == 0
             });
@@ -245,13 +259,7 @@ impl Watch {
     }
 
     /// Stores the start of a collective operation in the page, if there is one.
-    pub fn publish_round(
-        &self,
-        comm: &Arc<Communicator>,
-        round: u64,
-        words: [u64; 4],
-        waits: bool,
-    ) {
+    pub fn publish_round(self, comm: &Arc<Communicator>, round: u64, words: [u64; 4], waits: bool) {
         if let Some(page) = self.page() {
             page.collective(comm.number, comm.members, round, words);
             page.inside(waits);

@@ -4,7 +4,7 @@ use super::construct::derive;
 use crate::abi::*;
 use crate::api::args::{InArray, IntoI64, Out, length};
 use crate::error::{Failure, Outcome};
-use mpi_core::datatype::{Datatype, Distribution, Form, Order};
+use mpi_core::datatype::{self, Distribution, Form, Order};
 use std::ffi::c_int;
 
 /// Checks the order argument of array types.
@@ -42,7 +42,7 @@ fn subarray<C: IntoI64>(
     let subsizes = subsizes.widened("array_of_subsizes")?;
     let starts = starts.widened("array_of_starts")?;
     derive(oldtype, newtype, form, |old| {
-        Datatype::subarray(&sizes, &subsizes, &starts, order, old)
+        datatype::subarray(&sizes, &subsizes, &starts, order, old)
     })
 }
 
@@ -61,7 +61,7 @@ fn darray<C: IntoI64>(
     let how = distributions(kinds, arguments)?;
     let grid = grid.widened("array_of_psizes")?;
     derive(oldtype, newtype, form, |old| {
-        Datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
+        datatype::darray(size.wide(), rank.wide(), &sizes, &how, &grid, order, old)
     })
 }
 

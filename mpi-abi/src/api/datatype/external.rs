@@ -1,10 +1,11 @@
 //! Packing in the `external32` representation (sections 5.3 and 14.5.2).
 
-use super::pack::space;
+use super::pack::packed_range;
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out, RecvMem, SendMem, Text};
 use crate::error::{Failure, Outcome};
 use crate::state;
+use mpi_core::datatype;
 
 /// The only representation that the standard defines for these functions.
 fn check(datarep: Text) -> Outcome {
@@ -30,8 +31,8 @@ pub fn MPI_Pack_external_c(
     check(datarep)?;
     let data = inbuf.buffer()?;
     let at = position.get("position")?;
-    let bytes = data.datatype().external_bytes(inbuf.count());
-    let (start, len) = space(outsize, at, bytes)?;
+    let bytes = datatype::external_bytes(data.datatype(), inbuf.count());
+    let (start, len) = packed_range(outsize, at, bytes)?;
     let packed = outbuf.part(start, len).get("outbuf")?;
     data.pack_external(packed);
     position.set(at + bytes, "position")
@@ -47,8 +48,8 @@ pub fn MPI_Unpack_external_c(
     check(datarep)?;
     let mut data = outbuf.buffer()?;
     let at = position.get("position")?;
-    let bytes = data.datatype().external_bytes(outbuf.count());
-    let (start, len) = space(insize, at, bytes)?;
+    let bytes = datatype::external_bytes(data.datatype(), outbuf.count());
+    let (start, len) = packed_range(insize, at, bytes)?;
     let packed = inbuf.part(start, len).get("inbuf")?;
     data.unpack_external(packed);
     position.set(at + bytes, "position")
@@ -68,5 +69,5 @@ pub fn MPI_Pack_external_size_c(
         ));
     }
     check(datarep)?;
-    size.set(datatype.external_bytes(incount), "size")
+    size.set(datatype::external_bytes(&datatype, incount), "size")
 }

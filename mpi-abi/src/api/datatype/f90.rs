@@ -4,7 +4,7 @@ use crate::abi::*;
 use crate::api::args::{IntoI64, Out};
 use crate::error::Outcome;
 use crate::registry::datatype::kind_handle;
-use mpi_core::datatype::{Datatype, TypeError};
+use mpi_core::datatype::{self, Datatype, TypeError};
 use std::ffi::c_int;
 
 /// Returns the handle of a type of a Fortran kind.
@@ -13,13 +13,13 @@ fn kind(made: Result<Datatype, TypeError>, newtype: Out<MPI_Datatype>) -> Outcom
 }
 
 pub fn MPI_Type_create_f90_real(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
-    kind(Datatype::f90_real(p.wide(), r.wide()), newtype)
+    kind(datatype::f90::real(p.wide(), r.wide()), newtype)
 }
 
 pub fn MPI_Type_create_f90_complex(p: c_int, r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
-    kind(Datatype::f90_complex(p.wide(), r.wide()), newtype)
+    kind(datatype::f90::complex(p.wide(), r.wide()), newtype)
 }
 
 pub fn MPI_Type_create_f90_integer(r: c_int, newtype: Out<MPI_Datatype>) -> Outcome {
-    kind(Datatype::f90_integer(r.wide()), newtype)
+    kind(datatype::f90::integer(r.wide()), newtype)
 }

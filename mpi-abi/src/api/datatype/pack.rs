@@ -9,7 +9,7 @@ use crate::phase;
 use crate::state;
 
 /// Returns the part of a packed buffer from the position on.
-pub(super) fn space(
+pub(super) fn packed_range(
     size: MPI_Count,
     position: MPI_Count,
     needed: i64,
@@ -47,7 +47,7 @@ pub fn MPI_Pack_c(
     check_comm(comm)?;
     let data = inbuf.buffer()?;
     let at = position.get("position")?;
-    let (start, len) = space(outsize, at, data.bytes())?;
+    let (start, len) = packed_range(outsize, at, data.bytes())?;
     let packed = outbuf.part(start, len).get("outbuf")?;
     let written = data.pack_at(0, packed);
     position.set(at + written as MPI_Count, "position")
@@ -63,7 +63,7 @@ pub fn MPI_Unpack_c(
     check_comm(comm)?;
     let mut data = outbuf.buffer()?;
     let at = position.get("position")?;
-    let (start, len) = space(insize, at, data.bytes())?;
+    let (start, len) = packed_range(insize, at, data.bytes())?;
     let packed = inbuf.part(start, len).get("inbuf")?;
     let taken = data.unpack_at(0, packed);
     position.set(at + taken as MPI_Count, "position")

@@ -48,17 +48,17 @@ fn status_of(bytes: i64) -> Status {
 
 fn read(file: &File, access_kind: AccessKind, buf: &mut RecvBuf) -> Result<i64, mpi_core::Error> {
     match access_kind {
-        AccessKind::Alone(place) => file.read(place, buf),
-        AccessKind::All(place) => file.read_all(place, buf),
-        AccessKind::InOrder => file.read_ordered(buf),
+        AccessKind::Alone(place) => file.accesses().read(place, buf),
+        AccessKind::All(place) => file.accesses().read_all(place, buf),
+        AccessKind::InOrder => file.accesses().read_ordered(buf),
     }
 }
 
 fn write(file: &File, access_kind: AccessKind, buf: &SendBuf) -> Result<i64, mpi_core::Error> {
     match access_kind {
-        AccessKind::Alone(place) => file.write(place, buf),
-        AccessKind::All(place) => file.write_all(place, buf),
-        AccessKind::InOrder => file.write_ordered(buf),
+        AccessKind::Alone(place) => file.accesses().write(place, buf),
+        AccessKind::All(place) => file.accesses().write_all(place, buf),
+        AccessKind::InOrder => file.accesses().write_ordered(buf),
     }
 }
 
@@ -94,7 +94,7 @@ fn begins_reading(fh: MPI_File, place: Place, buf: RecvMem, request: Out<MPI_Req
     let object = state::file(fh)?;
     let mut buf = buf.buffer()?;
     // SAFETY: the program does not use the buffer until the request completes, by the contract of `RecvMem::new`.
-    match unsafe { object.file.begin_read(place, &mut buf)? } {
+    match unsafe { object.file.accesses().begin_read(place, &mut buf)? } {
         Begun::Done(bytes) => completed(bytes, request),
         Begun::Under(req) => request.set(running_on(req, object)?, "request"),
     }
@@ -118,7 +118,7 @@ fn splits_reading(
     let object = state::file(fh)?;
     let mut buf = buf.buffer()?;
     let act = || read(&object.file, access_kind, &mut buf);
-    Ok(object.file.split_begins(call, act)?)
+    Ok(object.file.accesses().split_begins(call, act)?)
 }
 
 /// Begins a split collective write.
@@ -131,12 +131,12 @@ fn splits_writing(
     let object = state::file(fh)?;
     let buf = buf.buffer()?;
     let act = || write(&object.file, access_kind, &buf);
-    Ok(object.file.split_begins(call, act)?)
+    Ok(object.file.accesses().split_begins(call, act)?)
 }
 
 /// Ends a split collective.
 fn ends_split(call: &'static str, fh: MPI_File, status: Out<MPI_Status>) -> Outcome {
-    let bytes = state::file(fh)?.file.split_ends(call)?;
+    let bytes = state::file(fh)?.file.accesses().split_ends(call)?;
     set_status(status, &c_status(status_of(bytes)));
     Ok(())
 }

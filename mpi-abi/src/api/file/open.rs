@@ -115,15 +115,15 @@ pub fn MPI_File_delete(filename: Text, info: MPI_Info) -> Outcome {
 }
 
 pub fn MPI_File_set_size(fh: MPI_File, size: MPI_Offset) -> Outcome {
-    Ok(state::file(fh)?.file.set_bytes(size)?)
+    Ok(state::file(fh)?.file.storage().set_bytes(size)?)
 }
 
 pub fn MPI_File_preallocate(fh: MPI_File, size: MPI_Offset) -> Outcome {
-    Ok(state::file(fh)?.file.preallocate(size)?)
+    Ok(state::file(fh)?.file.storage().preallocate(size)?)
 }
 
 pub fn MPI_File_get_size(fh: MPI_File, size: Out<MPI_Offset>) -> Outcome {
-    let bytes = state::file(fh)?.file.bytes()?;
+    let bytes = state::file(fh)?.file.storage().bytes()?;
     size.set(bytes as MPI_Offset, "size")
 }
 
@@ -177,5 +177,5 @@ pub fn MPI_File_get_atomicity(fh: MPI_File, flag: Out<c_int>) -> Outcome {
 }
 
 pub fn MPI_File_sync(fh: MPI_File) -> Outcome {
-    Ok(state::file(fh)?.file.sync()?)
+    Ok(state::file(fh)?.file.storage().sync()?)
 }

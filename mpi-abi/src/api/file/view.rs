@@ -30,6 +30,7 @@ pub fn MPI_File_set_view(
     };
     object
         .file
+        .positions()
         .set_view(disp, &etype, &filetype, datarep::named(&name))?;
     take_hints(&object, &given)
 }
@@ -71,21 +72,24 @@ fn whence_of(whence: c_int) -> Result<Whence, Failure> {
 
 pub fn MPI_File_seek(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
-    Ok(object.file.seek(offset, whence_of(whence)?)?)
+    Ok(object.file.positions().seek(offset, whence_of(whence)?)?)
 }
 
 pub fn MPI_File_seek_shared(fh: MPI_File, offset: MPI_Offset, whence: c_int) -> Outcome {
     let object = state::file(fh)?;
-    Ok(object.file.seek_shared(offset, whence_of(whence)?)?)
+    Ok(object
+        .file
+        .positions()
+        .seek_shared(offset, whence_of(whence)?)?)
 }
 
 pub fn MPI_File_get_position(fh: MPI_File, offset: Out<MPI_Offset>) -> Outcome {
-    let position = state::file(fh)?.file.position()?;
+    let position = state::file(fh)?.file.positions().position()?;
     offset.set(position as MPI_Offset, "offset")
 }
 
 pub fn MPI_File_get_position_shared(fh: MPI_File, offset: Out<MPI_Offset>) -> Outcome {
-    let position = state::file(fh)?.file.position_shared()?;
+    let position = state::file(fh)?.file.positions().position_shared()?;
     offset.set(position as MPI_Offset, "offset")
 }
 
@@ -94,7 +98,7 @@ pub fn MPI_File_get_byte_offset(
     offset: MPI_Offset,
     disp: Out<MPI_Offset>,
 ) -> Outcome {
-    let found = state::file(fh)?.file.byte_offset(offset)?;
+    let found = state::file(fh)?.file.positions().byte_offset(offset)?;
     disp.set(found as MPI_Offset, "disp")
 }
 
@@ -104,6 +108,9 @@ pub fn MPI_File_get_type_extent_c(
     extent: Out<MPI_Count>,
 ) -> Outcome {
     let object = state::file(fh)?;
-    let found = object.file.type_extent(&state::datatype(datatype)?)?;
+    let found = object
+        .file
+        .positions()
+        .type_extent(&state::datatype(datatype)?)?;
     extent.set(found, "extent")
 }

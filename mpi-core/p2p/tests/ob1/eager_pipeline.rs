@@ -110,7 +110,7 @@ fn pieces_for_a_receive_that_was_given_up_touch_nothing() {
         let req = receive(peer, &buffer);
         peer.announces(engine, 250);
         peer.sends(engine, 0, &data()[..100]);
-        engine.pml().abandon(&req);
+        engine.pml().termination().abandon(&req);
         peer.sends(engine, 100, &data()[100..]);
         assert_eq!(buffer.all().as_send().to_vec()[100..], [0; 150]);
         assert_eq!(engine.pml().protocol_errors(), 0);

@@ -15,7 +15,7 @@ fn lets_in(posted: (i32, i32), waiting: (i32, i32)) -> bool {
         let matching = pml.matching(world.context().plane(Plane::User));
         let key = Key::new(waiting.0, waiting.1);
         let let_in = pml.try_recv_here(&matching, 0, key, RecvBytes::empty());
-        pml.abandon(&earlier.expect("posted"));
+        pml.termination().abandon(&earlier.expect("posted"));
         let_in
     });
     let_in[0]

@@ -25,14 +25,14 @@ fn a_message_that_is_too_long_says_so_and_fills_the_buffer() {
                     .expect("sent");
                 return;
             }
-            let mut received = [0; 5];
-            let error = recv_bytes(&world, &mut received, 0, 4).expect_err("no room");
+            let mut target = [0; 5];
+            let error = recv_bytes(&world, &mut target, 0, 4).expect_err("no room");
             let text = error.to_string();
             let said = format!(
                 "on rank 1: the message from 0, tag 4, has {len} bytes, the buffer holds 5"
             );
             assert_eq!(text, said);
-            assert_eq!(received, content(3, 5)[..]);
+            assert_eq!(target, content(3, 5)[..]);
         });
     }
 }
@@ -65,7 +65,7 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
                 engine.wait(&req).expect("received");
                 continue;
             }
-            engine.pml().abandon(&req);
+            engine.pml().termination().abandon(&req);
             buffer.all().unpack_at(0, &vec![2; LEN]);
             std::thread::yield_now();
             assert!(buffer.all().as_send().to_vec().iter().all(|&b| b == 2));
@@ -111,7 +111,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
                 "the receiver has copied all of it alone"
             );
         }
-        engine.pml().abandon(&req);
+        engine.pml().termination().abandon(&req);
         given_up.store(true, Ordering::Release);
     });
 }
@@ -135,9 +135,9 @@ fn a_send_without_a_matching_receive_can_be_cancelled() {
         Job::of(2).with("btl", btl).run(|engine| {
             let world = engine.world().expect("a world");
             let receive_the_second = || {
-                let mut received = vec![0; len];
-                let status = recv_bytes(&world, &mut received, 0, 4).expect("received");
-                assert_eq!((status.bytes as usize, received), (len, content(2, len)));
+                let mut target = vec![0; len];
+                let status = recv_bytes(&world, &mut target, 0, 4).expect("received");
+                assert_eq!((status.bytes as usize, target), (len, content(2, len)));
             };
             if engine.me() == 1 {
                 eventually(engine, "the cancellation", || {
@@ -189,9 +189,9 @@ fn of_several_sends_under_one_name_the_cancelled_one_is_taken_back() {
                     cancelled.load(Ordering::Acquire)
                 });
                 for left in (0..COUNT).filter(|which| *which != gone) {
-                    let mut received = vec![0; len];
-                    recv_bytes(&world, &mut received, 0, 4).expect("received");
-                    assert_eq!(received, content(left, len), "without {gone}");
+                    let mut target = vec![0; len];
+                    recv_bytes(&world, &mut target, 0, 4).expect("received");
+                    assert_eq!(target, content(left, len), "without {gone}");
                 }
                 return;
             }
@@ -227,9 +227,9 @@ fn a_send_that_a_receive_has_met_is_not_taken_back() {
     Job::of(2).run(|engine| {
         let world = engine.world().expect("a world");
         if engine.me() == 1 {
-            let mut received = [0; 40];
-            recv_bytes(&world, &mut received, 0, 4).expect("received");
-            assert_eq!(received, content(1, 40)[..]);
+            let mut target = [0; 40];
+            recv_bytes(&world, &mut target, 0, 4).expect("received");
+            assert_eq!(target, content(1, 40)[..]);
             received.store(true, Ordering::Release);
             return;
         }
@@ -258,8 +258,8 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
             until_set(&cancelled);
             let mut seen = 0;
             loop {
-                let mut received = [0; 4000];
-                match recv_bytes(&world, &mut received, 0, 4)
+                let mut target = [0; 4000];
+                match recv_bytes(&world, &mut target, 0, 4)
                     .expect("received")
                     .bytes
                 {
@@ -267,9 +267,9 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
                     _ => seen += 1,
                 }
             }
-            let mut received = [0; 8];
-            recv_bytes(&world, &mut received, 0, 5).expect("received");
-            assert_eq!(u64::from_ne_bytes(received), seen);
+            let mut target = [0; 8];
+            recv_bytes(&world, &mut target, 0, 5).expect("received");
+            assert_eq!(u64::from_ne_bytes(target), seen);
             return;
         }
         let mut pending = Vec::new();

@@ -58,8 +58,8 @@ proptest! {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }
             }
-            engine.pml().abandon(&receive);
-            engine.pml().abandon(&send);
+            engine.pml().termination().abandon(&receive);
+            engine.pml().termination().abandon(&send);
         });
     }
 }

@@ -148,7 +148,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 }
                 stopped.store(true, Ordering::Release);
                 until_set(&over);
-                return engine.pml().abandon(&long);
+                return engine.pml().termination().abandon(&long);
             }
             // A peer that has not stopped yet reads short messages, and requests the long one.
             while len < LONG && !stopped.load(Ordering::Acquire) {

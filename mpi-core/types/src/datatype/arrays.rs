@@ -40,79 +40,77 @@ const SUBARRAY: TypeError = TypeError::Overflow {
 };
 const DARRAY: TypeError = TypeError::Overflow { combiner: "darray" };
 
-impl Datatype {
-    /// `MPI_Type_create_subarray`
-    pub fn subarray(
-        sizes: &[i64],
-        subsizes: &[i64],
-        starts: &[i64],
-        order: Order,
-        old: &Datatype,
-    ) -> Result<Datatype, TypeError> {
-        same_length("sizes", sizes.len(), "subsizes", subsizes.len())?;
-        same_length("sizes", sizes.len(), "starts", starts.len())?;
-        let mut stride = old.extent();
-        let mut offset = 0i64;
-        let mut part = old.clone();
-        for d in order.dimensions(sizes.len()) {
-            within(d, "size", sizes[d], 1, i64::MAX)?;
-            within(d, "subsize", subsizes[d], 1, sizes[d])?;
-            within(d, "start", starts[d], 0, sizes[d] - subsizes[d])?;
-            part = Datatype::hvector(subsizes[d], 1, stride, &part)?;
-            offset = starts[d]
-                .checked_mul(stride)
-                .and_then(|at| offset.checked_add(at))
-                .ok_or(SUBARRAY)?;
-            stride = stride.checked_mul(sizes[d]).ok_or(SUBARRAY)?;
-        }
-        let lowered = in_place(&part, offset, stride)?;
-        let made = Made::Subarray {
-            sizes: sizes.into(),
-            subsizes: subsizes.into(),
-            starts: starts.into(),
-            order,
-        };
-        Datatype::derive_array(made, old, lowered)
+/// `MPI_Type_create_subarray`
+pub fn subarray(
+    sizes: &[i64],
+    subsizes: &[i64],
+    starts: &[i64],
+    order: Order,
+    old: &Datatype,
+) -> Result<Datatype, TypeError> {
+    same_length("sizes", sizes.len(), "subsizes", subsizes.len())?;
+    same_length("sizes", sizes.len(), "starts", starts.len())?;
+    let mut stride = old.extent();
+    let mut offset = 0i64;
+    let mut part = old.clone();
+    for d in order.dimensions(sizes.len()) {
+        within(d, "size", sizes[d], 1, i64::MAX)?;
+        within(d, "subsize", subsizes[d], 1, sizes[d])?;
+        within(d, "start", starts[d], 0, sizes[d] - subsizes[d])?;
+        part = Datatype::hvector(subsizes[d], 1, stride, &part)?;
+        offset = starts[d]
+            .checked_mul(stride)
+            .and_then(|at| offset.checked_add(at))
+            .ok_or(SUBARRAY)?;
+        stride = stride.checked_mul(sizes[d]).ok_or(SUBARRAY)?;
     }
+    let lowered = in_place(&part, offset, stride)?;
+    let made = Made::Subarray {
+        sizes: sizes.into(),
+        subsizes: subsizes.into(),
+        starts: starts.into(),
+        order,
+    };
+    Datatype::derive_array(made, old, lowered)
+}
 
-    /// `MPI_Type_create_darray`; `grid` is `psizes` of the standard.
-    pub fn darray(
-        processes: i64,
-        rank: i64,
-        global: &[i64],
-        distributions: &[Distribution],
-        grid: &[i64],
-        order: Order,
-        old: &Datatype,
-    ) -> Result<Datatype, TypeError> {
-        same_length("sizes", global.len(), "distributions", distributions.len())?;
-        same_length("sizes", global.len(), "process counts", grid.len())?;
-        let coordinates = coordinates(processes, rank, grid)?;
-        let mut stride = old.extent();
-        let mut offset = 0i64;
-        let mut part = old.clone();
-        for d in order.dimensions(global.len()) {
-            within(d, "size", global[d], 1, i64::MAX)?;
-            let share = Share::of(d, global[d], distributions[d], grid[d], coordinates[d])?;
-            part = share.along(stride, &part)?;
-            offset = share
-                .first
-                .checked_mul(stride)
-                .and_then(|at| offset.checked_add(at))
-                .ok_or(DARRAY)?;
-            stride = stride.checked_mul(global[d]).ok_or(DARRAY)?;
-        }
-        let lowered = in_place(&part, offset, stride)?;
-        let made = Made::Darray {
-            processes,
-            rank,
-            global: global.into(),
-            distributions: distributions.into(),
-            grid: grid.into(),
-            order,
-        };
-        Datatype::derive_array(made, old, lowered)
+/// `MPI_Type_create_darray`; `grid` is `psizes` of the standard.
+pub fn darray(
+    processes: i64,
+    rank: i64,
+    global: &[i64],
+    distributions: &[Distribution],
+    grid: &[i64],
+    order: Order,
+    old: &Datatype,
+) -> Result<Datatype, TypeError> {
+    same_length("sizes", global.len(), "distributions", distributions.len())?;
+    same_length("sizes", global.len(), "process counts", grid.len())?;
+    let coordinates = coordinates(processes, rank, grid)?;
+    let mut stride = old.extent();
+    let mut offset = 0i64;
+    let mut part = old.clone();
+    for d in order.dimensions(global.len()) {
+        within(d, "size", global[d], 1, i64::MAX)?;
+        let share = Share::of(d, global[d], distributions[d], grid[d], coordinates[d])?;
+        part = share.along(stride, &part)?;
+        offset = share
+            .first
+            .checked_mul(stride)
+            .and_then(|at| offset.checked_add(at))
+            .ok_or(DARRAY)?;
+        stride = stride.checked_mul(global[d]).ok_or(DARRAY)?;
     }
+    let lowered = in_place(&part, offset, stride)?;
+    let made = Made::Darray {
+        processes,
+        rank,
+        global: global.into(),
+        distributions: distributions.into(),
+        grid: grid.into(),
+        order,
+    };
+    Datatype::derive_array(made, old, lowered)
 }
 
 /// The part of one dimension that a process owns: blocks of `block` elements, `cycle` elements apart.

@@ -226,18 +226,16 @@ fn size_of_parts(derived: &Derived) -> i64 {
     all
 }
 
-impl Datatype {
-    /// Returns the bytes of `count` elements in `external32`.
-    pub fn external_bytes(&self, count: i64) -> i64 {
-        size(self).saturating_mul(count.max(0))
-    }
+/// Returns the bytes of `count` elements in `external32`.
+pub fn external_bytes(datatype: &Datatype, count: i64) -> i64 {
+    size(datatype).saturating_mul(count.max(0))
 }
 
 /// Packed bytes that are converted at a time.
 const STRETCH: usize = 8 << 10;
 
 impl SendBuf {
-    /// Packs all elements in `external32`; `out` should have [`Datatype::external_bytes`] bytes, and excess bytes do not change.
+    /// Packs all elements in `external32`; `out` should have [`external_bytes`] bytes, and excess bytes do not change.
     pub fn pack_external(&self, out: &mut [u8]) {
         let mut packer = self.packer();
         let mut native = [0; STRETCH];

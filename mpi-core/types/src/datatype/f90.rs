@@ -80,33 +80,33 @@ impl Made {
     }
 }
 
+/// `MPI_Type_create_f90_real`
+pub fn real(p: i64, r: i64) -> Result<Datatype, TypeError> {
+    floating(Combiner::F90Real, p, r)
+}
+
+/// `MPI_Type_create_f90_complex`
+pub fn complex(p: i64, r: i64) -> Result<Datatype, TypeError> {
+    floating(Combiner::F90Complex, p, r)
+}
+
+/// `MPI_Type_create_f90_integer`
+pub fn integer(r: i64) -> Result<Datatype, TypeError> {
+    let combiner = Combiner::F90Integer;
+    let row = INTEGERS.iter().find(|(range, _)| r <= *range);
+    let (_, basic) = row.ok_or_else(|| TypeError::NoKind {
+        combiner: combiner.word(),
+        asked: format!("a range of {r}"),
+    })?;
+    Datatype::derive_kind(FortranKind {
+        combiner,
+        precision: None,
+        range: r,
+        basic: *basic,
+    })
+}
+
 impl Datatype {
-    /// `MPI_Type_create_f90_real`
-    pub fn f90_real(p: i64, r: i64) -> Result<Datatype, TypeError> {
-        floating(Combiner::F90Real, p, r)
-    }
-
-    /// `MPI_Type_create_f90_complex`
-    pub fn f90_complex(p: i64, r: i64) -> Result<Datatype, TypeError> {
-        floating(Combiner::F90Complex, p, r)
-    }
-
-    /// `MPI_Type_create_f90_integer`
-    pub fn f90_integer(r: i64) -> Result<Datatype, TypeError> {
-        let combiner = Combiner::F90Integer;
-        let row = INTEGERS.iter().find(|(range, _)| r <= *range);
-        let (_, basic) = row.ok_or_else(|| TypeError::NoKind {
-            combiner: combiner.word(),
-            asked: format!("a range of {r}"),
-        })?;
-        Datatype::derive_kind(FortranKind {
-            combiner,
-            precision: None,
-            range: r,
-            basic: *basic,
-        })
-    }
-
     /// Returns the arguments of its selection, if it is a type of a Fortran kind.
     pub fn fortran_kind(&self) -> Option<&FortranKind> {
         match &self.0 {

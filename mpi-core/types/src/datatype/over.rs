@@ -5,18 +5,16 @@
 use super::construct::{Derived, Made};
 use super::error::TypeError;
 use super::named::Named;
-use super::{Datatype, Repr};
+use super::{Datatype, Repr, arrays};
 
-impl Datatype {
-    /// Returns this datatype with each predefined type replaced by `basic` of it.
-    pub fn over<E: From<TypeError>>(
-        &self,
-        basic: &mut dyn FnMut(Named) -> Result<Datatype, E>,
-    ) -> Result<Datatype, E> {
-        match &self.0 {
-            Repr::Named(named) => basic(*named),
-            Repr::Derived(derived) => derived.over(basic),
-        }
+/// Returns this datatype with each predefined type replaced by `basic` of it.
+pub fn over<E: From<TypeError>>(
+    datatype: &Datatype,
+    basic: &mut dyn FnMut(Named) -> Result<Datatype, E>,
+) -> Result<Datatype, E> {
+    match &datatype.0 {
+        Repr::Named(named) => basic(*named),
+        Repr::Derived(derived) => derived.over(basic),
     }
 }
 
@@ -33,14 +31,14 @@ impl Derived {
             displacements,
         } = &self.made
         {
-            let types: Result<Vec<_>, E> = self.types.iter().map(|old| old.over(basic)).collect();
+            let types: Result<Vec<_>, E> = self.types.iter().map(|old| over(old, basic)).collect();
             return Ok(Datatype::structure(blocklengths, displacements, &types?)?);
         }
         // All other constructors have one old type.
         let Some(old) = self.types.first() else {
             return Ok(Datatype::structure(&[], &[], &[])?);
         };
-        let old = &old.over(basic)?;
+        let old = &over(old, basic)?;
         Ok(match &self.made {
             Made::Dup | Made::Fortran(_) | Made::Struct { .. } => old.clone(),
             Made::Contiguous { count } => Datatype::contiguous(*count, old)?,
@@ -76,7 +74,7 @@ impl Derived {
                 subsizes,
                 starts,
                 order,
-            } => Datatype::subarray(sizes, subsizes, starts, *order, old)?,
+            } => arrays::subarray(sizes, subsizes, starts, *order, old)?,
             Made::Darray {
                 processes,
                 rank,
@@ -84,7 +82,7 @@ impl Derived {
                 distributions,
                 grid,
                 order,
-            } => Datatype::darray(*processes, *rank, global, distributions, grid, *order, old)?,
+            } => arrays::darray(*processes, *rank, global, distributions, grid, *order, old)?,
         })
     }
 }
@@ -92,11 +90,13 @@ impl Derived {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::Order;
+    use crate::datatype::{Order, external_bytes};
 
     /// Four bytes in place of each basic type.
     fn shrunk(datatype: &Datatype) -> Datatype {
-        let made = datatype.over(&mut |_| Datatype::contiguous(4, &Named::BYTE.into()));
+        let made = over(datatype, &mut |_| {
+            Datatype::contiguous(4, &Named::BYTE.into())
+        });
         made.expect("a type")
     }
 
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(runs(&shrunk(&vector)), [(0, 4), (12, 8), (28, 4)]);
         let hvector = Datatype::hvector(2, 1, 24, &long).expect("a type");
         assert_eq!(runs(&shrunk(&hvector)), [(0, 4), (24, 8), (52, 4)]);
-        let part = Datatype::subarray(&[4], &[2], &[1], Order::C, &long).expect("a type");
+        let part = arrays::subarray(&[4], &[2], &[1], Order::C, &long).expect("a type");
         assert_eq!(runs(&shrunk(&part)), [(4, 8), (20, 8)]);
         let resized = Datatype::resized(0, 40, &long).expect("a type");
         assert_eq!(runs(&shrunk(&resized)), [(0, 4), (40, 4)]);
@@ -144,7 +144,7 @@ mod tests {
         ];
         for datatype in made {
             let datatype = datatype.expect("a type");
-            let elements = datatype.external_bytes(1) / 4;
+            let elements = external_bytes(&datatype, 1) / 4;
             assert_eq!(shrunk(&datatype).size(), 4 * elements, "{datatype}");
         }
     }

@@ -41,7 +41,7 @@ impl Bare {
         });
         let here = if segment.is_some() { 1.0 } else { 0.0 };
         // Rank 0 keeps the descriptor open until all ranks have opened it.
-        let everywhere = world.combine(here, Combine::Min)? > 0.5;
+        let everywhere = world.collectives().combine(here, Combine::Min)? > 0.5;
         let ranks = u64::try_from(world.size()).unwrap_or(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(segment.filter(|_| everywhere).map(|segment| Bare {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::buffer::Buffer;
 use crate::measure::bare::Bare;
-use crate::mpi::{Combine, MpiError, World};
+use crate::mpi::{Collectives, Combine, MpiError, World};
 use crate::pace::Pace;
 use crate::row::Row;
 
@@ -16,34 +16,35 @@ use crate::row::Row;
 ///
 /// For operations that synchronise all ranks anyway: a barrier between two would be part of the figure.
 pub fn in_a_row<'w>(
-    world: &World<'w>,
+    world: &'w World<'w>,
     ranks: usize,
     pace: Pace,
-    operation: fn(&World<'w>) -> Result<(), MpiError>,
+    operation: fn(&Collectives<'w>) -> Result<(), MpiError>,
 ) -> Result<Row, MpiError> {
     beside(world, ranks, pace, operation, None)
 }
 
 /// Times `MPI_Barrier`, and beside it a bare barrier.
 pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiError> {
-    beside(world, ranks, pace, World::barrier, Bare::new(world)?)
+    beside(world, ranks, pace, Collectives::barrier, Bare::new(world)?)
 }
 
 /// Runs half of the bare barriers before the operation and half after, since the scheduler migrates ranks meanwhile.
 fn beside<'w>(
-    world: &World<'w>,
+    world: &'w World<'w>,
     ranks: usize,
     pace: Pace,
-    operation: fn(&World<'w>) -> Result<(), MpiError>,
+    operation: fn(&Collectives<'w>) -> Result<(), MpiError>,
     mut bare: Option<Bare>,
 ) -> Result<Row, MpiError> {
-    let iterations = pace.settle(world, |n| (0..n).try_for_each(|_| operation(world)))?;
+    let all = world.collectives();
+    let iterations = pace.settle(world, |n| (0..n).try_for_each(|_| operation(&all)))?;
     let half = iterations.div_ceil(2);
     let mut run_bare = || bare.as_mut().map(|bare| bare.run(half));
     let before = run_bare();
     let begin = Instant::now();
     for _ in 0..iterations {
-        operation(world)?;
+        operation(&all)?;
     }
     let took = begin.elapsed();
     let after = run_bare();
@@ -57,17 +58,17 @@ fn beside<'w>(
 
 /// Times a broadcast from rank 0.
 pub fn bcast<'w>(
-    world: &World<'w>,
-    operation: fn(&World<'w>, &mut [u8], i32) -> Result<(), MpiError>,
+    world: &'w World<'w>,
+    operation: fn(&Collectives<'w>, &mut [u8], i32) -> Result<(), MpiError>,
     size: usize,
     pace: Pace,
 ) -> Result<Row, MpiError> {
-    let mut data = Buffer::new(size, b'a');
-    separated(world, size, pace, || operation(world, data.bytes_mut(), 0))
+    let (all, mut data) = (world.collectives(), Buffer::new(size, b'a'));
+    separated(world, size, pace, || operation(&all, data.bytes_mut(), 0))
 }
 
 /// An operation that sends a block of `size` bytes from each rank and receives a block from each.
-type Blocks<'w> = fn(&World<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
+type Blocks<'w> = fn(&Collectives<'w>, &[u8], &mut [u8]) -> Result<(), MpiError>;
 
 /// The number of blocks in a buffer of an operation.
 #[derive(Clone, Copy)]
@@ -87,16 +88,17 @@ impl BlockCount {
 
 /// Times any operation that reads one buffer and writes another.
 pub fn blocks<'w>(
-    world: &World<'w>,
+    world: &'w World<'w>,
     operation: Blocks<'w>,
     (sent, received): (BlockCount, BlockCount),
     size: usize,
     pace: Pace,
 ) -> Result<Row, MpiError> {
+    let all = world.collectives();
     let sent = Buffer::new(sent.bytes(world, size), 1);
     let mut received = Buffer::new(received.bytes(world, size), 0);
     separated(world, size, pace, || {
-        operation(world, sent.bytes(), received.bytes_mut())
+        operation(&all, sent.bytes(), received.bytes_mut())
     })
 }
 
@@ -107,9 +109,11 @@ pub fn overlap(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     let mut sum = |compute: Duration| {
         separated(world, size, pace, || {
             let begin = Instant::now();
-            world.allreduce_while(sent.bytes(), received.bytes_mut(), || {
-                begin.elapsed() >= compute
-            })
+            world
+                .collectives()
+                .allreduce_while(sent.bytes(), received.bytes_mut(), || {
+                    begin.elapsed() >= compute
+                })
         })
     };
     let alone = sum(Duration::ZERO)?;
@@ -171,9 +175,9 @@ fn spread(
 pub fn across(world: &World<'_>, size: usize, figure: f64) -> Result<Row, MpiError> {
     Ok(Row {
         size,
-        avg: world.combine(figure, Combine::Sum)? / f64::from(world.size()),
-        min: Some(world.combine(figure, Combine::Min)?),
-        max: Some(world.combine(figure, Combine::Max)?),
+        avg: world.collectives().combine(figure, Combine::Sum)? / f64::from(world.size()),
+        min: Some(world.collectives().combine(figure, Combine::Min)?),
+        max: Some(world.collectives().combine(figure, Combine::Max)?),
         iterations: 1,
         bare: None,
     })

@@ -221,6 +221,7 @@ impl<'a> Task<'a> {
         };
         let right = self
             .world
+            .collectives()
             .combine(f64::from(u8::from(same)), Combine::Min)?;
         Ok(right == 1.0)
     }
@@ -297,7 +298,7 @@ impl Plain {
 /// Makes the outcomes uniform: a rank that failed alone would leave the others waiting.
 fn all<T>(world: &World<'_>, outcome: std::io::Result<T>) -> Result<T, MeasureError> {
     let failed = f64::from(u8::from(outcome.is_err()));
-    match (outcome, world.combine(failed, Combine::Max)?) {
+    match (outcome, world.collectives().combine(failed, Combine::Max)?) {
         (Err(error), _) => Err(MeasureError::Plain(error)),
         (Ok(_), 1.0) => Err(MeasureError::Plain(std::io::Error::other(
             "at another rank",
@@ -381,7 +382,9 @@ pub fn row(
     task.file.close()?;
     all(world, failed.map_or(Ok(()), Err))?;
     let rate = |took: Duration| -> Result<f64, MpiError> {
-        let slowest = world.combine(took.as_secs_f64(), Combine::Max)?;
+        let slowest = world
+            .collectives()
+            .combine(took.as_secs_f64(), Combine::Max)?;
         let total = moved as f64 * f64::from(world.size()) * iterations as f64;
         Ok(total / 1e6 / slowest)
     };

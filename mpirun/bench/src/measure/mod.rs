@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::measure::error::MeasureError;
-use crate::mpi::{Access, MpiError, World};
+use crate::mpi::{Access, Collectives, MpiError, World};
 use crate::pace::{self, Pace};
 use crate::row::Row;
 use crate::sizes::{Sizes, powers_of_two};
@@ -105,27 +105,41 @@ fn measure(
         B::Indexed => typed::latency(world, World::indexed, size, pace),
         B::Arrays => typed::latency(world, World::arrays, size, pace),
         B::Barrier => collective::barrier(world, size, pace),
-        B::Dup => collective::in_a_row(world, size, pace, World::dup_and_free),
-        B::Bcast => collective::bcast(world, World::bcast, size, pace),
-        B::Allreduce => collective::blocks(world, World::allreduce_floats, (One, One), size, pace),
-        B::Reduce => collective::blocks(world, World::reduce_floats, (One, One), size, pace),
-        B::Scan => collective::blocks(world, World::scan_floats, (One, One), size, pace),
-        B::Exscan => collective::blocks(world, World::exscan_floats, (One, One), size, pace),
-        B::ReduceScatter => {
-            collective::blocks(world, World::reduce_scatter_floats, (Each, One), size, pace)
+        B::Dup => collective::in_a_row(world, size, pace, Collectives::dup_and_free),
+        B::Bcast => collective::bcast(world, Collectives::bcast, size, pace),
+        B::Allreduce => {
+            collective::blocks(world, Collectives::allreduce_floats, (One, One), size, pace)
         }
-        B::Gather => collective::blocks(world, World::gather, (One, Each), size, pace),
-        B::Scatter => collective::blocks(world, World::scatter, (Each, One), size, pace),
-        B::Allgather => collective::blocks(world, World::allgather, (One, Each), size, pace),
-        B::Alltoall => collective::blocks(world, World::alltoall, (Each, Each), size, pace),
-        B::Ibarrier => collective::in_a_row(world, size, pace, World::ibarrier),
-        B::Ibcast => collective::bcast(world, World::ibcast, size, pace),
-        B::Ireduce => collective::blocks(world, World::ireduce_floats, (One, One), size, pace),
-        B::Iallreduce => {
-            collective::blocks(world, World::iallreduce_floats, (One, One), size, pace)
+        B::Reduce => collective::blocks(world, Collectives::reduce_floats, (One, One), size, pace),
+        B::Scan => collective::blocks(world, Collectives::scan_floats, (One, One), size, pace),
+        B::Exscan => collective::blocks(world, Collectives::exscan_floats, (One, One), size, pace),
+        B::ReduceScatter => collective::blocks(
+            world,
+            Collectives::reduce_scatter_floats,
+            (Each, One),
+            size,
+            pace,
+        ),
+        B::Gather => collective::blocks(world, Collectives::gather, (One, Each), size, pace),
+        B::Scatter => collective::blocks(world, Collectives::scatter, (Each, One), size, pace),
+        B::Allgather => collective::blocks(world, Collectives::allgather, (One, Each), size, pace),
+        B::Alltoall => collective::blocks(world, Collectives::alltoall, (Each, Each), size, pace),
+        B::Ibarrier => collective::in_a_row(world, size, pace, Collectives::ibarrier),
+        B::Ibcast => collective::bcast(world, Collectives::ibcast, size, pace),
+        B::Ireduce => {
+            collective::blocks(world, Collectives::ireduce_floats, (One, One), size, pace)
         }
-        B::Iallgather => collective::blocks(world, World::iallgather, (One, Each), size, pace),
-        B::Ialltoall => collective::blocks(world, World::ialltoall, (Each, Each), size, pace),
+        B::Iallreduce => collective::blocks(
+            world,
+            Collectives::iallreduce_floats,
+            (One, One),
+            size,
+            pace,
+        ),
+        B::Iallgather => {
+            collective::blocks(world, Collectives::iallgather, (One, Each), size, pace)
+        }
+        B::Ialltoall => collective::blocks(world, Collectives::ialltoall, (Each, Each), size, pace),
         B::Overlap => collective::overlap(world, size, pace),
         B::Put => windows::latency(world, how, Access::Put, size, pace),
         B::Get => windows::latency(world, how, Access::Get, size, pace),

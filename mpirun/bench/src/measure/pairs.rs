@@ -38,7 +38,9 @@ pub fn rate(world: &World<'_>, buffers: Buffers, size: usize, pace: Pace) -> Res
     world.barrier()?;
     let begin = Instant::now();
     windows(iterations)?;
-    let slowest = world.combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
+    let slowest = world
+        .collectives()
+        .combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
     let messages = iterations as f64 * WINDOW as f64 * f64::from(world.size() / 2);
     Ok(thousands(size, messages, slowest, iterations))
 }
@@ -85,7 +87,7 @@ pub fn latency(world: &World<'_>, size: usize, pace: Pace) -> Result<Row, MpiErr
     let micros = begin.elapsed().as_secs_f64() * 1e6 / (2.0 * iterations as f64);
     Ok(Row {
         size,
-        avg: world.combine(micros, Combine::Sum)? / f64::from(world.size()),
+        avg: world.collectives().combine(micros, Combine::Sum)? / f64::from(world.size()),
         iterations,
         ..Row::default()
     })
@@ -106,7 +108,9 @@ pub fn threads(world: &World<'_>, threads: usize, pace: Pace) -> Result<Row, Mpi
     world.barrier()?;
     let begin = Instant::now();
     windows(iterations)?;
-    let slowest = world.combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
+    let slowest = world
+        .collectives()
+        .combine(begin.elapsed().as_secs_f64(), Combine::Max)?;
     let messages = iterations as f64 * WINDOW as f64 * threads as f64;
     Ok(thousands(threads, messages, slowest, iterations))
 }

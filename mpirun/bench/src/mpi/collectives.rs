@@ -12,6 +12,22 @@ pub enum Combine {
 }
 
 impl World<'_> {
+    /// Returns the collective operations.
+    pub fn collectives(&self) -> Collectives<'_> {
+        Collectives { world: self }
+    }
+}
+
+/// The collective operations of all ranks; the nonblocking ones are in `started`.
+pub struct Collectives<'a> {
+    pub(super) world: &'a World<'a>,
+}
+
+impl Collectives<'_> {
+    pub fn barrier(&self) -> Result<(), MpiError> {
+        self.world.barrier()
+    }
+
     /// Duplicates the communicator of all ranks and frees the copy.
     pub fn dup_and_free(&self) -> Result<(), MpiError> {
         let mut twin = ptr::null();
@@ -19,27 +35,30 @@ impl World<'_> {
         unsafe {
             check(
                 "MPI_Comm_dup",
-                (self.call().comm_dup)(self.handles().world, &raw mut twin),
+                (self.world.call().comm_dup)(self.world.handles().world, &raw mut twin),
             )?;
-            check("MPI_Comm_free", (self.call().comm_free)(&raw mut twin))
+            check(
+                "MPI_Comm_free",
+                (self.world.call().comm_free)(&raw mut twin),
+            )
         }
     }
 
     pub fn bcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
-        let (h, len) = (self.handles(), count(data.len()));
+        let (h, len) = (self.world.handles(), count(data.len()));
         // SAFETY: the buffer has the given length and is exclusively borrowed until the call returns.
         check("MPI_Bcast", unsafe {
-            (self.call().bcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world)
+            (self.world.call().bcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world)
         })
     }
 
     /// Sums the `MPI_FLOAT` values that fit into the bytes.
     pub fn allreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let floats = count(sent.len().min(received.len()) / size_of::<f32>());
         // SAFETY: both buffers hold that many floats (any bytes are floats) and begin on a page, so they are aligned.
         let code = unsafe {
-            (self.call().allreduce)(
+            (self.world.call().allreduce)(
                 sent.as_ptr().cast(),
                 received.as_mut_ptr().cast(),
                 floats,
@@ -53,7 +72,7 @@ impl World<'_> {
 
     /// Combines one number over all ranks.
     pub fn combine(&self, value: f64, how: Combine) -> Result<f64, MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let op = match how {
             Combine::Sum => h.sum,
             Combine::Min => h.min,
@@ -62,7 +81,7 @@ impl World<'_> {
         let mut result = 0.0;
         // SAFETY: each pointer is to one double that lives until the call returns.
         let code = unsafe {
-            (self.call().allreduce)(
+            (self.world.call().allreduce)(
                 (&raw const value).cast(),
                 (&raw mut result).cast(),
                 1,
@@ -82,91 +101,91 @@ impl World<'_> {
 
     /// Sums floats to rank 0.
     pub fn reduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Reduce", unsafe {
-            (self.call().reduce)(from, to, floats, h.float, h.sum, 0, h.world)
+            (self.world.call().reduce)(from, to, floats, h.float, h.sum, 0, h.world)
         })
     }
 
     /// Sums floats over the ranks up to and including each rank.
     pub fn scan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Scan", unsafe {
-            (self.call().scan)(from, to, floats, h.float, h.sum, h.world)
+            (self.world.call().scan)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
     /// Sums floats over the ranks before each rank.
     pub fn exscan_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `floats` is at most what both buffers hold; they begin on a page and are borrowed until the call returns.
         check("MPI_Exscan", unsafe {
-            (self.call().exscan)(from, to, floats, h.float, h.sum, h.world)
+            (self.world.call().exscan)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
     /// Sums floats and leaves each rank its block; `sent` holds a block for each rank.
     pub fn reduce_scatter_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let floats = count(self.block(sent.len()).min(received.len()) / size_of::<f32>());
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `sent` holds that many floats for each rank and `received` for one; both begin on a page.
         check("MPI_Reduce_scatter_block", unsafe {
-            (self.call().reduce_scatter_block)(from, to, floats, h.float, h.sum, h.world)
+            (self.world.call().reduce_scatter_block)(from, to, floats, h.float, h.sum, h.world)
         })
     }
 
     /// Returns the length of a block in a buffer with one block per rank.
     pub(super) fn block(&self, all: usize) -> usize {
-        all / usize::try_from(self.size()).unwrap_or(1).max(1)
+        all / usize::try_from(self.world.size()).unwrap_or(1).max(1)
     }
 
     /// Gathers a block from each rank to rank 0.
     pub fn gather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
         check("MPI_Gather", unsafe {
-            (self.call().gather)(from, n, h.char_, to, n, h.char_, 0, h.world)
+            (self.world.call().gather)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
     /// Scatters a block from rank 0 to each rank.
     pub fn scatter(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(self.block(sent.len()).min(received.len()));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `sent` holds `n` bytes for each rank and `received` at least `n`; both are borrowed until the call returns.
         check("MPI_Scatter", unsafe {
-            (self.call().scatter)(from, n, h.char_, to, n, h.char_, 0, h.world)
+            (self.world.call().scatter)(from, n, h.char_, to, n, h.char_, 0, h.world)
         })
     }
 
     /// Gathers a block from each rank to every rank.
     pub fn allgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until the call returns.
         check("MPI_Allgather", unsafe {
-            (self.call().allgather)(from, n, h.char_, to, n, h.char_, h.world)
+            (self.world.call().allgather)(from, n, h.char_, to, n, h.char_, h.world)
         })
     }
 
     /// Exchanges a separate block between each pair of ranks.
     pub fn alltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until the call returns.
         check("MPI_Alltoall", unsafe {
-            (self.call().alltoall)(from, n, h.char_, to, n, h.char_, h.world)
+            (self.world.call().alltoall)(from, n, h.char_, to, n, h.char_, h.world)
         })
     }
 
@@ -177,12 +196,20 @@ impl World<'_> {
         received: &mut [u8],
         mut meanwhile: impl FnMut() -> bool,
     ) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         let mut request = ptr::null();
         // SAFETY: the buffers are borrowed until this function returns, and it waits for the request.
         check("MPI_Iallreduce", unsafe {
-            (self.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, &raw mut request)
+            (self.world.call().iallreduce)(
+                from,
+                to,
+                floats,
+                h.float,
+                h.sum,
+                h.world,
+                &raw mut request,
+            )
         })?;
         let mut tested = Ok(());
         let mut done = 0;
@@ -190,13 +217,13 @@ impl World<'_> {
             if done == 0 && tested.is_ok() {
                 // SAFETY: the request is the one just started, or null after it has completed; a null status is ignored.
                 tested = check("MPI_Test", unsafe {
-                    (self.call().test)(&raw mut request, &raw mut done, ptr::null_mut())
+                    (self.world.call().test)(&raw mut request, &raw mut done, ptr::null_mut())
                 });
             }
         }
         // SAFETY: the request is the one just started, or null after MPI_Test has completed it, which MPI_Waitall ignores.
         let waited = check("MPI_Waitall", unsafe {
-            (self.call().waitall)(1, &raw mut request, ptr::null_mut())
+            (self.world.call().waitall)(1, &raw mut request, ptr::null_mut())
         });
         tested.and(waited)
     }

@@ -17,7 +17,7 @@ mod started;
 mod threads;
 mod windows;
 
-pub use collectives::Combine;
+pub use collectives::{Collectives, Combine};
 pub use files::{Calls, FileType, OpenFile};
 pub use flights::Flights;
 pub use layouts::Layout;
@@ -146,7 +146,7 @@ impl World<'_> {
     /// Broadcasts rank 0's number.
     pub fn bcast_number(&self, value: u64) -> Result<u64, MpiError> {
         let mut bytes = value.to_ne_bytes();
-        self.bcast(&mut bytes, 0)?;
+        self.collectives().bcast(&mut bytes, 0)?;
         Ok(u64::from_ne_bytes(bytes))
     }
 

@@ -1,10 +1,11 @@
 //! Nonblocking collectives, each started and then waited for.
 
-use super::{Handle, MpiError, World, check, count};
+use super::collectives::Collectives;
+use super::{Handle, MpiError, check, count};
 use std::ffi::c_int;
 use std::ptr;
 
-impl World<'_> {
+impl Collectives<'_> {
     /// Waits for the request that `start` creates, without other work meanwhile.
     ///
     /// # Safety
@@ -18,72 +19,72 @@ impl World<'_> {
         check(function, start(&raw mut request))?;
         // SAFETY: by this function's contract `start` has just created the request; a null status is ignored.
         check("MPI_Wait", unsafe {
-            (self.call().wait)(&raw mut request, ptr::null_mut())
+            (self.world.call().wait)(&raw mut request, ptr::null_mut())
         })
     }
 
     pub fn ibarrier(&self) -> Result<(), MpiError> {
-        let world = self.handles().world;
+        let world = self.world.handles().world;
         // SAFETY: a barrier has no buffers.
-        unsafe { self.started("MPI_Ibarrier", |r| (self.call().ibarrier)(world, r)) }
+        unsafe { self.started("MPI_Ibarrier", |r| (self.world.call().ibarrier)(world, r)) }
     }
 
     pub fn ibcast(&self, data: &mut [u8], root: i32) -> Result<(), MpiError> {
-        let (h, len) = (self.handles(), count(data.len()));
+        let (h, len) = (self.world.handles(), count(data.len()));
         // SAFETY: the buffer has the given length and is exclusively borrowed until this function returns.
         unsafe {
             self.started("MPI_Ibcast", |r| {
-                (self.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)
+                (self.world.call().ibcast)(data.as_mut_ptr().cast(), len, h.char_, root, h.world, r)
             })
         }
     }
 
     /// Sums floats to rank 0.
     pub fn ireduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: both buffers hold that many floats, begin on a page, and are borrowed until this function returns.
         unsafe {
             self.started("MPI_Ireduce", |r| {
-                (self.call().ireduce)(from, to, floats, h.float, h.sum, 0, h.world, r)
+                (self.world.call().ireduce)(from, to, floats, h.float, h.sum, 0, h.world, r)
             })
         }
     }
 
     /// Sums floats over all ranks.
     pub fn iallreduce_floats(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let (h, floats) = (self.handles(), Self::floats(sent, received));
+        let (h, floats) = (self.world.handles(), Self::floats(sent, received));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: both buffers hold that many floats, begin on a page, and are borrowed until this function returns.
         unsafe {
             self.started("MPI_Iallreduce", |r| {
-                (self.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, r)
+                (self.world.call().iallreduce)(from, to, floats, h.float, h.sum, h.world, r)
             })
         }
     }
 
     /// Gathers a block from each rank to every rank.
     pub fn iallgather(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(sent.len().min(self.block(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: `received` holds `n` bytes for each rank and `sent` at least `n`; both are borrowed until this function returns.
         unsafe {
             self.started("MPI_Iallgather", |r| {
-                (self.call().iallgather)(from, n, h.char_, to, n, h.char_, h.world, r)
+                (self.world.call().iallgather)(from, n, h.char_, to, n, h.char_, h.world, r)
             })
         }
     }
 
     /// Exchanges a separate block between each pair of ranks.
     pub fn ialltoall(&self, sent: &[u8], received: &mut [u8]) -> Result<(), MpiError> {
-        let h = self.handles();
+        let h = self.world.handles();
         let n = count(self.block(sent.len().min(received.len())));
         let (from, to) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
         // SAFETY: both buffers hold `n` bytes for each rank and are borrowed until this function returns.
         unsafe {
             self.started("MPI_Ialltoall", |r| {
-                (self.call().ialltoall)(from, n, h.char_, to, n, h.char_, h.world, r)
+                (self.world.call().ialltoall)(from, n, h.char_, to, n, h.char_, h.world, r)
             })
         }
     }

@@ -84,7 +84,7 @@ impl<'a> World<'a> {
             let own = base.expose_provenance().to_ne_bytes();
             for (root, start) in (0..).zip(&mut starts) {
                 let mut bytes = own;
-                self.bcast(&mut bytes, root)?;
+                self.collectives().bcast(&mut bytes, root)?;
                 *start = isize::from_ne_bytes(bytes);
             }
         }

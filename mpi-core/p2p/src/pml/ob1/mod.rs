@@ -16,7 +16,7 @@
 //! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's half of the protocols;
 //! * [`send::Sender`]: the protocol of each message, queued messages, and the sender's half of the protocols;
 //! * [`peer::Peer`]: the state of each part for one peer;
-//! * [`peer_failure`] and [`interrupt`]: early termination of operations.
+//! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
 //! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
 //!
@@ -44,6 +44,7 @@ mod send;
 pub mod send_body;
 mod shared_copy;
 mod stream;
+mod termination;
 #[cfg(feature = "testing")]
 mod testing;
 pub mod wire;
@@ -67,6 +68,7 @@ use send::Sender;
 use std::rc::Rc;
 
 pub use send::Sent;
+pub use termination::Termination;
 
 /// The point-to-point messaging of one process.
 pub struct Ob1 {
@@ -212,7 +214,7 @@ impl Ob1 {
     /// Abandons the remaining copied messages, for which no receive will be posted.
     pub fn abandon_copies(&self) {
         for req in self.sender.copies().take_all() {
-            self.abandon(&req);
+            self.termination().abandon(&req);
         }
     }
 
@@ -300,48 +302,8 @@ impl Ob1 {
         self.receiver.memory().bytes()
     }
 
-    /// Returns the error of waiting for a message if every possible sender is lost.
-    pub fn no_sender(&self, matching: &Matching, key: Key) -> Option<PmlError> {
-        peer_failure::no_sender(&self.core, matching, key)
-    }
-
-    /// Makes every receive take the general path, which checks whether a peer is lost.
-    /// Receives from any source are then interrupted by their communicator; otherwise they would end with the loss of the last peer.
-    pub fn survive_losses(&self) {
-        self.receiver.slot().close();
-        self.core.losses().survive();
-    }
-
-    /// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
-    pub fn end_any_source(&self, context: Context, error: &Error) {
-        interrupt::end_any_source(&self.core, context, error);
-    }
-
-    /// Interrupts the unmatched receives from any source of the user's messages of a communicator.
-    pub fn interrupt_any_source(&self, context: Context, error: &Error) {
-        interrupt::interrupt_any_source(&self.core, context, error);
-    }
-
-    /// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
-    pub fn resume_any_source(&self, context: Context) {
-        interrupt::resume_any_source(&self.core, context);
-    }
-
-    /// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
-    pub fn give_up_all(&self, number: u64, error: &Error) {
-        self.receiver.give_up_slot(&self.core, number, error);
-        interrupt::give_up_all(&self.core, number, error);
-    }
-
-    /// Gives up one active operation; it completes when its buffer is no longer accessed.
-    pub fn give_up(&self, req: &Req, error: &Error) {
-        interrupt::give_up(&self.core, req, error);
-    }
-
-    /// Abandons a request; its buffer is not accessed again.
-    pub fn abandon(&self, req: &Req) {
-        recv::abandon(&self.core, req);
-        send::streams::stop(&self.core, req);
-        self.core.requests().release(req);
+    /// Returns the operations that end others before their messages do.
+    pub fn termination(&self) -> Termination<'_> {
+        Termination::of(&self.core, &self.receiver)
     }
 }

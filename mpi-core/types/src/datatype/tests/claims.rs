@@ -40,8 +40,8 @@ fn types_reach_their_shortest_form() {
     let column = Datatype::vector(100, 1, 100, &t).unwrap();
     let row = Datatype::vector(100, 1, 1, &t).unwrap();
     let all = Datatype::hvector(100, 1, 400, &row).unwrap();
-    let face = Datatype::subarray(&[9, 9, 9], &[3, 9, 1], &[1, 0, 2], Order::C, &t).unwrap();
-    let plane = Datatype::subarray(&[9, 9, 9], &[3, 9, 9], &[1, 0, 0], Order::C, &t).unwrap();
+    let face = subarray(&[9, 9, 9], &[3, 9, 1], &[1, 0, 2], Order::C, &t).unwrap();
+    let plane = subarray(&[9, 9, 9], &[3, 9, 9], &[1, 0, 0], Order::C, &t).unwrap();
     let even = Datatype::indexed_block(1, &[0, 2, 4, 6], &t).unwrap();
     let touching = Datatype::indexed(&[2, 3, 1], &[4, 6, 9], &t).unwrap();
     let odd = Datatype::indexed(&[2, 3, 1], &[4, 7, 19], &t).unwrap();
@@ -74,7 +74,7 @@ fn types_reach_their_shortest_form() {
 #[test]
 fn a_nest_deeper_than_the_loops_still_packs() {
     let byte = Datatype::from(Named::BYTE);
-    let sub = Datatype::subarray(&[3; 6], &[2; 6], &[1; 6], Order::Fortran, &byte).unwrap();
+    let sub = subarray(&[3; 6], &[2; 6], &[1; 6], Order::Fortran, &byte).unwrap();
     assert_eq!(form(&sub), "runs in loops");
     let memory: Vec<u8> = (0..=255).cycle().take(729).collect();
     let expected: Vec<u8> = (0..729)
@@ -157,19 +157,19 @@ fn what_reaches_beyond_an_address_is_refused() {
             "a datatype was given 2 block lengths but 1 displacements",
         ),
         (
-            Datatype::subarray(&[4, 4], &[2, 5], &[0, 0], Order::C, &t),
+            subarray(&[4, 4], &[2, 5], &[0, 0], Order::C, &t),
             "in dimension 1 of an array type the subsize is 5, its limit 4",
         ),
         (
-            Datatype::darray(6, 0, &[8], &[Distribution::Block(None)], &[4], Order::C, &t),
+            darray(6, 0, &[8], &[Distribution::Block(None)], &[4], Order::C, &t),
             "the process grid of a distributed array has 4 places for 6 processes",
         ),
         (
-            Datatype::darray(4, 4, &[8], &[Distribution::Block(None)], &[4], Order::C, &t),
+            darray(4, 4, &[8], &[Distribution::Block(None)], &[4], Order::C, &t),
             "a distributed array over 4 processes has no part for rank 4",
         ),
         (
-            Datatype::darray(
+            darray(
                 4,
                 0,
                 &[8],
@@ -206,7 +206,7 @@ fn check_darray(global: &[i64], how: &[Distribution], grid: &[i64], order: Order
         .collect();
     let short = Datatype::named(0x208).unwrap();
     for rank in 0..processes {
-        let t = Datatype::darray(processes, rank, global, how, grid, order, &short).unwrap();
+        let t = darray(processes, rank, global, how, grid, order, &short).unwrap();
         t.commit().unwrap();
         assert_eq!((t.lb(), t.extent()), (0, 2 * cells));
         let mine: Vec<u8> = (0..cells)
@@ -280,7 +280,7 @@ fn contents_return_what_the_constructor_was_given() {
         ((3, 2, 0, 2), Combiner::Struct)
     );
 
-    let darray = Datatype::darray(
+    let darray = darray(
         2,
         1,
         &[8, 6],

@@ -6,7 +6,7 @@ use super::super::*;
 use super::{Both, arena, byte_places, has_overlap, nested, recv_buf, send_buf};
 
 fn external(memory: &[u8], count: i64, datatype: &Datatype) -> Vec<u8> {
-    let mut out = vec![0; datatype.external_bytes(count) as usize];
+    let mut out = vec![0; external_bytes(datatype, count) as usize];
     send_buf(memory, 0, count, datatype).pack_external(&mut out);
     out
 }
@@ -36,7 +36,7 @@ fn the_sizes_are_those_of_the_standards_table() {
         let expected = shorter.iter().find(|(name, _)| *name == info.name);
         let expected = expected.map_or(info.size, |(_, size)| *size);
         let datatype = Datatype::from(t);
-        assert_eq!(datatype.external_bytes(3), 3 * expected, "{datatype}");
+        assert_eq!(external_bytes(&datatype, 3), 3 * expected, "{datatype}");
     }
 }
 
@@ -91,17 +91,14 @@ fn a_long_double_travels_as_ieee_quad() {
 fn fortran_kinds_are_chosen_by_digits_and_range() {
     let left_out = -32766;
     let basic = |t: Result<Datatype, TypeError>| t.map(|t| t.as_basic().unwrap().info().name);
-    assert_eq!(basic(Datatype::f90_real(6, 37)), Ok("MPI_REAL4"));
-    assert_eq!(basic(Datatype::f90_real(7, left_out)), Ok("MPI_REAL8"));
-    assert_eq!(
-        basic(Datatype::f90_complex(left_out, 308)),
-        Ok("MPI_COMPLEX32")
-    );
-    assert_eq!(basic(Datatype::f90_integer(10)), Ok("MPI_INTEGER8"));
+    assert_eq!(basic(f90::real(6, 37)), Ok("MPI_REAL4"));
+    assert_eq!(basic(f90::real(7, left_out)), Ok("MPI_REAL8"));
+    assert_eq!(basic(f90::complex(left_out, 308)), Ok("MPI_COMPLEX32"));
+    assert_eq!(basic(f90::integer(10)), Ok("MPI_INTEGER8"));
     let sentences = [
-        Datatype::f90_real(34, 1),
-        Datatype::f90_real(left_out, left_out),
-        Datatype::f90_integer(39),
+        f90::real(34, 1),
+        f90::real(left_out, left_out),
+        f90::integer(39),
     ]
     .map(|t| t.unwrap_err().to_string());
     assert_eq!(
@@ -112,7 +109,7 @@ fn fortran_kinds_are_chosen_by_digits_and_range() {
             "no kind of Fortran has what the f90_integer type asks for: a range of 39",
         ]
     );
-    let complex = Datatype::f90_complex(15, 300).unwrap();
+    let complex = f90::complex(15, 300).unwrap();
     assert!(complex.is_committed());
     assert_eq!((complex.size(), complex.extent()), (16, 16));
     assert_eq!(complex.contents().integers, [15, 300]);
@@ -149,7 +146,7 @@ fn made_again(datatype: &Datatype) -> Datatype {
         Combiner::Subarray => {
             let order = Order::from_value(wide[3 * n + 1]).unwrap();
             let part = |k: usize| &wide[1 + k * n..][..n];
-            Datatype::subarray(part(0), part(1), part(2), order, &old)
+            subarray(part(0), part(1), part(2), order, &old)
         }
         Combiner::Darray => {
             let n = wide[2] as usize;
@@ -160,7 +157,7 @@ fn made_again(datatype: &Datatype) -> Datatype {
                 .map(|(&kind, &argument)| Distribution::from_values(kind, argument).unwrap())
                 .collect();
             let order = Order::from_value(wide[4 * n + 3]).unwrap();
-            Datatype::darray(wide[0], wide[1], part(0), &how, part(3), order, &old)
+            darray(wide[0], wide[1], part(0), &how, part(3), order, &old)
         }
         other => panic!("{other:?} is not among the random types"),
     }
@@ -208,7 +205,7 @@ proptest! {
         both.datatype.commit().unwrap();
         let (memory, start) = arena(&places);
         let send = send_buf(&memory, start, count, &both.datatype);
-        let mut external = vec![0; both.datatype.external_bytes(count) as usize];
+        let mut external = vec![0; external_bytes(&both.datatype, count) as usize];
         send.pack_external(&mut external);
         let mut other = vec![0xa5; memory.len()];
         recv_buf(&mut other, start, count, &both.datatype).unpack_external(&external);

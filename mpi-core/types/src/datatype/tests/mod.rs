@@ -197,10 +197,7 @@ fn build(old: &Both, recipe: &Recipe) -> Both {
                 .filter(|e| matches!(e, Entry::Data { .. }))
                 .chain([Entry::Lb(0), Entry::Ub(total * extent)])
                 .collect();
-            (
-                Datatype::subarray(&sizes, &subsizes, &starts, *order, t),
-                map,
-            )
+            (subarray(&sizes, &subsizes, &starts, *order, t), map)
         }
     };
     Both {

@@ -1,0 +1,68 @@
+//! Early termination of operations: after the loss of a peer, by a communicator whose members have failed, and of requests that are given up.
+
+use super::core::Core;
+use super::matching::{Key, Matching};
+use super::recv::{self, Receiver};
+use super::{interrupt, peer_failure, send};
+use crate::Error;
+use crate::pml::envelope::Context;
+use crate::pml::error::PmlError;
+use crate::request::Req;
+
+/// Ends operations before their messages do.
+#[derive(Clone, Copy)]
+pub struct Termination<'a> {
+    core: &'a Core,
+    receiver: &'a Receiver,
+}
+
+impl<'a> Termination<'a> {
+    pub(super) fn of(core: &'a Core, receiver: &'a Receiver) -> Self {
+        Termination { core, receiver }
+    }
+
+    /// Returns the error of waiting for a message if every possible sender is lost.
+    pub fn no_sender(self, matching: &Matching, key: Key) -> Option<PmlError> {
+        peer_failure::no_sender(self.core, matching, key)
+    }
+
+    /// Makes every receive take the general path, which checks whether a peer is lost.
+    /// Receives from any source are then interrupted by their communicator; otherwise they would end with the loss of the last peer.
+    pub fn survive_losses(self) {
+        self.receiver.slot().close();
+        self.core.losses().survive();
+    }
+
+    /// Completes with an error the unmatched receives from any source of the user's messages of a communicator: no process is left to send one.
+    pub fn end_any_source(self, context: Context, error: &Error) {
+        interrupt::end_any_source(self.core, context, error);
+    }
+
+    /// Interrupts the unmatched receives from any source of the user's messages of a communicator.
+    pub fn interrupt_any_source(self, context: Context, error: &Error) {
+        interrupt::interrupt_any_source(self.core, context, error);
+    }
+
+    /// Resumes the receives from any source after the program has acknowledged the failures that interrupted them.
+    pub fn resume_any_source(self, context: Context) {
+        interrupt::resume_any_source(self.core, context);
+    }
+
+    /// Gives up the program's active operations on a communicator with this number; all of them complete with this error.
+    pub fn give_up_all(self, number: u64, error: &Error) {
+        self.receiver.give_up_slot(self.core, number, error);
+        interrupt::give_up_all(self.core, number, error);
+    }
+
+    /// Gives up one active operation; it completes when its buffer is no longer accessed.
+    pub fn give_up(self, req: &Req, error: &Error) {
+        interrupt::give_up(self.core, req, error);
+    }
+
+    /// Abandons a request; its buffer is not accessed again.
+    pub fn abandon(self, req: &Req) {
+        recv::abandon(self.core, req);
+        send::streams::stop(self.core, req);
+        self.core.requests().release(req);
+    }
+}
