@@ -83,7 +83,10 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     let (provided, name) = at_least.unwrap_or(LEVELS[3]);
     let (engine, explanation) = start_engine()?;
     let (provided, name) = served(&engine, provided, name);
-    engine.join_world().map_err(at("the job cannot start"))?;
+    engine
+        .process()
+        .join_world()
+        .map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
         explain::print(&engine, lines);
     }
@@ -91,8 +94,10 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     *state().tables().world().borrow_mut() =
         engine.world().and_then(|c| predefined(c, MPI_COMM_WORLD));
     state::set_world_place(engine.world().map(|world| (world.rank(), world.size())));
-    *state().tables().myself().borrow_mut() =
-        engine.myself().and_then(|c| predefined(c, MPI_COMM_SELF));
+    *state().tables().myself().borrow_mut() = engine
+        .process()
+        .myself()
+        .and_then(|c| predefined(c, MPI_COMM_SELF));
     info::describe(engine.size(), name);
     phase::begin(provided);
     configure_locking(&engine, provided)?;
@@ -219,7 +224,10 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
             (engine, explanation)
         }
     };
-    engine.start().map_err(at("the engine cannot start"))?;
+    engine
+        .process()
+        .start()
+        .map_err(at("the engine cannot start"))?;
     *state().engines().engine().borrow_mut() = Some(engine.clone());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
@@ -252,7 +260,7 @@ fn park_if_unused() -> Result<(), Failure> {
     let Some(engine) = state().engines().engine().take() else {
         return Ok(());
     };
-    engine.stop();
+    engine.process().stop();
     memory_rights::take_back(engine.params());
     state().engines().multiple().set(false);
     engine.set_relax(None);
@@ -296,7 +304,9 @@ pub fn poll_launcher() {
     }
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
-            engine.process_gone(&death.job, death.rank, death.left);
+            engine
+                .peers()
+                .process_gone(&death.job, death.rank, death.left);
         }
     }
 }
@@ -379,7 +389,9 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
-    engine.serve_collectives_by(Box::new(Coll::of(components::coll(&plugins))));
+    engine
+        .process()
+        .serve_collectives_by(Box::new(Coll::of(components::coll(&plugins))));
     if warns && identity.rank == 0 {
         unknown_params::warn(engine.params(), &plugins);
     }
@@ -423,6 +435,6 @@ pub fn finalize() -> Result<(), Failure> {
     state::set_world_place(None);
     state().tables().world().take();
     state().tables().myself().take();
-    engine.leave_world();
+    engine.process().leave_world();
     park_if_unused()
 }

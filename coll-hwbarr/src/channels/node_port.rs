@@ -51,11 +51,11 @@ struct Lead {
     channels: Vec<BoxedChannel>,
     /// Borrowed for one request, or while a channel is opened, during which MPI progresses.
     programmer: RefCell<BoxedProgrammer>,
-    /// Channels that are open at this node, or left without a farewell.
+    /// Channels that are open at this node, or were left without the last barrier that returns them.
     in_use: Cell<u8>,
     /// Channels that were left and for whose release the board's answer was lost.
     unanswered: Cell<u8>,
-    /// Farewells that were not released at the last poll.
+    /// The last barriers of freed channels that had not been released at the last poll.
     departing: RefCell<Vec<Farewell>>,
     resting: Resting,
     _watch: Option<Watch>,

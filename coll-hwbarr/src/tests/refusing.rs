@@ -48,7 +48,7 @@ fn every_communicator_but_the_world_is_left_to_the_next_component() {
             .expect("a split")
             .expect("a half");
         let copy = engine.block_on(world.constructors().dup()).expect("a copy");
-        for comm in [&half, &copy, &engine.myself().expect("alone")] {
+        for comm in [&half, &copy, &engine.process().myself().expect("alone")] {
             let message = verdict(comm).expect_err("it serves the world only");
             assert!(
                 message.contains("it belongs to MPI_COMM_WORLD"),

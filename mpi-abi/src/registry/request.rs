@@ -89,14 +89,14 @@ pub fn publish_wait(handle: MPI_Request, requests: usize) {
         Ok(RequestObject::Persistent(p)) => {
             let operation = p.operation.borrow();
             if let Some(about) = operation.about() {
-                engine.publish_wait_about(&about, requests as u32);
+                engine.published().waits_about(&about, requests as u32);
             }
             operation.request().cloned()
         }
         _ => None,
     };
     if let Some(req) = running {
-        engine.publish_wait(&req, requests as u32);
+        engine.published().waits_for(&req, requests as u32);
     }
 }
 

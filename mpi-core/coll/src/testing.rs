@@ -107,8 +107,8 @@ impl Job {
                             let node = Node::attach(fd, me / self.nodes).expect("attaching");
                             let engine = self.engine(me, node, neighbours, meeting);
                             engine.set_relax(Some(stop_if_a_peer_failed));
-                            engine.start().expect("starting");
-                            engine.join_world().expect("joining");
+                            engine.process().start().expect("starting");
+                            engine.process().join_world().expect("joining");
                             let result = rank(&engine);
                             let world = engine.world().expect("a world");
                             world
@@ -116,7 +116,7 @@ impl Job {
                                 .carry_out(Call::Barrier)
                                 .expect("leaving");
                             drop(world);
-                            engine.stop();
+                            engine.process().stop();
                             result
                         }));
                         result.unwrap_or_else(|panic| {
@@ -169,7 +169,9 @@ impl Job {
             pml: self.pml,
         })
         .expect("an engine");
-        engine.serve_collectives_by(Box::new(Coll::of((self.coll)())));
+        engine
+            .process()
+            .serve_collectives_by(Box::new(Coll::of((self.coll)())));
         engine
     }
 }

@@ -13,7 +13,7 @@ use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
 use mpi_core::rte::deaths::SERVED;
-use mpi_core::rte::universe_size;
+use mpi_core::rte::universe_of;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::OsString;
@@ -366,7 +366,7 @@ impl JobOnHost<'_> {
         set("PORTCULLIS_LOCAL_RANKS", self.local_ranks.clone());
         set("PORTCULLIS_JOB", self.order.kvsname.clone());
         set("PORTCULLIS_APPNUM", appnum.to_string());
-        let slots = universe_size(self.order.slots, size);
+        let slots = universe_of(self.order.slots, size);
         set("PORTCULLIS_UNIVERSE_SIZE", slots.to_string());
         if self.order.tolerates_deaths {
             set(SERVED, "1".to_string());

@@ -21,7 +21,7 @@ mod spawn;
 
 use crate::ledger::Ledger;
 use barrier::{Barriers, Release};
-use mpi_core::rte::universe_size;
+use mpi_core::rte::universe_of;
 use mpi_core::rte::wire::{
     CONNECTIONS, DEATH, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX, KVSNAME_MAX, Line, Message,
     SPAWN_FAILED, TAKES_HEX, WireError, hex,
@@ -141,7 +141,7 @@ impl fmt::Display for ProtocolError {
 impl Server {
     /// Creates a server without jobs; the names of their key-value spaces begin with `stem`, which is unique to this mpirun.
     ///
-    /// `slots` is the number of slots of all hosts, from which `MPI_UNIVERSE_SIZE` is computed ([`universe_size`]).
+    /// `slots` is the number of slots of all hosts, from which `MPI_UNIVERSE_SIZE` is computed ([`universe_of`]).
     pub fn new(stem: impl Into<String>, slots: usize) -> Server {
         Server {
             jobs: Ledger::default(),
@@ -368,10 +368,9 @@ impl Server {
             "get_appnum" => Line::cmd("appnum")
                 .with("rc", 0)
                 .with("appnum", client.appnum),
-            "get_universe_size" => Line::cmd("universe_size").with("rc", 0).with(
-                "size",
-                universe_size(self.slots, self.jobs[job].procs.len()),
-            ),
+            "get_universe_size" => Line::cmd("universe_size")
+                .with("rc", 0)
+                .with("size", universe_of(self.slots, self.jobs[job].procs.len())),
             "get_my_kvsname" => Line::cmd("my_kvsname")
                 .with("rc", 0)
                 .with("kvsname", &self.jobs[job].kvsname),

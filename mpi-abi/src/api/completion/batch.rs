@@ -115,7 +115,7 @@ impl<'a> Batch<'a> {
         let only = self.requests.iter().find(|handle| !is_settled(**handle));
         match (running, only) {
             (1, Some(only)) => request::publish_wait(*only, 1),
-            _ => engine.publish_wait_any(running as u32),
+            _ => engine.published().waits_for_any(running as u32),
         }
     }
 

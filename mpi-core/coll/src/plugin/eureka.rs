@@ -18,7 +18,7 @@ impl Inner {
     }
 
     /// Converts a function's return code: true for `yes`, false for `no`, otherwise an error.
-    fn outcome(&self, code: c_int, [yes, no]: [c_int; 2], why: &Why) -> Result<bool, Error> {
+    fn eureka_outcome(&self, code: c_int, [yes, no]: [c_int; 2], why: &Why) -> Result<bool, Error> {
         if code == yes || code == no {
             return Ok(code == yes);
         }
@@ -41,7 +41,7 @@ impl EurekaLine for Inner {
             Some(begin) => unsafe { begin(self.this, &mut why) },
             None => NEXT,
         };
-        self.outcome(code, [DONE, NEXT], &why)
+        self.eureka_outcome(code, [DONE, NEXT], &why)
     }
 
     fn raise(&self) -> Result<bool, Error> {
@@ -51,7 +51,7 @@ impl EurekaLine for Inner {
             Some(raise) => unsafe { raise(self.this, &mut first, &mut why) },
             None => NEXT,
         };
-        self.outcome(code, [DONE; 2], &why)?;
+        self.eureka_outcome(code, [DONE; 2], &why)?;
         Ok(first != 0)
     }
 
@@ -62,7 +62,7 @@ impl EurekaLine for Inner {
             Some(test) => unsafe { test(self.this, &mut why) },
             None => NEXT,
         };
-        self.outcome(code, [DONE, PENDING], &why)
+        self.eureka_outcome(code, [DONE, PENDING], &why)
     }
 
     fn end(&self) -> Result<(), Error> {
@@ -72,6 +72,6 @@ impl EurekaLine for Inner {
             Some(end) => unsafe { end(self.this, &mut why) },
             None => NEXT,
         };
-        self.outcome(code, [DONE; 2], &why).map(|_| ())
+        self.eureka_outcome(code, [DONE; 2], &why).map(|_| ())
     }
 }

@@ -232,7 +232,7 @@ impl Services for ModuleComm {
             return Vec::new();
         }
         // The communicator may already be gone when its module is freed, so this asks the engine.
-        let failed = self.engine.failed_among(&self.group);
+        let failed = self.engine.peers().failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()
     }
@@ -370,7 +370,9 @@ impl Services for ModuleComm {
     }
 
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
-        self.engine.tell_wire(wire, entered, released);
+        self.engine
+            .published()
+            .barrier_wire(wire, entered, released);
     }
 
     unsafe fn call_next(call: *mut Call) -> Result<(), String> {

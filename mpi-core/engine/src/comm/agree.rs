@@ -217,7 +217,7 @@ impl<'a> Agreement<'a> {
             return Err(self.held_for_dead());
         }
         for proc in &dead {
-            self.comm.engine().found_dead(*proc);
+            self.comm.engine().peers().found_dead(*proc);
         }
         let error = decision.has_news().then(|| {
             let error = self.comm.failures().failed(|_| true);

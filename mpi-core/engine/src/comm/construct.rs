@@ -20,7 +20,7 @@ impl ControlGroup<'_> {
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
             comm.collectives().set_purpose(purpose);
-            let proposal = engine.coll()?.propose(&comm)?;
+            let proposal = engine.process().coll()?.propose(&comm)?;
             Ok((comm, proposal))
         };
         let (made, words);
@@ -59,10 +59,15 @@ impl CollectiveCalls<'_> {
     /// Agrees with all members on the components that serve this communicator, whose number all of them know.
     pub(crate) async fn choose(self) -> Result<(), Error> {
         if self.comm().is_inter() {
-            self.adopt(self.comm().engine().coll()?.between_groups());
+            self.adopt(self.comm().engine().process().coll()?.between_groups());
             return Ok(());
         }
-        let proposal = self.comm().engine().coll()?.propose(self.comm())?;
+        let proposal = self
+            .comm()
+            .engine()
+            .process()
+            .coll()?
+            .propose(self.comm())?;
         let chosen = self.invite_and_agree(proposal).await;
         self.adopt(self.or_alone(chosen)?);
         Ok(())
@@ -98,6 +103,7 @@ impl CollectiveCalls<'_> {
                 Ok(self
                     .comm()
                     .engine()
+                    .process()
                     .coll()?
                     .propose(self.comm())?
                     .choose_alone())

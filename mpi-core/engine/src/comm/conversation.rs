@@ -194,7 +194,7 @@ impl Pending {
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
         let error = comm.failures().usable_among(self.among.as_ref()).err()?;
         if !self.given_up {
-            self.engine().pml().give_up(req, &error);
+            self.engine().pml().termination().give_up(req, &error);
             self.given_up = true;
         }
         if !req.is_complete() {
@@ -237,7 +237,7 @@ impl Future for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let State::Waiting(req) = &self.state {
-            self.engine().pml().abandon(req);
+            self.engine().pml().termination().abandon(req);
         }
     }
 }

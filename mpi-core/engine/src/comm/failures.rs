@@ -233,9 +233,11 @@ impl<'a> Failures<'a> {
     pub(crate) fn interrupt_receives(self) {
         let pml = self.comm.engine().pml();
         if let Some(error) = self.unacknowledged() {
-            pml.interrupt_any_source(self.comm.context(), &error.pending().into());
+            pml.termination()
+                .interrupt_any_source(self.comm.context(), &error.pending().into());
         } else if let Some(error) = self.no_sender() {
-            pml.end_any_source(self.comm.context(), &error.into());
+            pml.termination()
+                .end_any_source(self.comm.context(), &error.into());
         }
     }
 
@@ -268,7 +270,8 @@ impl<'a> Failures<'a> {
         }
         let error = Error::from(error);
         let pml = self.comm.engine().pml();
-        pml.give_up_all(self.comm.context().number(), &error);
+        pml.termination()
+            .give_up_all(self.comm.context().number(), &error);
         // Active internal operations check the communicator themselves.
         pml.requests().nudge();
     }
@@ -290,6 +293,7 @@ impl<'a> Failures<'a> {
         self.comm
             .engine()
             .pml()
+            .termination()
             .resume_any_source(self.comm.context());
         self.interrupt_receives();
         acknowledged

@@ -29,7 +29,7 @@ impl Engine {
         if self.is_mixed(group) {
             return Err(CommError::Strangers.into());
         }
-        let bootstrap = self.bootstrap();
+        let bootstrap = self.process().bootstrap();
         let conversation = bootstrap
             .internal()
             .group_conversation(conversation("communicator", text));
@@ -45,7 +45,7 @@ impl Engine {
         other: Option<Result<ProcId, LeaderError>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
-        let bootstrap = self.bootstrap();
+        let bootstrap = self.process().bootstrap();
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {

@@ -51,7 +51,7 @@ impl Side {
     /// Returns the contribution that the leader sends.
     fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
         let head = [
-            engine.name_of(engine.me()),
+            engine.peers().name_of(engine.me()),
             engine.next_numbers(2 * comms, mixed),
         ];
         head.into_iter().chain(words).collect()
@@ -60,7 +60,7 @@ impl Side {
     fn from_words(engine: &Engine, words: &[u64]) -> Result<Side, CommError> {
         // Both sides run this library, so the header is complete.
         let head = |i: usize| words.get(i).copied().unwrap_or_default();
-        let leader = engine.proc_named(head(0))?;
+        let leader = engine.peers().proc_named(head(0))?;
         Ok(Side {
             number: context_id::told(leader, head(1))?,
             words: words.get(HEAD..).unwrap_or_default().to_vec(),
@@ -68,14 +68,20 @@ impl Side {
     }
 
     fn group(&self, engine: &Engine) -> Result<Group, CommError> {
-        let procs = self.words.iter().map(|name| engine.proc_named(*name));
+        let procs = self
+            .words
+            .iter()
+            .map(|name| engine.peers().proc_named(*name));
         Ok(Group::from_procs(procs.collect::<Result<_, _>>()?))
     }
 }
 
 /// Returns the names of a group's members as words.
 fn names(engine: &Engine, group: &Group) -> Vec<u64> {
-    group.iter().map(|proc| engine.name_of(proc)).collect()
+    group
+        .iter()
+        .map(|proc| engine.peers().name_of(proc))
+        .collect()
 }
 
 /// The other leader's contribution.
@@ -206,7 +212,7 @@ async fn swap(
         None => {}
     }
     let here = local.internal().conversation();
-    let coll = local.engine().coll()?;
+    let coll = local.engine().process().coll()?;
     let told = coll.bcast(&here, &lens.recv(0..4), leader).await;
     if told.is_ok() && lens.get(0) == LEADER_ERROR {
         let why = met.as_ref().and_then(|met| met.as_ref().err());
@@ -267,9 +273,12 @@ async fn connect(
 
 /// Creates an intercommunicator between this process and one other, with an id that both know and no other communicator has.
 pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
-    let local = engine.myself().ok_or_else(|| CommError::Unreachable {
-        why: "MPI is not running in this process".into(),
-    })?;
+    let local = engine
+        .process()
+        .myself()
+        .ok_or_else(|| CommError::Unreachable {
+            why: "MPI is not running in this process".into(),
+        })?;
     let (own, other) = (Group::range(engine.me(), 1), Group::range(proc, 1));
     let context = Context::numbered(number);
     let name = String::new();
@@ -321,7 +330,7 @@ impl<'a> InterConstructors<'a> {
             return self.comm.constructors().finish(context, group, rank).await;
         };
         // Both sides compute the same order from the names of their first members.
-        let first = |group: &Group| group.proc(0).map(|proc| engine.name_of(proc));
+        let first = |group: &Group| group.proc(0).map(|proc| engine.peers().name_of(proc));
         let is_first = first(self.comm.group()) < first(self.comm.peers());
         let inside = Context::numbered(number + if is_first { 1 } else { 2 });
         let local = Comm::assemble(engine, inside, group.clone(), rank, String::new());
@@ -419,7 +428,7 @@ impl<'a> InterConstructors<'a> {
         let local = self.comm.local("MPI_Comm_split")?;
         let hidden = self.comm.internal().conversation();
         let color = mine.color.unwrap_or(NO_COLOR);
-        let me = self.comm.engine().name_of(self.comm.engine().me());
+        let me = self.comm.engine().peers().name_of(self.comm.engine().me());
         let words_of_all = local
             .internal()
             .share(&[color, i64::from(mine.key) as u64, me])
@@ -432,7 +441,8 @@ impl<'a> InterConstructors<'a> {
         }
         let members = |side: &Side, color: u64| -> Result<Group, CommError> {
             let of_color = side.words.chunks_exact(EACH).filter(|w| w[0] == color);
-            let keyed = of_color.map(|w| Ok((w[1] as i64, self.comm.engine().proc_named(w[2])?)));
+            let keyed =
+                of_color.map(|w| Ok((w[1] as i64, self.comm.engine().peers().proc_named(w[2])?)));
             let mut keyed: Vec<(i64, ProcId)> = keyed.collect::<Result<_, CommError>>()?;
             // Stable: ties keep the order of the parent.
             keyed.sort_by_key(|(key, _)| *key);

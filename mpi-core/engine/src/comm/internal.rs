@@ -62,7 +62,7 @@ impl<'a> Internal<'a> {
     /// A barrier without any component; returns after every member has called it.
     /// It is not defined on an intercommunicator.
     pub async fn fence(self) -> Result<(), Error> {
-        let coll = self.comm.engine().coll()?;
+        let coll = self.comm.engine().process().coll()?;
         coll.barrier(&self.conversation()).await
     }
 
@@ -110,7 +110,7 @@ impl<'a> Internal<'a> {
             all.set(self.comm.rank() as usize * mine.len() + i, *word);
         }
         let (conversation, first) = (self.conversation(), all.recv(0..mine.len()));
-        let coll = self.comm.engine().coll()?;
+        let coll = self.comm.engine().process().coll()?;
         coll.allgather(&conversation, &first).await?;
         Ok(all)
     }

@@ -60,7 +60,7 @@ impl Introduced {
 
 impl Drop for Introduced {
     fn drop(&mut self) {
-        self.engine.part_from(&self.procs);
+        self.engine.peers().part_from(&self.procs);
     }
 }
 
@@ -108,7 +108,7 @@ async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     if leads {
         let cards = all.chunks_exact(longest.max(1));
         for ((proc, card), len) in local.group().iter().zip(cards).zip(&lens) {
-            mine.push(engine.name_of(proc));
+            mine.push(engine.peers().name_of(proc));
             mine.extend(&card[..*len as usize]);
         }
     }
@@ -173,7 +173,7 @@ async fn swap_words(
         None => {}
     }
     let here = local.internal().conversation();
-    let coll = local.engine().coll()?;
+    let coll = local.engine().process().coll()?;
     coll.bcast(&here, &len.recv(0..1), leader).await?;
     let words = len.get(0);
     if words == LEADER_ERROR {

@@ -115,6 +115,7 @@ pub(super) async fn share(
     let (conversation, all) = (local.internal().conversation(), words.recv(0..MOST));
     local
         .engine()
+        .process()
         .coll()?
         .bcast(&conversation, &all, leader)
         .await?;

@@ -63,6 +63,7 @@ pub(crate) use inter::bridge;
 pub use internal::Internal;
 pub use p2p::P2p;
 pub use probe::{Probed, Probes};
+pub use process::Process;
 pub use split_type::HardwareSplits;
 pub use u64_buf::U64Buf;
 
@@ -355,7 +356,7 @@ impl Comm {
         let mut all: Vec<ProcId> = self.group().iter().collect();
         if self.is_inter() {
             all.extend(self.peers().iter());
-            all.sort_by_key(|proc| self.engine().name_of(*proc));
+            all.sort_by_key(|proc| self.engine().peers().name_of(*proc));
         }
         all
     }
@@ -408,7 +409,7 @@ impl Drop for Inner {
             self.engine.pml().forget(self.context.plane(plane));
         }
         if !self.foreign.is_empty() {
-            self.engine.part_from(&self.foreign);
+            self.engine.peers().part_from(&self.foreign);
         }
     }
 }

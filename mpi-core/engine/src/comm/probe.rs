@@ -77,7 +77,10 @@ impl<'a> Probes<'a> {
     /// Returns the error of a probe that no remaining process can satisfy.
     fn in_vain(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();
-        if let Some(error) = pml.no_sender(self.matching(), Key::new(source, tag)) {
+        if let Some(error) = pml
+            .termination()
+            .no_sender(self.matching(), Key::new(source, tag))
+        {
             return Err(error.into());
         }
         self.check_revoked()?;
@@ -130,7 +133,10 @@ impl<'a> Probes<'a> {
             let context = self.comm.context().plane(Plane::User);
             let tell = || {
                 let key = Key::new(source, tag);
-                self.comm.engine().publish_wait_receive(context, key, 0);
+                self.comm
+                    .engine()
+                    .published()
+                    .waits_for_message(context, key, 0);
             };
             self.comm.engine().wait_publishing(done, tell);
             match found {

@@ -8,7 +8,7 @@ use crate::group::Group;
 use crate::pml::Context;
 use std::cell::{OnceCell, RefCell};
 
-/// The predefined communicators of an engine. They own the engine, so [`Engine::stop`] takes each of them out.
+/// The predefined communicators of an engine. They own the engine, so [`Process::stop`] takes each of them out.
 #[derive(Default)]
 struct Predefined {
     framework: OnceCell<Box<dyn Framework>>,
@@ -19,76 +19,108 @@ struct Predefined {
 }
 
 impl Engine {
-    fn predefined(&self) -> &Predefined {
-        self.extension_of_type()
+    /// Returns what this process has from its start to its end.
+    #[inline]
+    pub fn process(&self) -> Process<'_> {
+        Process { engine: self }
     }
 
-    /// Sets the collective components of this process; called once, before [`Engine::start`].
-    pub fn serve_collectives_by(&self, framework: Box<dyn Framework>) {
+    /// Returns `MPI_COMM_WORLD`, once [`Process::join_world`] has created it.
+    pub fn world(&self) -> Option<Comm> {
+        self.process().predefined().world.borrow().clone()
+    }
+}
+
+/// The start and the end of MPI in this process, and what it has from its start: `MPI_COMM_SELF`, the collective components.
+#[derive(Clone, Copy)]
+pub struct Process<'a> {
+    engine: &'a Engine,
+}
+
+impl<'a> Process<'a> {
+    fn predefined(self) -> &'a Predefined {
+        self.engine.extension_of_type()
+    }
+
+    /// Sets the collective components of this process; called once, before [`Process::start`].
+    pub fn serve_collectives_by(self, framework: Box<dyn Framework>) {
         let _ = self.predefined().framework.set(framework);
     }
 
     /// Returns the collective components of this process.
-    pub(super) fn coll(&self) -> Result<&dyn Framework, CommError> {
+    pub(super) fn coll(self) -> Result<&'a dyn Framework, CommError> {
         let framework = self.predefined().framework.get();
         framework.map(|f| &**f).ok_or(CommError::NoComponents)
     }
 
-    /// Creates `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Engine::stop`].
-    pub fn start(&self) -> Result<(), Error> {
-        self.hear_of_failures();
-        let (alone, context) = (Group::range(self.me(), 1), Context::new(self.me(), MYSELF));
-        let alone = Comm::assemble(self, context, alone, 0, "MPI_COMM_SELF".into());
-        self.block_on(alone.collectives().choose())?;
+    /// Creates `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Process::stop`].
+    pub fn start(self) -> Result<(), Error> {
+        self.engine.peers().hear_of_failures();
+        let (alone, context) = (
+            Group::range(self.engine.me(), 1),
+            Context::new(self.engine.me(), MYSELF),
+        );
+        let alone = Comm::assemble(self.engine, context, alone, 0, "MPI_COMM_SELF".into());
+        self.engine.block_on(alone.collectives().choose())?;
         *self.predefined().myself.borrow_mut() = Some(alone);
-        self.state().run();
+        self.engine.state().run();
         Ok(())
     }
 
     /// Creates `MPI_COMM_WORLD`; every process of the job calls it.
-    pub fn join_world(&self) -> Result<(), Error> {
-        let (all, context) = (Group::range(0, self.size()), Context::new(0, WORLD));
-        let world = Comm::assemble(self, context, all, self.me(), "MPI_COMM_WORLD".into());
-        self.block_on(world.collectives().choose())?;
+    pub fn join_world(self) -> Result<(), Error> {
+        let (all, context) = (Group::range(0, self.engine.size()), Context::new(0, WORLD));
+        let world = Comm::assemble(
+            self.engine,
+            context,
+            all,
+            self.engine.me(),
+            "MPI_COMM_WORLD".into(),
+        );
+        self.engine.block_on(world.collectives().choose())?;
         *self.predefined().world.borrow_mut() = Some(world);
         Ok(())
     }
 
     /// Frees `MPI_COMM_WORLD`.
-    pub fn leave_world(&self) {
+    pub fn leave_world(self) {
         let world = self.predefined().world.take();
         drop(world);
     }
 
-    /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Engine::start`] and [`Engine::stop`].
-    pub fn stop(&self) {
-        self.send_copies();
+    /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Process::start`] and [`Process::stop`].
+    pub fn stop(self) {
+        self.engine.send_copies();
         self.leave_world();
         let predefined = self.predefined();
         let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
         drop((myself, bootstrap));
         // The caller may not call into MPI again for long, or at all.
-        self.pml().bml().settle();
-        self.state().finalized();
+        self.engine.pml().bml().settle();
+        self.engine.state().finalized();
     }
 
-    /// Returns `MPI_COMM_WORLD`, once [`Engine::join_world`] has created it.
-    pub fn world(&self) -> Option<Comm> {
-        self.predefined().world.borrow().clone()
-    }
-
-    /// Returns `MPI_COMM_SELF`, once [`Engine::start`] has created it.
-    pub fn myself(&self) -> Option<Comm> {
+    /// Returns `MPI_COMM_SELF`, once [`Process::start`] has created it.
+    pub fn myself(self) -> Option<Comm> {
         self.predefined().myself.borrow().clone()
     }
 
     /// Returns the bootstrap communicator, which the first use creates.
-    pub(super) fn bootstrap(&self) -> Comm {
+    pub(super) fn bootstrap(self) -> Comm {
         let slot = &self.predefined().bootstrap;
         let known = slot.borrow().clone();
         known.unwrap_or_else(|| {
-            let (job, context) = (Group::range(0, self.size()), Context::new(0, BOOTSTRAP));
-            let made = Comm::assemble(self, context, job, self.me(), "the job".into());
+            let (job, context) = (
+                Group::range(0, self.engine.size()),
+                Context::new(0, BOOTSTRAP),
+            );
+            let made = Comm::assemble(
+                self.engine,
+                context,
+                job,
+                self.engine.me(),
+                "the job".into(),
+            );
             slot.borrow_mut().insert(made).clone()
         })
     }

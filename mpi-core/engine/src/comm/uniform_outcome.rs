@@ -59,7 +59,7 @@ impl Agreement<'_> {
 /// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
 fn is_fault_tolerant(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
-    other.is_some_and(|proc| bridge.engine().other_survives_deaths(proc))
+    other.is_some_and(|proc| bridge.engine().peers().other_survives_deaths(proc))
 }
 
 /// Exchanges with the other root whether each group has the communicator. Returns true if both have.

@@ -15,12 +15,15 @@ mod operations;
 mod place;
 mod progress;
 mod progress_hook;
+mod published;
 mod spin_hold;
 mod waiting;
 
 pub use progress_hook::{Occasion, ProgressHook};
 
+pub use names::Peers;
 pub use progress::PollAlways;
+pub use published::Published;
 pub use waiting::Threads;
 
 use crate::RunObserver;
@@ -156,7 +159,7 @@ impl Engine {
         self.0.pml.abandon_copies();
     }
 
-    /// Sends the disconnect message to all peers; the last step of MPI in a process, after [`Engine::stop`].
+    /// Sends the disconnect message to all peers; the last step of MPI in a process, after [`Process::stop`](crate::comm::Process::stop).
     ///
     /// Dropping the engine does not do it, because a program that leaks a handle keeps the engine to the end of the process.
     pub fn leave(&self) {
@@ -200,7 +203,7 @@ impl Engine {
 
     /// Returns a number that is the same for all processes of this job on this node and differs on any other node and in any other job.
     pub fn node_id(&self) -> u64 {
-        self.name_of(self.0.place.first_here())
+        self.peers().name_of(self.0.place.first_here())
     }
 
     /// The processes known to this one, including those of other jobs.

@@ -5,13 +5,10 @@
 
 use super::{Engine, Inner, Occasion};
 use crate::Error;
-use crate::RunObserver;
 use crate::comm::CommError;
 use crate::fault::FaultError;
-use crate::pml::Key;
 use crate::request::{Body, Outcome, Req, Running, Status};
 use mpi_base::clock::now_ns;
-use mpi_base::state::{About, Waits};
 use mpi_base::wait::Waiter;
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -279,7 +276,7 @@ impl Engine {
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.wait_publishing(|| req.is_complete(), || self.publish_wait(req, 1));
+            self.wait_publishing(|| req.is_complete(), || self.published().waits_for(req, 1));
         }
         if req.is_interrupted() {
             return Err(self.give_up_interrupted(req));
@@ -291,7 +288,7 @@ impl Engine {
     #[cold]
     fn give_up_interrupted(&self, req: &Req) -> Error {
         let told = req.peek();
-        self.0.pml.abandon(req);
+        self.0.pml.termination().abandon(req);
         match told {
             Err(error) => match error.find::<FaultError>() {
                 Some(fault) => fault.of_blocking().into(),
@@ -312,55 +309,9 @@ impl Engine {
             || pml.is_here(),
             || {
                 let (context, key, bytes) = pml.about_here();
-                self.publish_wait_receive(context, key, bytes);
+                self.published().waits_for_message(context, key, bytes);
             },
         );
-    }
-
-    /// Publishes on the state page that this process waits for `requests` requests; `req` is the first.
-    #[cold]
-    pub fn publish_wait(&self, req: &Req, requests: u32) {
-        let about = match &*req.body.borrow() {
-            Body::Send(send) => send.about(),
-            Body::Recv(recv) => recv.about(),
-            Body::Coll(_) => About {
-                waits: Waits::Collective,
-                ..About::default()
-            },
-            _ => return,
-        };
-        self.0.state.about(&About { requests, ..about });
-    }
-
-    /// Publishes on the state page what this process waits for.
-    #[cold]
-    pub fn publish_wait_about(&self, about: &About, requests: u32) {
-        self.0.state.about(&About { requests, ..*about });
-    }
-
-    /// Publishes on the state page that this process waits for a message without a request.
-    #[cold]
-    pub(crate) fn publish_wait_receive(&self, context: crate::pml::Context, key: Key, bytes: u64) {
-        let about = self.0.pml.matching(context).about(key, bytes);
-        self.0.state.about(&about);
-    }
-
-    /// Publishes on the state page that this process waits for the first of `requests` requests to complete.
-    #[cold]
-    pub fn publish_wait_any(&self, requests: u32) {
-        self.0.state.about(&About {
-            waits: Waits::Any,
-            requests,
-            ..About::default()
-        });
-    }
-
-    /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
-    pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
-        self.0.state.set_barrier_wire(wire, entered, released);
-        if let Some(trace) = self.observer().and_then(RunObserver::trace) {
-            trace.wire(wire, entered, released);
-        }
     }
 
     /// Polls a future to completion, progressing while it waits.

@@ -8,23 +8,23 @@
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Faults, circulant};
-use crate::engine::Engine;
+use crate::engine::{Engine, Peers};
 use mpi_transport::btl::{Modex, ProcId};
 use std::collections::BTreeSet;
 
 /// The key of the card entry of a process whose job is fault tolerant.
 const SURVIVES: &str = "ft";
 
-impl Engine {
+impl Peers<'_> {
     /// Publishes on this process's card that its job is fault tolerant.
-    pub(super) fn announce_survival(&self) {
+    pub(super) fn announce_survival(self) {
         // Without the entry, as on a full card, other jobs consider the whole job lost with the first death.
-        let _ = self.universe().put(SURVIVES, &[1]);
+        let _ = self.engine().universe().put(SURVIVES, &[1]);
     }
 
     /// Returns true if the job of a process of another job is known from its card to be fault tolerant.
-    pub(crate) fn other_survives_deaths(&self, proc: ProcId) -> bool {
-        self.universe().get(proc, SURVIVES).is_ok()
+    pub(crate) fn other_survives_deaths(self, proc: ProcId) -> bool {
+        self.engine().universe().get(proc, SURVIVES).is_ok()
     }
 }
 
@@ -43,14 +43,14 @@ impl Faults {
             recipients.extend(places.into_iter().flatten().map(|at| members[at as usize]));
         }
         recipients.remove(&gone);
-        self.announce_death(recipients, engine.name_of(gone));
+        self.announce_death(recipients, engine.peers().name_of(gone));
         self.lose_job_of(gone, &engine);
     }
 
     /// Loses all processes of a job that ends as a whole, after one of its processes was lost.
     fn lose_job_of(&self, gone: ProcId, engine: &Engine) {
         let universe = engine.universe();
-        if !universe.is_foreign(gone) || engine.other_survives_deaths(gone) {
+        if !universe.is_foreign(gone) || engine.peers().other_survives_deaths(gone) {
             return;
         }
         let fellows = universe.fellows(gone);
@@ -58,8 +58,13 @@ impl Faults {
         let is_new = |proc: &ProcId| self.notified_abroad.borrow_mut().insert(*proc);
         let fellows: Vec<ProcId> = fellows.into_iter().filter(is_new).collect();
         for fellow in fellows {
-            let (ended, first) = (engine.label_of(fellow), engine.label_of(gone));
-            engine.lose(fellow, &format!("{ended} has ended with {first}"));
+            let (ended, first) = (
+                engine.peers().label_of(fellow),
+                engine.peers().label_of(gone),
+            );
+            engine
+                .peers()
+                .lose(fellow, &format!("{ended} has ended with {first}"));
         }
     }
 }

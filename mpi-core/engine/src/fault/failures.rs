@@ -4,7 +4,7 @@ use super::agreement::Agreements;
 use super::deaths::Deaths;
 use super::outbox::Outbox;
 use super::wire::{AGREE, DEATH, REVOKE};
-use crate::engine::{Engine, WeakEngine};
+use crate::engine::{Engine, Peers, WeakEngine};
 use crate::group::Group;
 use mpi_base::node::RetiredBlocks;
 use mpi_transport::btl::{Am, AmHandler, Family, Header, ProcId, Sink};
@@ -165,7 +165,10 @@ impl Faults {
 
     /// Announces a death to this process's neighbours in the circulant graph of the job.
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
-        self.announce_death(circulant(engine.me(), engine.size()), engine.name_of(dead));
+        self.announce_death(
+            circulant(engine.me(), engine.size()),
+            engine.peers().name_of(dead),
+        );
     }
 
     /// Announces a revocation to this process's neighbours in the circulant graph of the communicator's members.
@@ -222,8 +225,10 @@ impl Sink for Faults {
                     && (self.tolerant || engine.universe().is_foreign(proc))
                     && proc != engine.me()
                 {
-                    let teller = engine.label_of(from);
-                    engine.lose(proc, &format!("{teller} has found it dead"));
+                    let teller = engine.peers().label_of(from);
+                    engine
+                        .peers()
+                        .lose(proc, &format!("{teller} has found it dead"));
                 }
             }
             // A process with another version of this library fails at the connection's first message.
@@ -261,22 +266,6 @@ impl AmHandler for Faults {
 }
 
 impl Engine {
-    /// Starts failure detection; precedes the creation of `MPI_COMM_SELF`.
-    pub(crate) fn hear_of_failures(&self) {
-        let tolerant = self.params().get(&super::ENABLE).unwrap_or(false);
-        if self.faults().is_some() {
-            return;
-        }
-        let faults = self.extension(|| Faults::new(self.downgrade(), tolerant));
-        let handlers = self.pml().bml().handlers();
-        handlers.register(Family::Fault, faults);
-        if tolerant {
-            self.announce_survival();
-            // Every receive checks whether its peer is lost, and can be interrupted.
-            self.pml().survive_losses();
-        }
-    }
-
     /// Returns the failures known to this process, once it has started.
     pub fn faults(&self) -> Option<&Faults> {
         self.known_extension()
@@ -286,10 +275,30 @@ impl Engine {
     pub fn is_fault_tolerant(&self) -> bool {
         self.faults().is_some_and(|faults| faults.is_tolerant())
     }
+}
+
+impl Peers<'_> {
+    /// Starts failure detection; precedes the creation of `MPI_COMM_SELF`.
+    pub(crate) fn hear_of_failures(self) {
+        let tolerant = self.engine().params().get(&super::ENABLE).unwrap_or(false);
+        if self.engine().faults().is_some() {
+            return;
+        }
+        let faults = self
+            .engine()
+            .extension(|| Faults::new(self.engine().downgrade(), tolerant));
+        let handlers = self.engine().pml().bml().handlers();
+        handlers.register(Family::Fault, faults);
+        if tolerant {
+            self.announce_survival();
+            // Every receive checks whether its peer is lost, and can be interrupted.
+            self.engine().pml().termination().survive_losses();
+        }
+    }
 
     /// Returns the members of a group known to be dead, in the order in which this process learnt of them.
-    pub fn failed_among(&self, group: &Group) -> Group {
-        let faults = self.faults();
+    pub fn failed_among(self, group: &Group) -> Group {
+        let faults = self.engine().faults();
         let dead = faults.map(|faults| {
             faults
                 .deaths
@@ -300,18 +309,20 @@ impl Engine {
     }
 
     /// Handles the launcher's report, which every process receives, that a process has died or has left MPI.
-    pub fn process_gone(&self, job: &str, rank: u32, left: bool) {
+    pub fn process_gone(self, job: &str, rank: u32, left: bool) {
         let name = Name::new(job_number(job), rank);
-        let Some(proc) = self.universe().proc(name) else {
+        let Some(proc) = self.engine().universe().proc(name) else {
             return;
         };
-        let Some(faults) = self.faults() else { return };
-        if proc == self.me() || faults.deaths.is_dead(proc) {
+        let Some(faults) = self.engine().faults() else {
+            return;
+        };
+        if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
         // What it sent before is still delivered. One round of progress does not poll everything, but `pending` does.
         for _ in 0..LAST_LOOKS {
-            if !self.progress() && !self.pml().bml().pending() {
+            if !self.engine().progress() && !self.engine().pml().bml().pending() {
                 break;
             }
         }
@@ -325,9 +336,11 @@ impl Engine {
     }
 
     /// Records that an agreement has found a process dead, or gone without its contribution.
-    pub(crate) fn found_dead(&self, proc: ProcId) {
-        let Some(faults) = self.faults() else { return };
-        if proc != self.me() && !faults.deaths.has_failed(proc) {
+    pub(crate) fn found_dead(self, proc: ProcId) {
+        let Some(faults) = self.engine().faults() else {
+            return;
+        };
+        if proc != self.engine().me() && !faults.deaths.has_failed(proc) {
             let why = format!("{} has died", self.label_of(proc));
             faults.take_death(proc, &why, true);
             self.lose(proc, &why);
@@ -335,14 +348,17 @@ impl Engine {
     }
 
     /// Treats a process as unreachable from now on.
-    pub(super) fn lose(&self, proc: ProcId, why: &str) {
-        self.pml().lost(proc, why);
-        self.pml().bml().handlers().lost(proc, why);
+    pub(super) fn lose(self, proc: ProcId, why: &str) {
+        self.engine().pml().lost(proc, why);
+        self.engine().pml().bml().handlers().lost(proc, why);
     }
 
     /// Returns the name of a process for messages to the user.
-    pub(super) fn label_of(&self, proc: ProcId) -> String {
-        match (self.universe().is_foreign(proc), self.universe().name(proc)) {
+    pub(super) fn label_of(self, proc: ProcId) -> String {
+        match (
+            self.engine().universe().is_foreign(proc),
+            self.engine().universe().name(proc),
+        ) {
             (true, Some(name)) => format!("rank {} of another job", name.rank()),
             _ => format!("rank {proc} of the job"),
         }

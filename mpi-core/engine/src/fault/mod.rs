@@ -3,7 +3,7 @@
 //! After the proposal for the next MPI (mpi-forum/mpi-issues 20, 21, 581, 582, 583) with the semantics of Open MPI 5.
 //!
 //! With [`ENABLE`] the death of a process does not end the job.
-//! The launcher reports it ([`Engine::process_gone`](crate::Engine::process_gone)), a connection ends, or another process announces it;
+//! The launcher reports it ([`Peers::process_gone`](crate::engine::Peers::process_gone)), a connection ends, or another process announces it;
 //! each process has one append-only list of deaths, in the order in which it learnt of them ([`Faults`]).
 //! A death affects the operations that need the dead process:
 //! * point-to-point operations with it fail, those among living processes continue;

@@ -313,7 +313,7 @@ impl Drop for Receiver {
             .chain(self.announcement.take())
             .chain(self.answer.take())
         {
-            pml.abandon(&req);
+            pml.termination().abandon(&req);
         }
     }
 }

@@ -136,7 +136,7 @@ impl PartitionedSend {
         let refused = self.dest != PROC_NULL && self.is_answered() && sent > space;
         refused.then_some(PartitionError::Longer {
             sent,
-            buffer,
+            space,
             peer: Side::Receiver(self.dest),
             tag: self.tag,
         })
@@ -185,7 +185,7 @@ impl PartitionedSend {
             match req.is_complete() {
                 true => outcome = outcome.and(requests.finish(&req).map(|_| Status::EMPTY)),
                 // The receiver does not receive it any more.
-                false => pml.abandon(&req),
+                false => pml.termination().abandon(&req),
             }
         }
         match refusal {
@@ -199,7 +199,7 @@ impl Drop for PartitionedSend {
     fn drop(&mut self) {
         let pml = self.comm.engine().pml();
         if let Some(req) = self.answer.take() {
-            pml.abandon(&req);
+            pml.termination().abandon(&req);
         }
     }
 }

@@ -1,0 +1,72 @@
+//! What this process publishes on its state page: what it waits for, and its barriers of the hardware.
+
+use super::Engine;
+use crate::observer::RunObserver;
+use crate::pml::Key;
+use crate::request::{Body, Req};
+use mpi_base::state::{About, Waits};
+
+impl Engine {
+    /// Returns the writer of the state page.
+    #[inline]
+    pub fn published(&self) -> Published<'_> {
+        Published { engine: self }
+    }
+}
+
+/// The writer of the state page of this process.
+#[derive(Clone, Copy)]
+pub struct Published<'a> {
+    engine: &'a Engine,
+}
+
+impl Published<'_> {
+    /// Publishes on the state page that this process waits for `requests` requests; `req` is the first.
+    #[cold]
+    pub fn waits_for(self, req: &Req, requests: u32) {
+        let about = match &*req.body.borrow() {
+            Body::Send(send) => send.about(),
+            Body::Recv(recv) => recv.about(),
+            Body::Coll(_) => About {
+                waits: Waits::Collective,
+                ..About::default()
+            },
+            _ => return,
+        };
+        self.engine.0.state.about(&About { requests, ..about });
+    }
+
+    /// Publishes on the state page what this process waits for.
+    #[cold]
+    pub fn waits_about(self, about: &About, requests: u32) {
+        self.engine.0.state.about(&About { requests, ..*about });
+    }
+
+    /// Publishes on the state page that this process waits for a message without a request.
+    #[cold]
+    pub(crate) fn waits_for_message(self, context: crate::pml::Context, key: Key, bytes: u64) {
+        let about = self.engine.0.pml.matching(context).about(key, bytes);
+        self.engine.0.state.about(&about);
+    }
+
+    /// Publishes on the state page that this process waits for the first of `requests` requests to complete.
+    #[cold]
+    pub fn waits_for_any(self, requests: u32) {
+        self.engine.0.state.about(&About {
+            waits: Waits::Any,
+            requests,
+            ..About::default()
+        });
+    }
+
+    /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
+    pub fn barrier_wire(self, wire: u32, entered: u64, released: u64) {
+        self.engine
+            .0
+            .state
+            .set_barrier_wire(wire, entered, released);
+        if let Some(trace) = self.engine.observer().and_then(RunObserver::trace) {
+            trace.wire(wire, entered, released);
+        }
+    }
+}
