@@ -238,7 +238,7 @@ mod tests {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let first = steps_before_sleep(&mut waiter);
         // Every poll but the one that ends the stage is followed by a yield, and the last by a sleep.
-        // Beside a process that computes, a yield may be the last one.
+        // If a yield returns late, because another process computed on the core, the waiter sleeps without further yields.
         let steps = 2..=WaitPolicy::OVERSUBSCRIBED.yields + 2;
         assert!(steps.contains(&first), "{first} steps");
         assert!(waiter.has_met_load() || first == *steps.end());

@@ -23,6 +23,8 @@ mod linked;
 mod links;
 #[path = "tidy/parts.rs"]
 mod parts;
+#[path = "tidy/picture.rs"]
+mod picture;
 #[path = "tidy/unsafe_blocks.rs"]
 mod unsafe_blocks;
 #[path = "tidy/words.rs"]

@@ -1,0 +1,125 @@
+//! The picture of the imports inside each package: its rooms (files and folders directly below `src`), the floors on which they are, and arrows up.
+//!
+//! An arrow is an import of one room from another, counted once.
+//! Rooms are put in an order in which as few arrows as possible lead up: while a room imports no remaining one, it is the next lowest;
+//! otherwise the one that the most rooms import in proportion to what it imports itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::{circles, crate_roots, name};
+
+/// Packages with arrows up, and their number, which may only fall.
+const UP: &[(&str, usize)] = &[];
+
+/// The figures of one package.
+#[derive(Debug, PartialEq, Eq)]
+struct Picture {
+    rooms: usize,
+    floors: usize,
+    arrows: usize,
+    up: Vec<(String, String)>,
+}
+
+/// Returns the room of a file of a package.
+fn room(source: &Path, file: &Path) -> Option<String> {
+    let inside = file.strip_prefix(source).ok()?;
+    let first = inside.components().next()?.as_os_str().to_str()?;
+    Some(first.trim_end_matches(".rs").to_owned())
+}
+
+fn picture(arrows: &BTreeSet<(String, String)>) -> Picture {
+    let rooms: BTreeSet<&String> = arrows.iter().flat_map(|(from, to)| [from, to]).collect();
+    let mut left = rooms.clone();
+    let mut floor: BTreeMap<&String, usize> = BTreeMap::new();
+    let mut up = Vec::new();
+    while !left.is_empty() {
+        let out = |room: &String| {
+            let imports = arrows.iter();
+            imports
+                .filter(|(from, to)| from == room && left.contains(to))
+                .count()
+        };
+        let into = |room: &String| {
+            let imports = arrows.iter();
+            imports
+                .filter(|(from, to)| to == room && left.contains(from))
+                .count()
+        };
+        let lowest = left.iter().copied().max_by_key(|room| {
+            let (out, into) = (out(room), into(room));
+            (out == 0, into as i64 - 2 * out as i64)
+        });
+        let lowest = lowest.expect("rooms are left");
+        left.remove(lowest);
+        let imported = arrows.iter().filter(|(from, _)| from == lowest);
+        let mut height = 0;
+        for (_, to) in imported {
+            match floor.get(to) {
+                Some(below) => height = height.max(below + 1),
+                None => up.push((lowest.clone(), to.clone())),
+            }
+        }
+        floor.insert(lowest, height);
+    }
+    Picture {
+        rooms: rooms.len(),
+        floors: floor.values().max().map_or(0, |highest| highest + 1),
+        arrows: arrows.len(),
+        up,
+    }
+}
+
+/// Returns the imports between the rooms of a crate; its root is no room.
+fn arrows(root: &Path) -> BTreeSet<(String, String)> {
+    let source = root.parent().expect("a crate root lies in a folder");
+    let between = |from: &PathBuf, to: &PathBuf| {
+        let rooms = (room(source, from)?, room(source, to)?);
+        let is_root = |file: &PathBuf| file == root;
+        (rooms.0 != rooms.1 && !is_root(from) && !is_root(to)).then_some(rooms)
+    };
+    let imports = circles::imports(root);
+    imports
+        .iter()
+        .filter_map(|(from, to, _)| between(from, to))
+        .collect()
+}
+
+/// Prints the picture; `cargo test -p xtask --test tidy picture -- --nocapture` shows it.
+#[test]
+fn no_import_between_the_rooms_of_a_package_leads_up() {
+    let mut wrong = Vec::new();
+    for root in crate_roots() {
+        let picture = picture(&arrows(&root));
+        let package = name(&root);
+        if picture.arrows > 0 {
+            println!(
+                "{package}: {} rooms, {} floors, {} arrows, {} up",
+                picture.rooms,
+                picture.floors,
+                picture.arrows,
+                picture.up.len()
+            );
+        }
+        let known = UP.iter().find(|(known, _)| *known == package);
+        let most = known.map_or(0, |(_, most)| *most);
+        if picture.up.len() > most {
+            wrong.push(format!("{package}: at most {most}, but {:?}", picture.up));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "imports that lead up:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn an_arrow_up_is_found() {
+    let arrows = [("a", "b"), ("b", "c"), ("a", "c"), ("c", "a")];
+    let arrows = arrows.map(|(from, to)| (from.to_owned(), to.to_owned()));
+    let picture = picture(&arrows.into_iter().collect());
+    assert_eq!((picture.rooms, picture.arrows, picture.up.len()), (3, 4, 1));
+    let straight = [("a".to_owned(), "b".to_owned())];
+    assert!(super::picture::picture(&straight.into()).up.is_empty());
+}
