@@ -191,7 +191,7 @@ unsafe fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
 /// The number of the section's elements that are `count` elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
     let bytes = count as usize * size as usize;
-    if element != 0 && bytes % element == 0 {
+    if element != 0 && bytes.is_multiple_of(element) {
         return Ok(bytes / element);
     }
     Err(Refused {

@@ -194,7 +194,7 @@ impl Suites {
         }
     }
 
-    /// Returns true if cargo has reported none, which means that the messages were misread: there are many.
+    /// Returns true if no test program was found in the messages of cargo, which then have another form than expected.
     pub fn is_empty(&self) -> bool {
         [&self.foreground, &self.background, &self.beside]
             .iter()

@@ -116,7 +116,7 @@ impl fmt::Display for Lost {
 /// Returns `MPI_UNIVERSE_SIZE` under our mpirun, for a job of `size` processes on hosts with `slots` slots.
 ///
 /// If the job occupies all slots, its spawned processes are placed as if nothing were running, so `slots` more fit.
-pub fn universe_size(slots: usize, size: usize) -> usize {
+pub fn universe_of(slots: usize, size: usize) -> usize {
     match slots > size {
         true => slots,
         false => size + slots,

@@ -5,7 +5,7 @@
 //! if a job ends by a failure, the socket closes, and this process ends when it notices that.
 
 use super::super::pmi1::Pmi1;
-use super::super::{Identity, RteError, universe_size};
+use super::super::{Identity, RteError, universe_of};
 use mpi_base::cpu::Cores;
 use mpi_base::installation;
 use mpi_base::privilege;
@@ -54,7 +54,7 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
 /// Returns the number of processes that the launcher to be started has slots for, this one included; `None` if it is not installed.
 pub(super) fn universe_size() -> Option<u32> {
     mpirun().ok()?;
-    u32::try_from(universe_size(Cores::of_this_process().usable, 1)).ok()
+    u32::try_from(universe_of(Cores::of_this_process().usable, 1)).ok()
 }
 
 fn failed(doing: String, error: io::Error) -> RteError {
