@@ -1,10 +1,12 @@
 //! Jobs that connect at a port: two jobs of threads in one process, connected as two jobs of processes are.
 
 use mpi_core::comm::{Comm, CommError, LeaderError};
+use mpi_core::datatype::Scratch;
 use mpi_core::dynamic::PortName;
-use mpi_core::engine::testing::Job;
+use mpi_core::engine::testing::{Job, eventually};
 use mpi_core::{Engine, Error};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -184,6 +186,54 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
             let soon = Some(Duration::from_millis(20));
             refused(connect(engine, Some(port.clone()), soon), "seconds");
             connect(engine, Some(port), None).expect("connected");
+        },
+    );
+}
+
+/// Rank 0 learns of the death while it and the other job alone have a communicator; its announcement finds ranks 1 and 2 before or after they know the dead process.
+#[test]
+fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
+    let informed = AtomicU32::new(0);
+    meet(
+        3,
+        1,
+        |engine, tell| {
+            let bridge = (engine.me() == 0).then(|| {
+                let port = engine.open_port().expect("a port");
+                tell.send(port.clone()).expect("told");
+                let alone = engine.myself().expect("a communicator");
+                let accepted = alone.ports().accept(0, Some(Ok(port)), CODE);
+                let bridge = engine.block_on(accepted).expect("accepted");
+                engine.announce_death_of(bridge.peers().proc(0).expect("a process"));
+                bridge
+            });
+            if engine.me() == 2 {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            let world = engine.world().expect("a world");
+            let leads = bridge.as_ref().map(|bridge| Ok((bridge, 0)));
+            let created = world.inter().create(0, leads, 5);
+            let inter = engine.block_on(created).expect("created");
+            if engine.me() > 0 {
+                let word = Scratch::bytes(8).expect("memory");
+                let received = inter.p2p().irecv(word.all(), 0, 7).expect("posted");
+                eventually(engine, "the end of the receive", || received.is_complete());
+                let error = engine.wait(&received).expect_err("no process sends");
+                let text = error.to_string();
+                assert!(text.contains("has found"), "{text}");
+                informed.fetch_add(1, Ordering::Relaxed);
+            }
+        },
+        |engine, hear| {
+            let bridge = connect(engine, Some(hear.recv().expect("a port")), None);
+            let bridge = bridge.expect("connected");
+            let world = engine.world().expect("a world");
+            let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
+            let _inter = engine.block_on(created).expect("created");
+            // While it lives, its connections report no loss.
+            eventually(engine, "the errors of ranks 1 and 2", || {
+                informed.load(Ordering::Relaxed) == 2
+            });
         },
     );
 }

@@ -42,8 +42,12 @@ impl<'a> Failures<'a> {
         let Some(faults) = self.comm.engine().faults() else {
             return;
         };
+        let of_several_jobs = affected.upgrade().filter(|_| self.comm.is_mixed());
         if faults.welcome(self.comm.context().number(), affected) {
             self.state.add(FailureState::REVOKED);
+        }
+        if let Some(affected) = of_several_jobs {
+            faults.catch_up(affected);
         }
         let deaths = faults.deaths();
         let mut members = self.comm.group().iter().chain(self.comm.peers().iter());

@@ -4,13 +4,17 @@
 //! * A transport reports a death only to the processes that had a connection to the dead one.
 //!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
 //! * The processes of a fault-tolerant job do the same for a dead process of their own job, which the launcher reports to them.
+//! * Jobs do not complete a connection at the same time, so a death may be older than a communicator with the dead process.
+//!   Each member that knows of it announces it again to the new communicator's members.
 //! * A job without fault tolerance ends as a whole, so all its processes are lost with the first.
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
-use super::failures::{Faults, circulant};
+use super::failures::{Affected, Faults, circulant, was_early};
 use crate::engine::{Engine, Peers};
 use mpi_transport::btl::{Modex, ProcId};
+use mpi_transport::universe::Name;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 /// The key of the card entry of a process whose job is fault tolerant.
 const SURVIVES: &str = "ft";
@@ -28,23 +32,55 @@ impl Peers<'_> {
     }
 }
 
+#[cfg(feature = "testing")]
+impl Engine {
+    /// Announces the death of a process of another job, with which this process can still communicate.
+    pub fn announce_death_of(&self, gone: ProcId) {
+        if let Some(faults) = self.faults() {
+            faults.notify_other_jobs(gone);
+        }
+    }
+}
+
 impl Faults {
     /// Announces the loss of a process to the members of the communicators that it shares with other jobs, and loses the processes that end with it.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
-        if !self.notified_abroad.borrow_mut().insert(gone) {
+        let name = engine.peers().name_of(gone);
+        if !self.notified_abroad.borrow_mut().insert(name) {
             return;
         }
         let mut recipients = BTreeSet::new();
         for comm in self.comms_of(gone) {
-            let members = comm.members_of_several_jobs();
-            let place = members.iter().position(|proc| *proc == engine.me());
-            let places = place.map(|place| circulant(place as u32, members.len() as u32));
-            recipients.extend(places.into_iter().flatten().map(|at| members[at as usize]));
+            recipients.extend(neighbours(&engine, &comm.members_of_several_jobs()));
         }
         recipients.remove(&gone);
-        self.announce_death(recipients, engine.peers().name_of(gone));
+        self.announce_death(recipients, name);
         self.lose_job_of(gone, &engine);
+    }
+
+    /// Applies to a new communicator of several jobs what happened before it existed: announces its lost members to the others,
+    /// and loses those whose jobs have ended or whose deaths other members have announced.
+    pub(crate) fn catch_up(&self, comm: Rc<dyn Affected>) {
+        let Some(engine) = self.engine() else { return };
+        let members = comm.members_of_several_jobs();
+        let foreign = members
+            .iter()
+            .filter(|proc| engine.universe().is_foreign(**proc));
+        for &proc in foreign {
+            let name = engine.peers().name_of(proc);
+            if self.notified_abroad.borrow().contains(&name) {
+                let others = neighbours(&engine, &members).filter(|to| *to != proc);
+                self.announce_death(others, name);
+            } else if was_early(&self.early_deaths, name) {
+                let label = engine.peers().label_of(proc);
+                engine
+                    .peers()
+                    .lose(proc, &format!("another process has found {label} dead"));
+            } else if self.lost_jobs.borrow().contains(&Name(name).job()) {
+                self.lose_fellow(proc, &engine, "one of its processes");
+            }
+        }
     }
 
     /// Loses all processes of a job that ends as a whole, after one of its processes was lost.
@@ -53,18 +89,30 @@ impl Faults {
         if !universe.is_foreign(gone) || engine.peers().other_survives_deaths(gone) {
             return;
         }
-        let fellows = universe.fellows(gone);
-        // No notifications for these: the recipients draw the same conclusion from the first one.
-        let is_new = |proc: &ProcId| self.notified_abroad.borrow_mut().insert(*proc);
-        let fellows: Vec<ProcId> = fellows.into_iter().filter(is_new).collect();
-        for fellow in fellows {
-            let (ended, first) = (
-                engine.peers().label_of(fellow),
-                engine.peers().label_of(gone),
-            );
+        let job = Name(engine.peers().name_of(gone)).job();
+        self.lost_jobs.borrow_mut().insert(job);
+        let first = engine.peers().label_of(gone);
+        for fellow in universe.fellows(gone) {
+            self.lose_fellow(fellow, engine, &first);
+        }
+    }
+
+    /// Loses a process whose job has ended with another process. It is not announced: the recipients conclude it from the first death.
+    fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
+        let name = engine.peers().name_of(fellow);
+        if self.notified_abroad.borrow_mut().insert(name) {
+            let ended = engine.peers().label_of(fellow);
             engine
                 .peers()
                 .lose(fellow, &format!("{ended} has ended with {first}"));
         }
     }
+}
+
+/// Returns this process's neighbours in the circulant graph of members; none if it is no member.
+fn neighbours(engine: &Engine, members: &[ProcId]) -> impl Iterator<Item = ProcId> {
+    let place = members.iter().position(|proc| *proc == engine.me());
+    let places = place.map(|place| circulant(place as u32, members.len() as u32));
+    let places = places.into_iter().flatten();
+    places.map(|at| members[at as usize])
 }

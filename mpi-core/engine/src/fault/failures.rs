@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// The maximum number of remembered revocations of communicators that this process has not created yet.
+/// The maximum number of remembered revocations of communicators, and of remembered deaths of processes, that this process does not know yet.
 const MOST_EARLY: usize = 4096;
 
 /// The maximum number of polls for messages of a process before it is declared dead.
@@ -41,8 +41,12 @@ pub struct Faults {
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
-    /// The processes whose deaths have been announced to other jobs.
-    pub(super) notified_abroad: RefCell<HashSet<ProcId>>,
+    /// The names of the processes whose deaths have been announced to other jobs. A number may be that of another process later.
+    pub(super) notified_abroad: RefCell<HashSet<u64>>,
+    /// The numbers of other jobs that have ended as a whole.
+    pub(super) lost_jobs: RefCell<HashSet<u64>>,
+    /// Names of processes whose deaths were announced to this process before it knew them.
+    pub(super) early_deaths: RefCell<VecDeque<u64>>,
     /// The living communicators of this process, by number.
     comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
     /// Numbers of communicators that were revoked before this process created them.
@@ -63,6 +67,8 @@ impl Faults {
             deaths,
             outbox,
             notified_abroad: RefCell::default(),
+            lost_jobs: RefCell::default(),
+            early_deaths: RefCell::default(),
             comms: RefCell::default(),
             early: RefCell::default(),
             retired: Rc::default(),
@@ -90,9 +96,7 @@ impl Faults {
     /// Registers a new communicator. Returns true if it was revoked before this process created it.
     pub(crate) fn welcome(&self, number: u64, comm: Weak<dyn Affected>) -> bool {
         self.comms.borrow_mut().insert(number, comm);
-        let mut early = self.early.borrow_mut();
-        let at = early.iter().position(|known| *known == number);
-        at.is_some_and(|at| early.remove(at).is_some())
+        was_early(&self.early, number)
     }
 
     /// Removes a freed communicator.
@@ -186,17 +190,45 @@ impl Faults {
         let known = self.comms.borrow().get(&number).and_then(Weak::upgrade);
         match known {
             Some(comm) => comm.is_revoked_by_peer(),
-            None => {
-                let mut early = self.early.borrow_mut();
-                if !early.contains(&number) {
-                    early.push_back(number);
-                }
-                if early.len() > MOST_EARLY {
-                    early.pop_front();
-                }
-            }
+            None => remember(&self.early, number),
         }
     }
+
+    /// Handles the announcement of a death by another process.
+    fn on_death(&self, from: ProcId, name: u64) {
+        let Some(engine) = self.engine.upgrade() else {
+            return;
+        };
+        let Some(proc) = engine.universe().proc(Name(name)) else {
+            // The other members of a communicator that this process is still creating may know more processes.
+            return remember(&self.early_deaths, name);
+        };
+        // Without fault tolerance, no message of a peer makes a process of this job lost.
+        if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
+            let teller = engine.peers().label_of(from);
+            engine
+                .peers()
+                .lose(proc, &format!("{teller} has found it dead"));
+        }
+    }
+}
+
+/// Remembers news of what this process does not know yet; the oldest is dropped for it.
+fn remember(early: &RefCell<VecDeque<u64>>, number: u64) {
+    let mut early = early.borrow_mut();
+    if !early.contains(&number) {
+        early.push_back(number);
+    }
+    if early.len() > MOST_EARLY {
+        early.pop_front();
+    }
+}
+
+/// Removes news of something that this process knows now. Returns true if there was any.
+pub(super) fn was_early(early: &RefCell<VecDeque<u64>>, number: u64) -> bool {
+    let mut early = early.borrow_mut();
+    let at = early.iter().position(|known| *known == number);
+    at.is_some_and(|at| early.remove(at).is_some())
 }
 
 /// Returns a place's neighbours in a circulant graph: (me ± 2^k) mod size for all 2^k <= size / 2.
@@ -218,19 +250,7 @@ impl Sink for Faults {
         match am {
             AGREE => self.agreements.on_message(from, header, payload),
             REVOKE => self.on_revoke(header[0]),
-            DEATH => {
-                // Without fault tolerance, no message of a peer makes a process of this job lost.
-                if let Some(engine) = self.engine.upgrade()
-                    && let Some(proc) = engine.universe().proc(Name(header[0]))
-                    && (self.tolerant || engine.universe().is_foreign(proc))
-                    && proc != engine.me()
-                {
-                    let teller = engine.peers().label_of(from);
-                    engine
-                        .peers()
-                        .lose(proc, &format!("{teller} has found it dead"));
-                }
-            }
+            DEATH => self.on_death(from, header[0]),
             // A process with another version of this library fails at the connection's first message.
             _ => {}
         }
