@@ -8,7 +8,7 @@ pub type Told = fn(u32, u64, u64);
 static TOLD: OnceLock<Told> = OnceLock::new();
 
 /// Registers the observer; later registrations are ignored.
-pub fn hear(told: Told) {
+pub fn notify(told: Told) {
     let _ = TOLD.set(told);
 }
 

@@ -92,16 +92,16 @@ fn an_announced_sender_is_found() {
 fn a_sender_that_wants_space_is_rung_or_sees_it() {
     check(|| {
         let owner = Arc::new(Inbox::new());
-        let starving = Arc::new(Inbox::new());
+        let waiting = Arc::new(Inbox::new());
         let (mut tx, mut rx) = ring(4, 0);
         for n in 0..4 {
             assert_eq!(tx.push_word(0, [0; 2], n), Ok(()));
         }
         let sender = {
-            let (owner, starving) = (Arc::clone(&owner), Arc::clone(&starving));
+            let (owner, waiting) = (Arc::clone(&owner), Arc::clone(&waiting));
             thread::spawn(move || {
                 while tx.push_word(0, [0; 2], 4) == Err(Full) {
-                    starving.doorbell().sleep(NAP, || {
+                    waiting.doorbell().sleep(NAP, || {
                         owner.want_space(7);
                         owner.notify(7);
                         tx.has_cell()
@@ -120,7 +120,7 @@ fn a_sender_that_wants_space_is_rung_or_sees_it() {
             if owner.calls() != calls {
                 calls = owner.calls();
                 for _ in ones(owner.take_wants_space(0)) {
-                    starving.doorbell().ring();
+                    waiting.doorbell().ring();
                 }
                 continue;
             }

@@ -257,8 +257,8 @@ pub struct Pending {
 
 impl Pending {
     /// Returns true if a poll would complete it.
-    pub(crate) fn is_through(&self) -> bool {
-        self.message.is_through()
+    pub(crate) fn is_complete(&self) -> bool {
+        self.message.is_complete()
     }
 }
 

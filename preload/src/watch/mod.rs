@@ -143,7 +143,7 @@ pub fn start(call: u16, began: u64) {
                 event_log.call(call, thread(), began, now_ns());
             }
             WATCH.store(Box::into_raw(Box::new(watch)), Release);
-            coll_hwbarr_foreign::wire::hear(wire);
+            coll_hwbarr_foreign::wire::notify(wire);
         }
         Err(reason) => printable::eprintln!("portcullis: the ranks cannot be watched: {reason}"),
     }

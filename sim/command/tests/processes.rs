@@ -104,7 +104,7 @@ impl Node {
     }
 
     /// Waits until the process is in its fence.
-    fn hear(&mut self) {
+    fn read_answer(&mut self) {
         self.0
             .stdout
             .as_mut()
@@ -165,7 +165,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
     for round in 0..25u64 {
         let mut nodes = [Node::spawn(&memory, 0), Node::spawn(&memory, 1)];
         for _fence in ["open", "start"] {
-            nodes.iter_mut().for_each(Node::hear);
+            nodes.iter_mut().for_each(Node::read_answer);
             nodes.iter_mut().for_each(Node::let_go);
         }
         // In the middle of many commits, whatever share of the cores the nodes get; the odd factor spreads the instants.
@@ -218,7 +218,7 @@ fn a_living_process_keeps_its_wires() {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     let board = memory.init(2, 0).expect("fits");
     let mut node = Node::spawn(&memory, 1);
-    node.hear();
+    node.read_answer();
     let refused = board.wires(1, |_| ()).err().map(|e| e.to_string());
     assert_eq!(
         refused,

@@ -79,12 +79,12 @@ fn draw(dump: impl Dump, record: &Record) -> io::Result<()> {
     let mut heard = eureka_wave::heard(record).into_iter().peekable();
     for event in &record.events {
         while let Some(heard) = heard.next_if(|heard| heard.at_ns <= event.at_ns) {
-            dump.hear(heard)?;
+            dump.apply(heard)?;
         }
         dump.event(event)?;
     }
     for heard in heard {
-        dump.hear(heard)?;
+        dump.apply(heard)?;
     }
     dump.note_dropped(record.dropped)?;
     dump.dump.finish()
@@ -169,7 +169,7 @@ impl<D: Dump> Drawing<D> {
         self.dump.initial_values_end()
     }
 
-    fn hear(&mut self, heard: Heard) -> io::Result<()> {
+    fn apply(&mut self, heard: Heard) -> io::Result<()> {
         self.time(heard.at_ns)?;
         self.line(heard.found, heard.first)
     }

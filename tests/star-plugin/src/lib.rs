@@ -43,7 +43,7 @@ impl StarModule {
         self.comm.send(rank, &self.barriers.get().to_le_bytes())
     }
 
-    fn hear(&self, rank: u32) -> Result<(), String> {
+    fn receive(&self, rank: u32) -> Result<(), String> {
         let mut number = [0; 8];
         self.comm.recv(rank, &mut number)?;
         let (number, ours) = (u64::from_le_bytes(number), self.barriers.get());
@@ -64,11 +64,11 @@ impl Module for StarModule {
     fn barrier(&self) -> Result<Served, String> {
         self.barriers.set(self.barriers.get() + 1);
         if self.comm.rank() == 0 {
-            (1..self.comm.size()).try_for_each(|rank| self.hear(rank))?;
+            (1..self.comm.size()).try_for_each(|rank| self.receive(rank))?;
             (1..self.comm.size()).try_for_each(|rank| self.tell(rank))?;
         } else {
             self.tell(0)?;
-            self.hear(0)?;
+            self.receive(0)?;
         }
         Ok(Served::Here)
     }

@@ -164,7 +164,7 @@ impl ModuleComm {
     /// Returns true if a tested message is complete.
     pub fn has_news(&self) -> bool {
         let messages = self.messages.try_borrow();
-        messages.is_ok_and(|all| all.values().any(|message| message.pending.is_through()))
+        messages.is_ok_and(|all| all.values().any(|message| message.pending.is_complete()))
     }
 
     /// The conversation of blocking messages.

@@ -30,7 +30,7 @@ pub async fn vote(
             Ok(())
         } else {
             let reason = own.err().map(|r| r.0).unwrap_or_default();
-            let reason = hear(&comm.internal().conversation(), reason, refuser).await?;
+            let reason = receive_reason(&comm.internal().conversation(), reason, refuser).await?;
             Err(Refusal(format!("rank {refuser}: {reason}")))
         });
     }
@@ -38,7 +38,11 @@ pub async fn vote(
 }
 
 /// Broadcasts the reason of the member `from`.
-async fn hear(invocation: &Conversation, reason: String, from: u32) -> Result<String, Error> {
+async fn receive_reason(
+    invocation: &Conversation,
+    reason: String,
+    from: u32,
+) -> Result<String, Error> {
     let all = ControlGroup::of(
         invocation,
         invocation.comm().group(),

@@ -182,7 +182,7 @@ enum State {
 
 impl Pending {
     /// Returns true if a poll would complete it.
-    pub fn is_through(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         match &self.state {
             State::Waiting(req) => req.is_complete(),
             State::Done | State::Failed(_) => true,

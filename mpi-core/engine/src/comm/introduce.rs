@@ -60,7 +60,7 @@ impl Introduced {
 
 impl Drop for Introduced {
     fn drop(&mut self) {
-        self.engine.peers().part_from(&self.procs);
+        self.engine.peers().disconnect(&self.procs);
     }
 }
 

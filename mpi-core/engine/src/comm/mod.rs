@@ -409,7 +409,7 @@ impl Drop for Inner {
             self.engine.pml().forget(self.context.plane(plane));
         }
         if !self.foreign.is_empty() {
-            self.engine.peers().part_from(&self.foreign);
+            self.engine.peers().disconnect(&self.foreign);
         }
     }
 }

@@ -96,7 +96,7 @@ impl<'a> Process<'a> {
         let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
         drop((myself, bootstrap));
         // The caller may not call into MPI again for long, or at all.
-        self.engine.pml().bml().settle();
+        self.engine.pml().bml().flush();
         self.engine.state().finalized();
     }
 

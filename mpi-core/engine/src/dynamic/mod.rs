@@ -135,7 +135,7 @@ impl PortCalls<'_> {
         let accepted = ports.accept(engine, port.number(), broken).await;
         let (proc, call) = accepted.map_err(|why| self.own_failure(failed(why)))?;
         let bridge = bridge(engine, proc, call);
-        engine.peers().part_from(&[proc]);
+        engine.peers().disconnect(&[proc]);
         bridge.map_err(|e| failed(e.to_string()))
     }
 
@@ -159,7 +159,7 @@ impl PortCalls<'_> {
         let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;
         let bridge =
             called.and_then(|call| bridge(engine, proc, call).map_err(|error| error.to_string()));
-        engine.peers().part_from(&[proc]);
+        engine.peers().disconnect(&[proc]);
         bridge.map_err(|why| self.own_failure(failed(why)))
     }
 

@@ -230,7 +230,7 @@ impl Ports {
             if answer == Some(Taken::Confirmed) {
                 return Ok(caller);
             }
-            engine.peers().part_from(&[proc]);
+            engine.peers().disconnect(&[proc]);
         }
     }
 
@@ -399,7 +399,7 @@ impl AmHandler for Ports {
         let dropped = self.dropped.take();
         let mut moved = !dropped.is_empty();
         dropped.iter().for_each(|_| bml.handlers().end_turns());
-        engine.peers().part_from(&dropped);
+        engine.peers().disconnect(&dropped);
         loop {
             let next = self.outbox.borrow().front().copied();
             let Some((to, am, header)) = next else {
@@ -420,7 +420,7 @@ impl AmHandler for Ports {
             }
             self.outbox.borrow_mut().pop_front();
             bml.handlers().end_turns();
-            engine.peers().part_from(&[to]);
+            engine.peers().disconnect(&[to]);
             moved = true;
         }
     }

@@ -39,9 +39,9 @@ impl<'a> Peers<'a> {
     }
 
     /// Drops one reference to each of these processes, and disconnects those to which it was the last.
-    pub(crate) fn part_from(self, foreign: &[ProcId]) {
+    pub(crate) fn disconnect(self, foreign: &[ProcId]) {
         for proc in self.engine.universe().release(foreign.iter().copied()) {
-            self.engine.pml().part_from(proc);
+            self.engine.pml().disconnect(proc);
         }
     }
 }

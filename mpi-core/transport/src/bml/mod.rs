@@ -120,7 +120,7 @@ impl Bml {
     }
 
     /// Disconnects from a process of another job.
-    pub fn part_from(&self, peer: ProcId) {
+    pub fn disconnect(&self, peer: ProcId) {
         self.joined
             .borrow()
             .iter()
@@ -270,7 +270,7 @@ impl Bml {
     }
 
     /// Waits until every transport has handed over what it accepted for sending.
-    pub fn settle(&self) {
+    pub fn flush(&self) {
         self.each(|all| all.flush());
     }
 

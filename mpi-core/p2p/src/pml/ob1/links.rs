@@ -90,9 +90,9 @@ impl Links {
     }
 
     /// Forgets a process of another job that no communicator names any more.
-    pub(super) fn part_from(&self, proc: ProcId) {
+    pub(super) fn disconnect(&self, proc: ProcId) {
         self.foreign.borrow_mut().remove(&proc);
-        self.bml.part_from(proc);
+        self.bml.disconnect(proc);
     }
 
     /// Drops the queue of a lost peer.

@@ -137,9 +137,9 @@ impl Ob1 {
     }
 
     /// Forgets a process of another job that no communicator names any more.
-    pub fn part_from(&self, proc: ProcId) {
+    pub fn disconnect(&self, proc: ProcId) {
         self.core.losses().forget(proc);
-        self.core.links().part_from(proc);
+        self.core.links().disconnect(proc);
     }
 
     /// Polls the transports and sends queued messages. Returns true if anything was done.

@@ -55,7 +55,7 @@ impl Multirail {
 
     /// Records the death of a link, and reports the peer as lost if it was the last one.
     #[cold]
-    pub(super) fn bury(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
+    pub(super) fn record_link_death(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
         if !side.is_up(way) {
             return;
         }

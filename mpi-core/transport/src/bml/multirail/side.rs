@@ -171,7 +171,7 @@ impl Side {
     }
 
     /// Drops the messages that these acknowledgements cover, and keeps their buffers for reuse.
-    pub(super) fn hear(&self, acks: [u64; 2], spare: &RefCell<Vec<Vec<u8>>>) {
+    pub(super) fn acknowledge(&self, acks: [u64; 2], spare: &RefCell<Vec<Vec<u8>>>) {
         for (sent, ack) in self.sent.iter().zip(acks) {
             let mut sent = sent.borrow_mut();
             while sent.acked < ack

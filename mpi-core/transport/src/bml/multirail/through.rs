@@ -45,7 +45,7 @@ impl Sink for Through<'_> {
         let (Some(ordered), Some(free)) = (word(payload, at), word(payload, at + 8)) else {
             return;
         };
-        side.hear([ordered, free], &self.bond.spare);
+        side.acknowledge([ordered, free], &self.bond.spare);
         if am == ACK {
             return;
         }
@@ -129,7 +129,7 @@ impl Sink for Through<'_> {
             return;
         };
         let landing = way.landing.get();
-        side.hear(landing.acks, &self.bond.spare);
+        side.acknowledge(landing.acks, &self.bond.spare);
         side.has_news(len);
         if side.received[FREE].borrow_mut().admit_free(header[0]) {
             self.delivered.set(self.delivered.get() + 1);
@@ -140,7 +140,7 @@ impl Sink for Through<'_> {
 
     fn lost(&self, peer: ProcId, why: &str) {
         if let Some(side) = self.bond.side(peer) {
-            self.bond.bury(side, self.way, why, self.sink);
+            self.bond.record_link_death(side, self.way, why, self.sink);
         }
     }
 

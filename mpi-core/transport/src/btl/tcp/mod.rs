@@ -394,7 +394,7 @@ impl Connections for Tcp {
     }
 
     fn disconnect(&self, peer: ProcId) {
-        Tcp::part_from(self, peer);
+        Tcp::begin_disconnect(self, peer);
     }
 
     fn flush(&self) {

@@ -164,7 +164,7 @@ impl Tcp {
 
     /// Disconnects from a peer until it is named again. A connection on which this process has sent nothing is left open:
     /// the peer may have made it for its next requests.
-    pub(super) fn part_from(&self, proc: ProcId) {
+    pub(super) fn begin_disconnect(&self, proc: ProcId) {
         let Some(peer) = self.peers.known(proc) else {
             return;
         };

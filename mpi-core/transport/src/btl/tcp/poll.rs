@@ -31,7 +31,7 @@ impl Tcp {
             }
         }
         if !self.ended.borrow().is_empty() {
-            self.bury();
+            self.close_ended();
         }
         if !self.leaving.borrow().is_empty() {
             self.part_from_all();
@@ -163,7 +163,7 @@ impl Tcp {
 
     /// Closes ended connections. A peer that sent a disconnect message gets this process's disconnect message and may be connected to again.
     #[cold]
-    pub(super) fn bury(&self) {
+    pub(super) fn close_ended(&self) {
         for proc in self.ended.take() {
             let Some(peer) = self.peers.known(proc) else {
                 continue;

@@ -13,7 +13,7 @@ impl Tcp {
         let mut nap = Duration::from_micros(10);
         while something() && Instant::now() < deadline {
             self.poll(&Discard);
-            self.bury();
+            self.close_ended();
             std::thread::sleep(nap);
             nap = (nap * 2).min(Duration::from_millis(1));
         }
