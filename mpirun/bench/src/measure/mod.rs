@@ -4,6 +4,7 @@ mod bare;
 mod collective;
 pub mod error;
 mod files;
+pub mod first;
 mod memory;
 mod pairs;
 mod point_to_point;
@@ -42,6 +43,9 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
     }
     if benchmark == Benchmark::Threads && !world.has_threads() {
         return Err(MeasureError::Threads);
+    }
+    if benchmark == Benchmark::First {
+        return Ok(first::rows(&options.files, world)?);
     }
     let sizes = match benchmark {
         Benchmark::Barrier
@@ -156,8 +160,8 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Never reached for a launch, which is a program without MPI; files are measured by their own module.
-        B::Init | B::Launch | B::Io | B::Open => collective::start(world, size, init),
+        // Never reached for a launch, which is a program without MPI; files and first uses are measured by their own modules.
+        B::Init | B::Launch | B::Io | B::Open | B::First => collective::start(world, size, init),
         B::Memory => memory::of_ranks(world, size),
         B::LauncherMemory => memory::of_launcher(world, size),
     }
