@@ -176,6 +176,11 @@ pub trait Connections {
         true
     }
 
+    /// Returns what carries the connections, for explanations: a library and its version.
+    fn about(&self) -> Option<String> {
+        None
+    }
+
     /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
     ///
     /// A connectionless transport does nothing.

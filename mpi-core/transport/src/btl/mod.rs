@@ -17,6 +17,7 @@ mod component;
 mod decorate;
 #[cfg(test)]
 mod decorated;
+mod fabric;
 mod fault;
 mod interface;
 pub(crate) mod modex;
@@ -30,6 +31,7 @@ mod sm;
 pub(crate) mod suite;
 pub(crate) mod tcp;
 mod trace;
+mod ucx;
 
 pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
