@@ -105,6 +105,10 @@ pub enum Benchmark {
     Open,
     /// The first and the second use of each kind of operation, in a job of their own; see --directory
     First,
+    /// Operations beside processes that compute; with -n or --vs, busy loops run meanwhile (--load)
+    Beside,
+    /// A manager's tasks for the other ranks: the share of the cores that compute; the sizes are a task's microseconds
+    Farm,
     /// MPI_Init; with --vs also from the command to there, and the whole command
     Init,
     /// A program that does nothing, from the command to its end

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::Benchmark;
-use crate::measure::first;
+use crate::measure::{beside, first};
 use crate::mpi::World;
 use crate::row::Row;
 
@@ -87,10 +87,16 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             size: "Ranks",
             ..time
         },
-        Benchmark::First => Meaning {
+        Benchmark::First | Benchmark::Beside => Meaning {
             size: "Operation",
             figure: "Time",
             ..time
+        },
+        Benchmark::Farm => Meaning {
+            size: "Task (us)",
+            figure: "Cores in tasks",
+            unit: "%",
+            larger_is_better: true,
         },
         Benchmark::Init | Benchmark::Launch => Meaning {
             size: "Ranks",
@@ -115,6 +121,7 @@ const COLUMN: usize = 18;
 pub fn label(benchmark: Benchmark, size: usize) -> String {
     let name = match benchmark {
         Benchmark::First => first::ROWS.get(size),
+        Benchmark::Beside => beside::ROWS.get(size),
         _ => None,
     };
     name.map_or_else(|| size.to_string(), ToString::to_string)
@@ -123,7 +130,7 @@ pub fn label(benchmark: Benchmark, size: usize) -> String {
 /// Returns the width of the first column.
 pub fn width(benchmark: Benchmark) -> usize {
     match benchmark {
-        Benchmark::First => 38,
+        Benchmark::First | Benchmark::Beside => 38,
         _ => 12,
     }
 }
@@ -249,6 +256,15 @@ mod tests {
             text,
             "# mpi-bench latency, 2 ranks, X\n# Size            Latency (us)\n8                        0.171\n"
         );
+    }
+
+    #[test]
+    fn operations_beside_load_have_their_names() {
+        let mut report = report(Benchmark::Beside, false);
+        report.rows[0].size = 2;
+        let text = report.text();
+        let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last, ["barrier", "0.171"]);
     }
 
     #[test]

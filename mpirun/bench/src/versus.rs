@@ -16,7 +16,8 @@ use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
-use crate::measure::first;
+use crate::load::Load;
+use crate::measure::{beside, first};
 use crate::table::{Meaning, label, meaning, number, width};
 
 /// The reason why there is no comparison.
@@ -69,7 +70,7 @@ struct Comparison {
     benchmark: String,
     ranks: u32,
     size: usize,
-    /// The operation, for `first`.
+    /// The operation, for `first` and `beside`.
     #[serde(skip_serializing_if = "Option::is_none")]
     operation: Option<&'static str>,
     unit: &'static str,
@@ -84,6 +85,7 @@ struct Comparison {
 pub fn run(options: &Options) -> Result<(), VersusError> {
     let mut contestants = contestants(options)?;
     let arguments = benchmark_arguments(options);
+    let load = Load::start(options.loops());
     for round in 1..=options.rounds {
         for contestant in contestants.iter_mut().filter(|c| c.failed.is_none()) {
             progress(&format!(
@@ -95,6 +97,7 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
             contestant.take_turn(options, &arguments);
         }
     }
+    drop(load);
     progress("");
     report_failures(&contestants);
     let (ours, peers) = contestants.split_at_mut(1);
@@ -230,6 +233,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             size,
             operation: match options.benchmark {
                 Benchmark::First => first::ROWS.get(size).copied(),
+                Benchmark::Beside => beside::ROWS.get(size).copied(),
                 _ => None,
             },
             unit,

@@ -118,7 +118,7 @@ fn row(world: &World<'_>, size: usize, took: f64) -> Result<Row, MpiError> {
     };
     Ok(Row {
         size,
-        avg: world.combine(took, which)?,
+        avg: world.collectives().combine(took, which)?,
         iterations: 1,
         ..Row::default()
     })
@@ -135,23 +135,35 @@ fn messages(
         (world.rank() + 1) % world.size(),
         (world.rank() + world.size() - 1) % world.size(),
     );
-    let mut around = |watch: &mut Stopwatch<'_, '_>, received: &mut [u8], len: usize| {
+    let around = |watch: &mut Stopwatch<'_, '_>, received: &mut [u8], len: usize| {
         watch.time(|| world.send_and_receive((&sent[..len], to), (&mut received[..len], from)))
     };
     for _ in 0..2 {
         around(watch, received, 8)?;
     }
     for len in [8, 8] {
-        watch.time(|| world.allreduce_floats(&sent[..len], &mut received[..len]))?;
+        watch.time(|| {
+            world
+                .collectives()
+                .allreduce_floats(&sent[..len], &mut received[..len])
+        })?;
     }
     for len in [1 << 20; 2] {
-        watch.time(|| world.bcast(&mut received[..len], 0))?;
+        watch.time(|| world.collectives().bcast(&mut received[..len], 0))?;
     }
     for len in [1 << 20; 2] {
-        watch.time(|| world.allreduce_floats(&sent[..len], &mut received[..len]))?;
+        watch.time(|| {
+            world
+                .collectives()
+                .allreduce_floats(&sent[..len], &mut received[..len])
+        })?;
     }
     for len in [ranks * (64 << 10); 2] {
-        watch.time(|| world.alltoall(&sent[..len], &mut received[..len]))?;
+        watch.time(|| {
+            world
+                .collectives()
+                .alltoall(&sent[..len], &mut received[..len])
+        })?;
     }
     for len in [64 << 10, 64 << 10, LONGEST, LONGEST] {
         around(watch, received, len)?;

@@ -58,6 +58,9 @@ fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
     }
 }
 
+/// `MPI_ANY_SOURCE`, the same number in the standard ABI and in Open MPI.
+pub const ANY_SOURCE: i32 = -1;
+
 /// `MPI_COMM_WORLD` between init and finalize.
 pub struct World<'a> {
     library: &'a Library,
