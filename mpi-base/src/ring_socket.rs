@@ -24,7 +24,7 @@ fn open() -> io::Result<OwnedFd> {
 }
 
 fn address(tag: u64) -> io::Result<SocketAddrUnix> {
-    let name = format!("portcullis-bell-{tag:016x}");
+    let name = format!("portcullis-doorbell-{tag:016x}");
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 

@@ -1,6 +1,7 @@
 //! Errors of the command line.
 
 use super::configfile::ConfigError;
+use super::value_error::not_yet;
 use super::{topics, usage};
 use crate::foreign::on::OnError;
 use crate::hosts::HostError;
@@ -104,7 +105,7 @@ impl fmt::Display for CliError {
                 option,
                 what,
                 instead,
-            } => f.write_str(&usage::not_yet(option, what, instead)),
+            } => f.write_str(&not_yet(option, what, instead)),
             CliError::NoOption { option, nearest } => {
                 write!(f, "there is no option {}", name(option))?;
                 match nearest {

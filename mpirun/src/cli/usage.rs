@@ -63,12 +63,6 @@ pub fn not_understood(option: &str, value: &str, wanted: &str) -> String {
     format!("{option} \"{value}\" is not understood; it takes {wanted}")
 }
 
-/// The sentence for an option or a value of other launchers that this one does not have.
-pub fn not_yet(option: &str, what: &str, instead: &str) -> String {
-    let option = printable::name(option);
-    format!("{option} ({what}) is not there yet in this version of mpirun; {instead}")
-}
-
 /// Returns the form of an option that users type, such as `-n` for clap's `--np <N>`.
 fn short(usage: &str) -> String {
     let option = usage.split([' ', '=', '[']).next().unwrap_or(usage);

@@ -1,6 +1,5 @@
 //! Why an option's value cannot be used: it is no value of the option, or it asks for something that does not exist here.
 
-use super::usage;
 use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +35,15 @@ impl fmt::Display for ValueError {
                 option,
                 what,
                 instead,
-            } => f.write_str(&usage::not_yet(option, what, instead)),
+            } => f.write_str(&not_yet(option, what, instead)),
         }
     }
 }
 
 impl std::error::Error for ValueError {}
+
+/// The sentence for an option or a value of other launchers that this one does not have.
+pub fn not_yet(option: &str, what: &str, instead: &str) -> String {
+    let option = printable::name(option);
+    format!("{option} ({what}) is not there yet in this version of mpirun; {instead}")
+}
