@@ -22,6 +22,7 @@ mod fault;
 mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
+mod ofi;
 mod open;
 mod peers;
 mod self_;

@@ -6,7 +6,7 @@ use super::decorate::Decorator;
 use crate::universe::Universe;
 
 use super::component::{Component, OpenContext, OpenError, SELECTION, Transport};
-use super::{checksum, fault, self_, sm, tcp, trace, ucx};
+use super::{checksum, fault, ofi, self_, sm, tcp, trace, ucx};
 use mpi_base::param::{ParamError, Params, SelectionError};
 use std::fmt;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub static BUILT_IN: &[Component] = &[
     self_::COMPONENT,
     sm::COMPONENT,
     ucx::COMPONENT,
+    ofi::COMPONENT,
     tcp::COMPONENT,
 ];
 

@@ -175,9 +175,8 @@ impl<P: Port> Events for Turn<'_, P> {
     fn sent(&self, slot: Slot, why: Option<String>) {
         let peer = self.fabric.peer(slot.peer);
         self.fabric.pool.put(slot);
-        self.fabric.has_space.set(true);
         let Some(peer) = peer else { return };
-        peer.unsent.set(peer.unsent.get().saturating_sub(1));
+        self.fabric.finished(peer);
         match why {
             None => peer.is_made.set(true),
             Some(why) if peer.state.get() == State::Up => self.lose(peer, &why),

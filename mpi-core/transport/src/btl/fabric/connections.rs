@@ -85,6 +85,7 @@ impl<P: Port> Fabric<P> {
             return;
         }
         self.port.close(proc, how);
+        self.drop_refused(peer);
         // A peer that has left in order, or that this process does not wait for any more, is not lost.
         if peer.has_left.get() {
             return peer.reset();
@@ -96,6 +97,14 @@ impl<P: Port> Fabric<P> {
         match sink {
             Some(sink) => sink.lost(proc, &why),
             None => self.held.borrow_mut().push_back(Held::Lost(proc, why)),
+        }
+    }
+
+    /// Drops the messages that the library has not taken.
+    fn drop_refused(&self, peer: &Peer) {
+        for slot in peer.refused.take() {
+            self.pool.put(slot);
+            self.finished(peer);
         }
     }
 
@@ -178,6 +187,7 @@ impl<P: Port> Fabric<P> {
             if peer.state.get() == State::Up {
                 self.port.close(peer.proc, how);
             }
+            self.drop_refused(peer);
             peer.reset();
         }
         self.wait_while(limit, sink, || !self.port.is_quiet());

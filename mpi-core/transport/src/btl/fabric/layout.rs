@@ -39,6 +39,21 @@ impl<const WORDS: usize> Block<WORDS> {
         self.with64(offset, pointer.expose_provenance() as u64)
     }
 
+    /// Returns a field of 64 bits.
+    pub fn get64(&self, offset: usize) -> u64 {
+        self.0.get(offset / 8).copied().unwrap_or(0)
+    }
+
+    /// Returns a field of 32 bits.
+    pub fn get32(&self, offset: usize) -> u32 {
+        (self.get64(offset) >> ((offset % 8) * 8)) as u32
+    }
+
+    /// The address of a structure that the library writes.
+    pub fn pointer_mut(&mut self) -> *mut std::ffi::c_void {
+        self.0.as_mut_ptr().cast()
+    }
+
     /// The address of the structure.
     pub fn pointer(&self) -> *const std::ffi::c_void {
         self.0.as_ptr().cast()
@@ -58,6 +73,10 @@ mod tests {
             .with32(8, 1)
             .with32(8, 5);
         assert_eq!(block.0, [0x0102_0304_0000_0007, 5, 9]);
+        assert_eq!(
+            (block.get32(4), block.get32(0), block.get64(16)),
+            (0x0102_0304, 7, 9)
+        );
         assert_eq!(Block::<1>::default().with64(64, 1).0, [0]);
     }
 }

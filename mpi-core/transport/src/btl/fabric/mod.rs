@@ -68,6 +68,8 @@ pub struct Fabric<P: Port> {
     held: RefCell<VecDeque<Held>>,
     /// What must be done when the library is not on the stack.
     chores: RefCell<Vec<Chore>>,
+    /// The peers whose messages the library has refused.
+    refusing: RefCell<Vec<ProcId>>,
     /// The peers whose connection is being made.
     connecting: RefCell<Vec<ProcId>>,
     /// A poll is running.
@@ -77,8 +79,6 @@ pub struct Fabric<P: Port> {
     /// A send was refused since this process last slept, and since then a buffer was freed.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
-    /// The library has refused a message; it does not report when it accepts the next one.
-    must_retry: Cell<bool>,
 }
 
 /// A change of a connection; the libraries do not allow it within their callbacks.
@@ -122,30 +122,85 @@ impl<P: Port> Fabric<P> {
         };
         slot.set_head(&frame.encode());
         slot.peer = peer.proc;
-        match self.port.post(peer.proc, slot) {
-            Posted::Done(slot) => {
-                self.pool.put(slot);
-                peer.is_made.set(true);
+        if peer.refused.borrow().is_empty() {
+            match self.port.post(peer.proc, slot) {
+                Posted::Done(slot) => {
+                    self.pool.put(slot);
+                    peer.is_made.set(true);
+                }
+                Posted::Pending => self.waits(peer),
+                Posted::Again(slot) => self.keep(peer, slot),
+                Posted::Gone(slot, why) => {
+                    self.gone(peer, slot, why);
+                    return Err(SendError::PeerGone);
+                }
             }
-            Posted::Pending => self.waits(peer),
-            Posted::Again(slot) => {
-                self.pool.put(slot);
-                self.must_retry.set(true);
-                self.starts_waiting(peer);
-                return Err(SendError::WouldBlock);
-            }
-            Posted::Gone(slot, why) => {
-                self.pool.put(slot);
-                let lose = Chore::Lose(peer.proc, why, port::Close::AtOnce);
-                self.chores.borrow_mut().push(lose);
-                return Err(SendError::PeerGone);
-            }
+        } else {
+            self.keep(peer, slot);
         }
         if is_ordered {
             peer.next.set(number.wrapping_add(1));
         }
         peer.has_spoken.set(true);
         Ok(())
+    }
+
+    /// Keeps a message that the library has refused, as it does while a connection is being made.
+    #[cold]
+    fn keep(&self, peer: &Peer, slot: Slot) {
+        let mut refused = peer.refused.borrow_mut();
+        if refused.is_empty() {
+            self.refusing.borrow_mut().push(peer.proc);
+        }
+        refused.push_back(slot);
+        self.waits(peer);
+    }
+
+    /// The library has reported that a peer cannot be reached.
+    #[cold]
+    fn gone(&self, peer: &Peer, slot: Slot, why: String) {
+        self.pool.put(slot);
+        let lose = Chore::Lose(peer.proc, why, port::Close::AtOnce);
+        self.chores.borrow_mut().push(lose);
+    }
+
+    /// Offers refused messages to the library again.
+    #[cold]
+    fn offer_again(&self) {
+        for proc in self.refusing.take() {
+            let Some(peer) = self.peer(proc) else {
+                continue;
+            };
+            loop {
+                let Some(slot) = peer.refused.borrow_mut().pop_front() else {
+                    break;
+                };
+                match self.port.post(proc, slot) {
+                    Posted::Done(slot) => {
+                        self.pool.put(slot);
+                        self.finished(peer);
+                        peer.is_made.set(true);
+                    }
+                    Posted::Pending => {}
+                    Posted::Again(slot) => {
+                        peer.refused.borrow_mut().push_front(slot);
+                        self.refusing.borrow_mut().push(proc);
+                        break;
+                    }
+                    Posted::Gone(slot, why) => {
+                        self.finished(peer);
+                        self.gone(peer, slot, why);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The library has finished a message to a peer, so there is space.
+    fn finished(&self, peer: &Peer) {
+        peer.unsent.set(peer.unsent.get().saturating_sub(1));
+        self.has_space.set(true);
     }
 
     /// A message to a peer waits in the library.
@@ -167,6 +222,9 @@ impl<P: Port> Fabric<P> {
         let turn = Turn::new(self, sink);
         turn.deliver_held();
         self.port.progress(&turn);
+        if !self.refusing.borrow().is_empty() {
+            self.offer_again();
+        }
         if !self.chores.borrow().is_empty() {
             self.do_chores(sink);
         }
@@ -178,11 +236,11 @@ impl<P: Port> Fabric<P> {
 
     /// Returns true if a refused send may be accepted now.
     fn has_space_again(&self) -> bool {
-        self.must_retry.replace(false)
-            || (self.wants_space.get() && self.has_space.replace(false) && {
-                self.wants_space.set(false);
-                true
-            })
+        let has_space = self.wants_space.get() && self.has_space.replace(false);
+        if has_space {
+            self.wants_space.set(false);
+        }
+        has_space
     }
 }
 
@@ -283,6 +341,10 @@ impl<P: Port> Btl for Fabric<P> {
 impl<P: Port> Wakeup for Fabric<P> {
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
         all.extend(self.port.descriptor());
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        self.port.longest_sleep()
     }
 }
 

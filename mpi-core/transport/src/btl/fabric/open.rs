@@ -113,12 +113,12 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             pool: Pool::new(settings.limits.max_send, settings.buffers),
             held: RefCell::default(),
             chores: RefCell::default(),
+            refusing: RefCell::default(),
             connecting: RefCell::default(),
             busy: Cell::new(false),
             is_leaving: Cell::new(false),
             wants_space: Cell::new(false),
             has_space: Cell::new(false),
-            must_retry: Cell::new(false),
         })
     }
 }

@@ -1,8 +1,10 @@
 //! State of one peer.
 
 use super::order::Order;
+use super::pool::Slot;
 use crate::btl::{Am, Header, ProcId};
 use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 pub(super) struct Peer {
@@ -13,6 +15,8 @@ pub(super) struct Peer {
     /// The number of the next ordered message to it.
     pub next: Cell<u16>,
     pub order: RefCell<Order<Early>>,
+    /// Messages that the library did not take.
+    pub refused: RefCell<VecDeque<Slot>>,
     /// Number of messages to it that the library has not finished.
     pub unsent: Cell<u32>,
     /// A message has been handed over to it or has arrived from it on this connection.
@@ -48,6 +52,7 @@ impl Peer {
             key: Cell::new(0),
             next: Cell::new(0),
             order: RefCell::default(),
+            refused: RefCell::default(),
             unsent: Cell::new(0),
             is_made: Cell::new(false),
             waits_since: Cell::new(None),

@@ -15,7 +15,11 @@ const SHORTS: usize = 1 << 10;
 /// A send buffer with a message; boxed, so that its address does not change.
 pub type Slot = Box<Buffer>;
 
+/// The context is first, so that its address is that of the buffer.
+#[repr(C)]
 pub struct Buffer {
+    /// Memory that some libraries need while they send the message.
+    context: [u64; 8],
     bytes: Box<[u8]>,
     len: usize,
     /// The peer to which it is sent.
@@ -27,6 +31,7 @@ pub struct Buffer {
 impl Buffer {
     fn new(len: usize) -> Slot {
         Box::new(Buffer {
+            context: [0; 8],
             bytes: vec![0; len].into(),
             len: 0,
             peer: ProcId::MAX,
@@ -42,6 +47,16 @@ impl Buffer {
     /// The payload of the message.
     pub fn payload(&self) -> &[u8] {
         &self.bytes[HEADER..HEADER + self.len]
+    }
+
+    /// Header and payload.
+    pub fn message(&self) -> &[u8] {
+        &self.bytes[..HEADER + self.len]
+    }
+
+    /// The whole memory, for a registration.
+    pub fn whole(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Sets the header.

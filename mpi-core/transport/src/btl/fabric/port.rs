@@ -6,6 +6,7 @@
 use super::pool::Slot;
 use crate::btl::ProcId;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// One process's access to a fabric.
 pub trait Port {
@@ -35,6 +36,11 @@ pub trait Port {
 
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The longest sleep on the descriptor, if it may miss events; without a descriptor, the time between two polls.
+    fn longest_sleep(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// How a connection ends.

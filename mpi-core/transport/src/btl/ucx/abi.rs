@@ -42,6 +42,8 @@ pub struct ReceiveParameters {
     pub reply: Pointer,
 }
 
+/// The data stay valid until they are released, if the callback returns [`IN_PROGRESS`].
+pub const MAY_KEEP: u64 = 1 << 16;
 /// The data have not arrived; they must be fetched.
 pub const RENDEZVOUS: u64 = 1 << 17;
 
@@ -66,6 +68,7 @@ crate::functions! {
         ucp_ep_create: fn(Pointer, *const c_void, *mut Pointer) -> Status;
         ucp_ep_close_nbx: fn(Pointer, *const c_void) -> Pointer;
         ucp_am_send_nbx: fn(Pointer, c_uint, *const c_void, usize, *const c_void, usize, *const c_void) -> Pointer;
+        ucp_am_data_release: fn(Pointer, Pointer);
         ucp_request_check_status: fn(Pointer) -> Status;
         ucp_request_free: fn(Pointer);
     }

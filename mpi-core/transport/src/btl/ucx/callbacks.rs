@@ -1,5 +1,6 @@
 //! The functions that UCX calls: a message, the end of a send, the failure of a peer.
 //!
+//! They only take notes, which the worker handles when UCX is no longer on the stack, so what follows from a message may call UCX again.
 //! UCX calls them only from within its own functions, on the thread that has called those; a worker is used by one thread at a time.
 
 #![allow(unsafe_code)]
@@ -7,25 +8,41 @@
 use super::abi::{self, Pointer, ReceiveParameters, Status};
 use crate::btl::ProcId;
 use crate::btl::fabric::pool::{Buffer, Slot};
-use crate::btl::fabric::port::Events;
-use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::NonNull;
+
+/// Data of this length are copied rather than kept in UCX's memory.
+const COPIED: usize = 2 << 10;
+/// Maximum number of buffers kept for reuse.
+const SPARE: usize = 64;
 
 /// What the callbacks of one worker share with it; boxed, so that its address does not change.
 pub struct Shared {
     /// `ucp_request_free`.
     free: unsafe extern "C" fn(Pointer),
-    /// The receiver of events, while [`Shared::during`] runs.
-    events: Cell<Option<NonNull<dyn Events>>>,
-    /// A panic of the receiver, which must not unwind through UCX.
-    panic: RefCell<Option<Box<dyn Any + Send>>>,
+    arrivals: RefCell<VecDeque<Arrival>>,
+    spare: RefCell<Vec<Vec<u8>>>,
     /// Slots that UCX no longer refers to.
     pub sent: RefCell<Vec<(Slot, Status)>>,
     /// Peers whose endpoints have failed.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
+}
+
+/// A message that has arrived.
+pub struct Arrival {
+    /// The header, then the data if they were copied.
+    pub bytes: Vec<u8>,
+    pub head_len: usize,
+    /// Data in UCX's memory, which must be released.
+    pub held: Option<Held>,
+}
+
+/// Data in UCX's memory.
+#[derive(Clone, Copy)]
+pub struct Held {
+    pub data: Pointer,
+    pub len: usize,
 }
 
 /// The argument of an endpoint's callback.
@@ -38,32 +55,30 @@ impl Shared {
     pub fn new(free: unsafe extern "C" fn(Pointer)) -> Box<Shared> {
         Box::new(Shared {
             free,
-            events: Cell::new(None),
-            panic: RefCell::default(),
+            arrivals: RefCell::default(),
+            spare: RefCell::default(),
             sent: RefCell::default(),
             failed: RefCell::default(),
         })
     }
 
-    /// Calls `poll`, while messages go to `events`.
-    pub fn during(&self, events: &dyn Events, poll: impl FnOnce()) {
-        let erased = NonNull::from(events);
-        // SAFETY: the types differ only in the lifetime; the pointer is removed below, before `events` ends, and `poll` cannot unwind,
-        // since it calls UCX only and the callbacks catch panics.
-        let erased = unsafe {
-            std::mem::transmute::<NonNull<dyn Events + '_>, NonNull<dyn Events + 'static>>(erased)
-        };
-        self.events.set(Some(erased));
-        poll();
-        self.events.set(None);
-        let panic = self.panic.take();
-        if let Some(panic) = panic {
-            std::panic::resume_unwind(panic);
+    /// Returns the next message.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Arrival> {
+        self.arrivals.borrow_mut().pop_front()
+    }
+
+    /// Keeps the memory of a message that has been handled.
+    #[inline]
+    pub fn reuse(&self, arrival: Arrival) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE {
+            spare.push(arrival.bytes);
         }
     }
 }
 
-/// Delivers an active message.
+/// Notes an active message.
 pub unsafe extern "C" fn on_message(
     argument: Pointer,
     head: *const c_void,
@@ -78,28 +93,34 @@ pub unsafe extern "C" fn on_message(
     if parameters.attributes & abi::RENDEZVOUS != 0 {
         return abi::OK;
     }
-    let (Some(events), false) = (shared.events.get(), shared.panic.borrow().is_some()) else {
-        return abi::OK;
-    };
     let slice = |pointer: *const c_void, len: usize| match len {
         0 => &[][..],
         // SAFETY: UCX passes a pointer to `len` bytes that are valid during the call and that no other code writes meanwhile.
         len => unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), len) },
     };
-    let (head, payload) = (slice(head, head_len), slice(data, len));
-    // SAFETY: `Shared::during` has set the pointer and is running, since UCX calls this function only within its own functions.
-    let events = unsafe { events.as_ref() };
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| events.arrived(head, payload))) {
-        shared.panic.replace(Some(panic));
+    let mut bytes = shared.spare.borrow_mut().pop().unwrap_or_default();
+    bytes.clear();
+    bytes.extend_from_slice(slice(head, head_len));
+    let keeps = parameters.attributes & abi::MAY_KEEP != 0 && len > COPIED;
+    if !keeps {
+        bytes.extend_from_slice(slice(data, len));
     }
-    abi::OK
+    shared.arrivals.borrow_mut().push_back(Arrival {
+        bytes,
+        head_len,
+        held: keeps.then_some(Held { data, len }),
+    });
+    match keeps {
+        true => abi::IN_PROGRESS,
+        false => abi::OK,
+    }
 }
 
-/// Returns a slot after its send; also frees the request.
+/// Notes the end of a send, and frees its request.
 pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Pointer) {
     // SAFETY: the argument is a slot that `Worker::post` has given up with `Box::into_raw` for this call, which UCX makes once.
     let slot = unsafe { Box::from_raw(argument.cast::<Buffer>()) };
-    // SAFETY: the slot's tag is the address of the worker's `Shared`, and the worker that calls this function has not ended.
+    // SAFETY: the slot's tag is the address of the worker's `Shared`, which outlives the worker.
     let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(slot.tag) };
     shared.sent.borrow_mut().push((slot, status));
     // SAFETY: the request of this send, which has ended and is freed once; UCX allows it in this callback.

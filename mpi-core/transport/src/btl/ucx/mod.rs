@@ -28,7 +28,8 @@ static LIBRARY: Named = Named {
         // Its hooks of munmap and others are for a cache of registrations, which is not used.
         ("UCX_MEM_EVENTS", "n"),
         ("UCX_WARN_UNUSED_ENV_VARS", "n"),
-        // It would print to the program's standard output.
+        // It would print to the program's standard output, also about errors that this transport reports or handles.
+        ("UCX_LOG_LEVEL", "fatal"),
         ("UCX_LOG_FILE", "stderr"),
         // A connection that is not answered would block the process.
         ("UCX_TCP_CONN_NB", "y"),

@@ -4,7 +4,7 @@
 
 use super::LIBRARY;
 use super::abi::{self, Functions, Pointer, Status, Texts};
-use super::callbacks::{Hook, Shared, on_error, on_message, on_sent};
+use super::callbacks::{Arrival, Held, Hook, Shared, on_error, on_message, on_sent};
 use crate::btl::ProcId;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
@@ -214,6 +214,22 @@ impl Worker {
         true
     }
 
+    #[inline]
+    fn deliver(&self, arrival: Arrival, events: &dyn Events) {
+        let (head, copied) = arrival.bytes.split_at(arrival.head_len);
+        match arrival.held {
+            None => events.arrived(head, copied),
+            Some(Held { data, len }) => {
+                // SAFETY: UCX has allowed to keep these bytes until they are released, which is below.
+                let kept = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+                events.arrived(head, kept);
+                // SAFETY: the data of a callback that has returned "in progress", released once.
+                unsafe { (self.ucp.ucp_am_data_release)(self.worker, data) };
+            }
+        }
+        self.shared.reuse(arrival);
+    }
+
     /// Forgets the requests of endpoints and flushes that have ended.
     fn check_requests(&self) {
         if abi::status_of(self.flush.get()).is_none() && self.has_ended(self.flush.get()) {
@@ -308,10 +324,11 @@ impl Port for Worker {
 
     #[inline]
     fn progress(&self, events: &dyn Events) {
-        self.shared.during(events, || {
-            // SAFETY: a valid worker that no other call on the stack progresses, since the callbacks send and do not poll.
-            unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
-        });
+        // SAFETY: a valid worker, and no function of UCX is on the stack, since its callbacks only take notes.
+        unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
+        while let Some(arrival) = self.shared.next_arrival() {
+            self.deliver(arrival, events);
+        }
         if !self.shared.sent.borrow().is_empty() {
             for (slot, status) in self.shared.sent.take() {
                 let why = (status != abi::OK).then(|| self.text(status));
@@ -362,7 +379,7 @@ impl Drop for Worker {
         }
         let deadline = Instant::now() + CLOSING;
         while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {
-            // SAFETY: a valid worker; without a receiver of events, messages are dropped.
+            // SAFETY: a valid worker; messages that arrive now are dropped.
             unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
             self.check_requests();
         }
