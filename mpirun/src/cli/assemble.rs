@@ -1,6 +1,6 @@
 //! Builds a [`Plan`] from options: programs, hosts, environment.
 
-use super::choices::{RankBy, TimeLimit};
+use super::choices::{RankBy, TimeLimit, end_dead_by_default};
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
@@ -186,6 +186,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             file => output("--io-report", file)?,
         },
         hang_report: options.hang_report.as_deref().map(absolute),
+        end_dead: options.end_dead.unwrap_or_else(end_dead_by_default),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
         signal_grace: params.get(&SIGNAL_GRACE).map_err(CliError::Parameter)?,

@@ -5,10 +5,10 @@
 //! [`super::not_yet`].
 
 use super::choices::{
-    Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, error_handler, stdin,
+    Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, end_dead, error_handler, stdin,
 };
 use super::numbers::{buffering, count, ranks};
-use crate::launch::program::StdinTo;
+use crate::launch::program::{EndDead, StdinTo};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
 use mpi_abi::initial_handler::InitialHandler;
@@ -144,6 +144,10 @@ pub struct Options {
     /// Print which rank waits for which after this time without progress
     #[arg(long, value_name = "TIME", help_heading = ENDING, value_parser = TimeLimit::parse)]
     pub hang_after: Option<TimeLimit>,
+
+    /// A job whose ranks all wait for each other: "no", "report" or "yes", which also ends it [default: report at a terminal, else yes]
+    #[arg(long, value_name = "WHAT", help_heading = ENDING, value_parser = end_dead)]
+    pub end_dead: Option<EndDead>,
 
     /// Write such reports to a file as well, as JSON for tools
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]

@@ -67,6 +67,8 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// After this time without progress such a report is printed, and the job goes on.
     pub hang_after: Option<Duration>,
+    /// Whether a job that cannot go on is reported and ended (`--end-dead`).
+    pub end_dead: EndDead,
     /// The file for machine-readable reports of which rank waits for which.
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.
@@ -117,6 +119,17 @@ pub struct Io {
 
 /// Which ranks read mpirun's standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What happens to a job that cannot go on, because all its ranks wait inside MPI for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndDead {
+    /// It waits.
+    No,
+    /// It is reported and waits.
+    Report,
+    /// It is reported and ended.
+    Yes,
+}
+
 pub enum StdinTo {
     /// The rank with this number in the first job.
     Rank(u32),
