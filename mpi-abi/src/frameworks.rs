@@ -13,6 +13,7 @@ use mpi_core::io::hints::HINTS;
 use mpi_core::io::report::REPORT;
 use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
+use mpi_core::matrix::MATRIX;
 use mpi_core::trace::TRACE;
 use mpi_core::{btl, coll, osc, pml, rte};
 use std::path::PathBuf;
@@ -140,6 +141,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 REPLAY.about(),
             ],
             components: Vec::new(),
+                MATRIX.about(),
         },
         Framework {
             name: "osc",

@@ -422,6 +422,9 @@ pub fn finalize() -> Result<(), Failure> {
     phase::end();
     state::set_world_place(None);
     state().tables().world().take();
+    if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
+        matrix.finish();
+    }
     state().tables().myself().take();
     engine.leave_world();
     park_if_unused()

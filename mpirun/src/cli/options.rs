@@ -169,6 +169,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS)]
     pub trace: Option<PathBuf>,
 
+    /// Count messages and bytes from rank to rank: a table FILE.csv and a heat map FILE.svg
+    #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS, hide_short_help = true)]
+    pub matrix: Option<PathBuf>,
+
     /// Report the file I/O of all ranks: a table, or JSON if FILE ends in .json [default FILE: standard error]
     #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = DIAGNOSTICS)]
     pub io_report: Option<PathBuf>,

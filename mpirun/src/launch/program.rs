@@ -73,6 +73,8 @@ pub struct Plan {
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.
     pub trace: Option<PathBuf>,
+    /// The file for the communication matrix, without an extension.
+    pub matrix: Option<PathBuf>,
     /// The file for the report of all ranks' file I/O: `-` is standard error.
     pub io_report: Option<PathBuf>,
     /// The death of a rank does not end the job (`--with-ft`).
@@ -92,7 +94,7 @@ pub struct Plan {
 impl Plan {
     /// Returns true if the ranks' event rings are read when the ranks have ended.
     pub fn needs_event_rings(&self) -> bool {
-        self.trace.is_some() || self.io_report.is_some()
+        self.trace.is_some() || self.io_report.is_some() || self.matrix.is_some()
     }
 }
 
@@ -117,8 +119,6 @@ pub struct Io {
     pub stdin: StdinTo,
 }
 
-/// Which ranks read mpirun's standard input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// What happens to a job that cannot go on, because all its ranks wait inside MPI for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndDead {
@@ -130,6 +130,8 @@ pub enum EndDead {
     Yes,
 }
 
+/// Which ranks read mpirun's standard input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StdinTo {
     /// The rank with this number in the first job.
     Rank(u32),

@@ -17,6 +17,7 @@ use mpi_base::node::{Event, EventKind, EventRing, Node};
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Set by `mpirun --trace`.
 pub static TRACE: Param<u32> = Param::new(
@@ -33,7 +34,7 @@ const KEYS: usize = 1 << 16;
 
 /// A process's trace.
 pub struct Trace {
-    tape: EventRing,
+    tape: Rc<EventRing>,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
     /// The start time of the current call until its first event, otherwise 0.
@@ -81,7 +82,7 @@ impl Trace {
     /// Creates a trace on a new ring; returns `None` if the node's memory has no space for one.
     pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
-            tape: node.tape(events)?,
+            tape: Rc::new(node.tape(events)?),
             sent: RefCell::default(),
             received: RefCell::default(),
             fresh: Cell::new(0),
@@ -89,7 +90,7 @@ impl Trace {
     }
 
     /// Returns the ring, for a layer that has events of its own.
-    pub fn tape(&self) -> &EventRing {
+    pub fn tape(&self) -> &Rc<EventRing> {
         &self.tape
     }
 
