@@ -1,7 +1,9 @@
 //! List of the library's frameworks with their components and parameters, collected from their declarations.
 
+use crate::crash::BACKTRACE;
 use crate::error::unread_errors::WARN_UNREAD_ERRORS;
 use crate::initial_handler::INITIAL_HANDLER;
+use crate::leak_report::REPORT_LEAKS;
 use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
@@ -11,6 +13,7 @@ use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::io::hints::HINTS;
 use mpi_core::io::report::REPORT;
+use mpi_core::matrix::MATRIX;
 use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
@@ -131,11 +134,14 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             params: vec![
                 EXPLAIN.about(),
                 TELL_UNRECEIVED.about(),
+                REPORT_LEAKS.about(),
+                BACKTRACE.about(),
                 mpi_core::fault::ENABLE.about(),
                 INITIAL_HANDLER.about(),
                 STREAM_BUFFERING.about(),
                 PTRACER.about(),
                 TRACE.about(),
+                MATRIX.about(),
                 RECORD.about(),
                 REPLAY.about(),
             ],

@@ -10,6 +10,7 @@
 use crate::abi::*;
 use crate::api::dynamic;
 use crate::components;
+use crate::crash;
 use crate::error::{Failure, unread_errors};
 use crate::explain::{self, Findings};
 use crate::forked;
@@ -229,6 +230,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         .start()
         .map_err(at("the engine cannot start"))?;
     *state().engines().engine().borrow_mut() = Some(engine.clone());
+    crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
         // A rank that died before it initialized MPI has published no address: the launcher reported that before it released this rank from the fence.
@@ -430,7 +432,11 @@ pub fn finalize() -> Result<(), Failure> {
     engine.poll_once();
     crate::registry::request::reap_orphans();
     unreceived::warn(&engine);
+    leak_report::print_all(&engine);
     mpi_core::io::report::finish(&engine);
+    if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
+        matrix.finish();
+    }
     phase::end();
     state::set_world_place(None);
     state().tables().world().take();

@@ -1,6 +1,24 @@
-//! Warning at `MPI_Finalize` about windows that the program has not freed.
+//! Warnings at `MPI_Finalize` about objects that the program has not freed: windows always, all kinds if [`REPORT_LEAKS`] is set.
 
+use crate::object::request::{RequestObject, RequestState};
 use crate::state::{state, this_rank};
+use mpi_base::param::{Level, Param};
+use mpi_base::state::Waits;
+use mpi_core::Engine;
+use mpi_core::request::{Body, Req};
+
+/// Enables the report of all objects; CI jobs set it to find leaks.
+pub static REPORT_LEAKS: Param<bool> = Param::new(
+    "mpi",
+    "",
+    "report_leaks",
+    "false",
+    Level::USER,
+    "Whether each rank prints at MPI_Finalize the communicators, requests, windows, files, datatypes, groups and operators that it has made and not freed, a line for each kind",
+);
+
+/// Number of objects that a line names; more would add nothing.
+const SHOWN: usize = 4;
 
 /// Prints one line with the unfreed windows: printed by rank 0 of each window, and by each rank that has an epoch open there.
 ///
@@ -20,8 +38,6 @@ pub fn print() {
             None => {}
         }
     }
-    /// Number of windows that are named; more would add nothing.
-    const SHOWN: usize = 4;
     let more = left.len().saturating_sub(SHOWN);
     left.truncate(SHOWN);
     if more > 0 {
@@ -32,6 +48,155 @@ pub fn print() {
         printable::eprintln!(
             "{rank}: MPI_Finalize is called, but MPI_Win_free was not for {}",
             left.join("; ")
+        );
+    }
+}
+
+/// Prints one line for each kind of object that the program has made and not freed, if the user wants that.
+pub fn print_all(engine: &Engine) {
+    if !engine.params().get(&REPORT_LEAKS).unwrap_or(false) {
+        return;
+    }
+    let tables = state().tables();
+    let comms = tables.comms().borrow();
+    // Those of a session are freed with it.
+    let comms = comms.iter().map(|(_, object)| object);
+    let comms = comms.filter(|object| object.session.is_none());
+    let requests = tables.requests().borrow();
+    let wins = tables.wins().borrow();
+    let files = tables.files().borrow();
+    let types = tables.types().borrow();
+    let (groups, ops) = (tables.groups().borrow(), tables.ops().borrow());
+    let groups = groups.iter().filter(|(_, (_, session))| session.is_none());
+    let named = |name: &Option<String>| match name {
+        Some(name) => printable::name(name).to_string(),
+        None => "one without a name".to_owned(),
+    };
+    let kinds: [(&str, Vec<String>); 7] = [
+        ("communicator", comms.map(|comm| comm.label()).collect()),
+        (
+            "request",
+            requests.iter().map(|(_, one)| describe(one)).collect(),
+        ),
+        (
+            "window",
+            wins.iter().map(|(_, one)| one.win.label()).collect(),
+        ),
+        (
+            "file",
+            files.iter().map(|(_, one)| one.file.label()).collect(),
+        ),
+        (
+            "datatype",
+            types
+                .iter()
+                .map(|(_, one)| named(&one.name.borrow()))
+                .collect(),
+        ),
+        (
+            "group",
+            groups
+                .map(|(_, (group, _))| format!("one of {} ranks", group.size()))
+                .collect(),
+        ),
+        (
+            "operator",
+            ops.iter()
+                .map(|_| "one of the program".to_owned())
+                .collect(),
+        ),
+    ];
+    for (kind, left) in kinds {
+        if let Some(sentence) = sentence(kind, &left) {
+            printable::eprintln!("{}: MPI_Finalize is called, and {sentence}", this_rank());
+        }
+    }
+}
+
+/// Returns the line about one kind of object, without its subject; equal descriptions are counted.
+fn sentence(kind: &str, left: &[String]) -> Option<String> {
+    let (verb, plural) = match left.len() {
+        0 => return None,
+        1 => ("was", ""),
+        _ => ("were", "s"),
+    };
+    let mut alike: Vec<(&str, usize)> = Vec::new();
+    for one in left {
+        match alike.iter_mut().find(|(known, _)| known == one) {
+            Some((_, count)) => *count += 1,
+            None => alike.push((one, 1)),
+        }
+    }
+    let mut named: Vec<String> = alike
+        .iter()
+        .take(SHOWN)
+        .map(|(one, count)| match count {
+            1 => (*one).to_owned(),
+            _ => format!("{one} ({count} times)"),
+        })
+        .collect();
+    let told: usize = alike.iter().take(SHOWN).map(|(_, count)| count).sum();
+    if told < left.len() {
+        named.push(format!("{} more", left.len() - told));
+    }
+    let count = left.len();
+    Some(format!(
+        "{count} {kind}{plural} {verb} never freed: {}",
+        named.join("; ")
+    ))
+}
+
+/// Describes the operation of a request.
+fn describe(object: &RequestObject) -> String {
+    let state = match object.look() {
+        RequestState::Inactive => "inactive ",
+        RequestState::Running => "",
+        RequestState::Complete => "completed ",
+    };
+    let comm = object.comm().map(|comm| comm.label());
+    let on = comm.map_or_else(String::new, |comm| format!(" on {comm}"));
+    let what = match object {
+        RequestObject::Running { req, .. } => operation(req),
+        RequestObject::Persistent(_) => "persistent request".to_owned(),
+        RequestObject::General(_) => "generalized request".to_owned(),
+    };
+    format!("{state}{what}{on}")
+}
+
+fn operation(req: &Req) -> String {
+    let about = match &*req.body.borrow() {
+        Body::Send(send) => send.about(),
+        Body::Recv(recv) => recv.about(),
+        Body::Coll(_) => return "collective operation".to_owned(),
+        _ => return "request".to_owned(),
+    };
+    let tag = match about.tag {
+        tag if tag >= 0 => format!("tag {tag}"),
+        _ => "any tag".to_owned(),
+    };
+    match (about.waits, about.peer) {
+        (Waits::Send, peer) => format!("send to rank {peer} with {tag}"),
+        (_, peer) if peer >= 0 => format!("receive from rank {peer} with {tag}"),
+        _ => format!("receive from any rank with {tag}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_objects_are_counted_and_only_some_are_named() {
+        let text = |all: &[&str]| -> Vec<String> { all.iter().map(|one| (*one).into()).collect() };
+        assert_eq!(sentence("file", &[]), None);
+        assert_eq!(
+            sentence("file", &text(&["file a"])).as_deref(),
+            Some("1 file was never freed: file a")
+        );
+        let many = text(&["b", "c", "b", "d", "e", "f", "g"]);
+        assert_eq!(
+            sentence("request", &many).as_deref(),
+            Some("7 requests were never freed: b (2 times); c; d; e; 2 more")
         );
     }
 }

@@ -18,6 +18,7 @@ pub mod api;
 pub mod call;
 pub mod components;
 pub mod convert;
+mod crash;
 pub mod error;
 pub mod explain;
 mod exports;

@@ -10,6 +10,14 @@
 /// Portcullis's mpirun sets it where the ranks of the node fit the cores that mpirun itself may use.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
+/// Returns the system's number of the calling thread.
+pub fn this_thread() -> u32 {
+    rustix::thread::gettid()
+        .as_raw_nonzero()
+        .get()
+        .unsigned_abs()
+}
+
 /// The limits of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {

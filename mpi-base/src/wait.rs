@@ -94,10 +94,20 @@ pub struct Waiter {
 /// The stage of a wait; the policy determines the length of each stage.
 #[derive(Debug)]
 enum Stage {
-    Spin { left: u32 },
-    Pause { until: Instant, count: u32 },
-    Yield { left: u32 },
-    Sleep,
+    Spin {
+        left: u32,
+    },
+    Pause {
+        until: Instant,
+        count: u32,
+    },
+    Yield {
+        left: u32,
+    },
+    /// `is_new` until the waiter has been asked for it.
+    Sleep {
+        is_new: bool,
+    },
 }
 
 /// The clock is read once in this many pauses.
@@ -136,7 +146,16 @@ impl Waiter {
     /// Returns true if the time for polling is over, so that the next step may sleep.
     #[inline]
     pub fn is_tired(&self) -> bool {
-        matches!(self.stage, Stage::Sleep)
+        matches!(self.stage, Stage::Sleep { .. })
+    }
+
+    /// Returns true once for each time that polling was given up for sleeping.
+    #[cold]
+    pub fn begins_to_sleep(&mut self) -> bool {
+        match &mut self.stage {
+            Stage::Sleep { is_new } => std::mem::take(is_new),
+            _ => false,
+        }
     }
 
     /// Waits one step; `news` must poll every source that rings `doorbell`, and is called right before a sleep.
@@ -191,8 +210,8 @@ impl Waiter {
                     }
                 }
             }
-            Stage::Yield { .. } => self.stage = Stage::Sleep,
-            Stage::Sleep => sleep(self.policy.nap),
+            Stage::Yield { .. } => self.stage = Stage::Sleep { is_new: true },
+            Stage::Sleep { .. } => sleep(self.policy.nap),
         }
     }
 }
@@ -243,6 +262,7 @@ mod tests {
         assert!(steps.contains(&first), "{first} steps");
         assert!(waiter.has_met_load() || first == *steps.end());
         assert!(waiter.is_tired());
+        assert!(waiter.begins_to_sleep() && !waiter.begins_to_sleep());
         assert_eq!(steps_before_sleep(&mut waiter), 1);
         waiter.reset();
         assert!(steps.contains(&steps_before_sleep(&mut waiter)));

@@ -9,7 +9,9 @@
 #![deny(unsafe_code)]
 
 pub use mpi_coll::{self as coll, plugin};
-pub use mpi_engine::{Engine, ObserverError, RunObserver, comm, dynamic, fault, record, trace};
+pub use mpi_engine::{
+    Engine, ObserverError, RunObserver, comm, dynamic, fault, matrix, record, trace,
+};
 pub use mpi_transport::{bml, btl, rte, universe};
 pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};

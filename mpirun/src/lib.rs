@@ -20,6 +20,7 @@ pub mod info;
 mod io_report;
 pub mod launch;
 mod ledger;
+mod matrix;
 pub mod node;
 mod params;
 mod pmi;

@@ -1,5 +1,6 @@
 //! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and event rings.
 
+use crate::launch::threads;
 use mpi_base::clock::now_ns;
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;
@@ -42,7 +43,16 @@ impl Node {
     /// Returns the current state of a rank of this host.
     pub fn snapshot_of(&self, rank: u32) -> Option<RankSnapshot> {
         let state = self.state_of(rank)?;
-        Some(RankSnapshot::of(&state, now_ns(), call_name))
+        let mut snapshot = RankSnapshot::of(&state, now_ns(), call_name);
+        let waits = snapshot.call.is_some();
+        if let Some(quiet) = snapshot
+            .quiet
+            .as_mut()
+            .filter(|quiet| waits && !quiet.is_open)
+        {
+            quiet.others_sleep = threads::others_sleep(state.pid, state.quiet.thread);
+        }
+        Some(snapshot)
     }
 }
 

@@ -133,6 +133,36 @@ pub struct InFile {
     pub since: Duration,
 }
 
+/// The latest poll of a waiting rank that found nothing; see [`mpi_base::state::Quiet`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quiet {
+    pub waits: u64,
+    /// When that poll began and when this snapshot was taken, by the clock of the rank's host.
+    pub checked_ns: u64,
+    pub taken_ns: u64,
+    /// Messages accepted and delivered by transports that count them.
+    pub sent: u64,
+    pub received: u64,
+    /// Whether something besides the ranks of this job may end the wait.
+    pub is_open: bool,
+    /// Whether all other threads of the process wait until another thread of it wakes them; the host of the rank finds that out.
+    pub others_sleep: bool,
+}
+
+impl Quiet {
+    fn of(quiet: &state::Quiet, now_ns: u64) -> Option<Quiet> {
+        (quiet.checked_ns > 0).then_some(Quiet {
+            waits: quiet.waits,
+            checked_ns: quiet.checked_ns,
+            taken_ns: now_ns,
+            sent: quiet.sent,
+            received: quiet.received,
+            is_open: quiet.is_open,
+            others_sleep: false,
+        })
+    }
+}
+
 /// The state of a rank at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankSnapshot {
@@ -154,6 +184,9 @@ pub struct RankSnapshot {
     pub in_file: Option<Box<InFile>>,
     /// Counts the progress of the rank's engine.
     pub progress: u64,
+    /// The latest poll of a wait that found nothing; `None` if no wait has slept.
+    #[serde(default)]
+    pub quiet: Option<Quiet>,
 }
 
 impl Waiting {
@@ -246,6 +279,7 @@ impl RankSnapshot {
                 })
             }),
             progress: state.progress,
+            quiet: Quiet::of(&state.quiet, now_ns),
         }
     }
 

@@ -7,8 +7,17 @@
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
+
+/* As long as a thread sleeps, the job is not proved to be dead: these jobs wait until a test ends them. */
+static void *sleeps(void *unused)
+{
+    for (;;)
+        pause();
+    return unused;
+}
 
 int main(int argc, char **argv)
 {
@@ -25,6 +34,8 @@ int main(int argc, char **argv)
         for (;;)
             pause();
     }
+    pthread_t sleeper;
+    CHECK(pthread_create(&sleeper, NULL, sleeps, NULL) == 0, "no thread");
     printf("ready %d\n", (int)getpid());
     fflush(stdout);
     OK(MPI_Barrier(MPI_COMM_WORLD));

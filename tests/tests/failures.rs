@@ -258,3 +258,65 @@ fn ranks_that_ignore_the_polite_signal_are_gone_too_when_another_dies() {
     let outcome = ends_soon(job, |_| send(victim, Signal::KILL));
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
 }
+
+/// The lines of the stack of rank 1, without the part in front of the first of them.
+fn stack_of(way: &str) -> (Outcome, String) {
+    let outcome = Job::of("crashes").arg(way).ranks(2).run();
+    let said = outcome.stderr.split_once("its stack, the fault first:\n");
+    let stack = said.map(|(_, stack)| stack.to_owned()).unwrap_or_default();
+    (outcome, stack)
+}
+
+#[test]
+fn a_rank_that_dies_by_a_fault_prints_its_stack() {
+    let (outcome, stack) = stack_of("null");
+    assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
+    names(
+        &outcome,
+        &[
+            "rank 1 on",
+            "got signal 11 (SIGSEGV) at address 0x0",
+            "was killed by signal 11",
+        ],
+    );
+    let frames: Vec<&str> = stack.lines().take(3).collect();
+    for (frame, name) in frames.iter().zip([
+        "#0 innermost_function+0x",
+        "#1 middle_function+0x",
+        "#2 main+0x",
+    ]) {
+        assert!(
+            frame.contains(name),
+            "no {name:?} in {frame:?} of\n{}",
+            outcome.stderr
+        );
+    }
+    assert_eq!(frames.len(), 3, "{}", outcome.stderr);
+    // A stack without an end, and a signal that another process could have sent.
+    let (outcome, stack) = stack_of("overflow");
+    assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
+    assert!(
+        stack.contains("#9 innermost_function"),
+        "{}",
+        outcome.stderr
+    );
+    let (outcome, _) = stack_of("sent");
+    assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
+    names(&outcome, &["(SIGSEGV), sent by a process"]);
+}
+
+#[test]
+fn a_program_that_handles_its_faults_and_a_choice_of_the_user_keep_the_stack_away() {
+    let (outcome, stack) = stack_of("handled");
+    assert_eq!(
+        (outcome.status.code(), &*stack),
+        (Some(7), ""),
+        "{}",
+        outcome.stderr
+    );
+    let silent = Job::of("crashes")
+        .ranks(2)
+        .with(["--mca", "mpi_base_backtrace", "false"]);
+    let said = silent.run().stderr;
+    assert!(!said.contains("its stack"), "{said}");
+}

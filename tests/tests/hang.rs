@@ -7,7 +7,7 @@ use tests::hosts::Hosts;
 
 /// The report of a job that hangs, without the parts that differ between runs.
 fn report_of(job: Job) -> String {
-    let outcome = job.with(["--timeout", "1500ms"]).run();
+    let outcome = job.with(["--timeout", "1500ms", "--end-dead", "no"]).run();
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
     let (_, report) = outcome
         .stderr

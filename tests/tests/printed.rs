@@ -33,7 +33,9 @@ fn lines_of_a_rank_that_is_killed_are_shown() {
 
 #[test]
 fn lines_of_a_job_that_runs_out_of_time_are_shown() {
-    let outcome = prints("waits").with(["--timeout", "1"]).run();
+    let outcome = prints("waits")
+        .with(["--timeout", "1", "--end-dead", "no"])
+        .run();
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
     assert_eq!(
         outcome.stdout, "before MPI_Init\nafter MPI_Init\n",

@@ -377,3 +377,29 @@ fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
         assert!(!said.contains("never received"), "{program}: {said}");
     }
 }
+
+/// The lines about objects that were never freed, of one rank.
+#[test]
+fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
+    let leaks = || Job::of("leaks").ranks(2);
+    let with = |job: Job| job.with(["--mca", "mpi_report_leaks", "1"]);
+    let said = with(leaks()).holds().stderr;
+    for line in [
+        "1 communicator was never freed: halo",
+        "3 requests were never freed: receive from any rank with tag 7 on halo (2 times); inactive persistent request on MPI_COMM_WORLD",
+        "1 datatype was never freed: pairs",
+        "1 group was never freed: one of 2 ranks",
+        "1 operator was never freed: one of the program",
+    ] {
+        let both = said
+            .matches(&format!("MPI_Finalize is called, and {line}\n"))
+            .count();
+        assert_eq!(both, 2, "{line:?} in:\n{said}");
+    }
+    assert!(!said.contains(" file"), "{said}");
+    // Only the communicator is left.
+    let said = with(leaks().arg("one")).holds().stderr;
+    assert_eq!(said.matches("never freed").count(), 2, "{said}");
+    let said = leaks().holds().stderr;
+    assert!(!said.contains("never freed"), "{said}");
+}

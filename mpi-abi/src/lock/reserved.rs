@@ -62,6 +62,11 @@ impl GlobalLock {
         self.owner.load(Relaxed) == RESERVED
     }
 
+    /// Returns true if no thread but the holder has ever used the lock, or waits for it.
+    pub fn is_of_one_thread(&self) -> bool {
+        self.is_reservation_valid() && !self.is_wanted()
+    }
+
     /// Returns true if the lock is reserved and no thread has revoked the reservation yet.
     pub(super) fn is_reservation_valid(&self) -> bool {
         self.is_reserved() && !self.reservation.revoked.load(Relaxed)

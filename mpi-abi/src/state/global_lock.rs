@@ -39,6 +39,7 @@ pub(crate) fn set_locking(locking: bool) {
 pub const THREADS: Threads = Threads {
     follow: |busy, slept| GLOBAL_LOCK.follow(busy, slept),
     wanted: || GLOBAL_LOCK.is_wanted(),
+    is_alone: || GLOBAL_LOCK.is_of_one_thread(),
 };
 
 /// Makes a thread that finds the lock taken ring this doorbell from now on, since the owner may be asleep.

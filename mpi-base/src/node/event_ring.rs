@@ -56,6 +56,8 @@ pub enum EventKind {
     Access = 9,
     /// Three words of the name of window `comm`: in `bytes`, `number` (five bytes only) and `extra`.
     WindowName = 10,
+    /// What process `comm` has sent to process `peer`, both of the job: `call` is the kind, `extra` the number of messages.
+    Matrix = 11,
 }
 
 /// An event; the kind determines which fields are used.
@@ -132,6 +134,7 @@ impl Event {
             8 => EventKind::FileTotals,
             9 => EventKind::Access,
             10 => EventKind::WindowName,
+            11 => EventKind::Matrix,
             _ => return None,
         };
         Some(Event {

@@ -6,14 +6,14 @@
 //!
 //! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
 //! The page orders nothing, and only diagnostic messages may depend on it: a reader may see the peer of one call with the tag of the next.
-//! The exception is the rank's confinement: other ranks build topologies from it, so a flag of its own publishes it (Release) when it is complete.
+//! The exceptions are the time of the `quiet` line, which publishes what the rank stored before it, and the rank's confinement: other ranks build topologies from it, so a flag of its own publishes it (Release) when it is complete.
 //! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
 //! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
 //!
 //! A rank with several threads stores the latest call of any of them, and of concurrent collective operations the first.
 
 //!
-//! Each subject has a cache line and a file of its own: `process`, `call`, `collective`, `progress`, `file`, `window`.
+//! Each subject has a cache line and a file of its own: `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
 
 mod call;
 mod collective;
@@ -21,6 +21,7 @@ mod file;
 mod name;
 mod process;
 mod progress;
+mod quiet;
 #[cfg(test)]
 mod tests;
 mod window;
@@ -30,6 +31,7 @@ pub use collective::{Collective, SIGNATURE_WORDS};
 pub use file::{FILE_NAME_WORDS, FileCall, InFile, file_name_words};
 pub use process::Phase;
 pub use progress::BarrierWire;
+pub use quiet::Quiet;
 pub use window::{AboutWindow, WindowNeed};
 
 use crate::hardware::Confinement;
@@ -38,9 +40,10 @@ use collective::CollectiveLine;
 use file::FileLine;
 use process::ProcessLine;
 use progress::ProgressLine;
+use quiet::QuietLine;
 use window::WindowLine;
 
-/// A rank's page; six cache lines, so that two ranks' pages never share one.
+/// A rank's page; seven cache lines, so that two ranks' pages never share one.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct StatePage {
@@ -50,6 +53,7 @@ pub struct StatePage {
     progress: ProgressLine,
     file: FileLine,
     window: WindowLine,
+    quiet: QuietLine,
 }
 
 /// A copy of a [`StatePage`] at one moment.
@@ -81,6 +85,8 @@ pub struct State {
     pub at_window: Option<AboutWindow>,
     /// Incremented, with wrap-around, whenever the progress engine has made progress; only the difference between two snapshots is meaningful.
     pub progress: u64,
+    /// What the rank has seen at the latest sleep of a wait.
+    pub quiet: Quiet,
 }
 
 impl StatePage {
@@ -197,6 +203,11 @@ impl StatePage {
         self.progress.count();
     }
 
+    /// The rank is about to sleep in a wait.
+    pub fn is_quiet(&self, quiet: &Quiet) {
+        self.quiet.set(quiet);
+    }
+
     /// A system call on a file begins.
     #[inline]
     pub fn enters_file_call(&self, call: FileCall, now_ns: u64, name: &[u64; FILE_NAME_WORDS]) {
@@ -223,6 +234,8 @@ impl StatePage {
     }
 
     fn read(&self) -> State {
+        // First, so that all other fields are those of this poll or later.
+        let quiet = self.quiet.latest();
         let (call, last_call) = self.call.current_and_latest();
         let about = self.call.about();
         State {
@@ -239,6 +252,7 @@ impl StatePage {
             in_file: self.file.current(),
             at_window: (about.waits == Waits::Window).then(|| self.window.latest()),
             progress: self.progress.counted(),
+            quiet,
         }
     }
 }

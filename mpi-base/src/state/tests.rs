@@ -3,8 +3,9 @@
 use super::*;
 
 #[test]
-fn a_page_is_six_cache_lines_and_its_subjects_do_not_share_one() {
-    assert_eq!(size_of::<StatePage>(), 384);
+fn a_page_is_seven_cache_lines_and_its_subjects_do_not_share_one() {
+    assert_eq!(size_of::<StatePage>(), 448);
+    assert_eq!(std::mem::offset_of!(StatePage, quiet), 384);
     assert_eq!(std::mem::offset_of!(StatePage, window), 320);
     assert_eq!(std::mem::offset_of!(StatePage, file), 256);
     assert_eq!(align_of::<StatePage>(), 64);
@@ -124,4 +125,20 @@ fn a_rank_without_a_wire_has_none() {
         released: 2,
     };
     assert_eq!(page.snapshot().barrier_wire, Some(wire));
+}
+
+#[test]
+fn a_quiet_rank_shows_its_latest_poll_and_its_counts() {
+    let page = StatePage::default();
+    assert_eq!(page.snapshot().quiet, Quiet::default());
+    let quiet = Quiet {
+        waits: 3,
+        checked_ns: 17,
+        sent: 5,
+        received: 4,
+        thread: 99,
+        is_open: true,
+    };
+    page.is_quiet(&quiet);
+    assert_eq!(page.snapshot().quiet, quiet);
 }

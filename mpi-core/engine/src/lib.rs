@@ -21,6 +21,7 @@ pub mod engine;
 pub mod fault;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
+pub mod matrix;
 mod node_members;
 mod observer;
 pub mod partitioned;

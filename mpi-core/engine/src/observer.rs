@@ -1,9 +1,10 @@
-//! The observer of matching and collectives: a trace, a recording or replay, or both; usually neither.
+//! The observer of matching and collectives: a trace, a communication matrix, a recording or replay, or several of them; usually none.
 //!
 //! It is called at four places, which cost one branch on a plain load each while no observer is set: when a message is sent,
 //! when a message matches its receive, before a receive is posted, and when a collective operation begins.
 //! With an observer the fast path of receives is disabled, so that these places see all messages.
 
+use crate::matrix::{MATRIX, Matrix};
 use crate::pml::Key;
 use crate::pml::{Context, Envelope, Plane};
 use crate::record::{RECORD, REPLAY, RecordError, Script};
@@ -20,6 +21,7 @@ use std::rc::Rc;
 pub struct RunObserver {
     trace: Option<Rc<Trace>>,
     script: Option<Script>,
+    matrix: Option<Rc<Matrix>>,
 }
 
 /// Why a requested observer cannot be created.
@@ -29,7 +31,7 @@ pub enum ObserverError {
     Record(RecordError),
     /// Recording and replaying at once.
     Both,
-    NoTape {
+    NoEventRing {
         rank: u32,
         events: u32,
     },
@@ -43,7 +45,7 @@ impl fmt::Display for ObserverError {
             ObserverError::Both => {
                 write!(f, "a run cannot be recorded while it repeats a recording")
             }
-            ObserverError::NoTape { rank, events } => write!(
+            ObserverError::NoEventRing { rank, events } => write!(
                 f,
                 "the node's memory has no room for rank {rank}'s ring of {events} events"
             ),
@@ -74,16 +76,35 @@ impl RunObserver {
         let trace = match events {
             0 => None,
             _ => Some(Rc::new(
-                Trace::new(node, events).ok_or(ObserverError::NoTape { rank, events })?,
+                Trace::new(node, events).ok_or(ObserverError::NoEventRing { rank, events })?,
             )),
         };
-        let needed = trace.is_some() || script.is_some();
-        Ok(needed.then_some(RunObserver { trace, script }))
+        let matrix = match params.get(&MATRIX).map_err(ObserverError::Param)? {
+            false => None,
+            true => {
+                let ring = trace.as_ref().map(|trace| trace.event_ring().clone());
+                let matrix = Matrix::new(node, (rank, size), ring);
+                Some(Rc::new(
+                    matrix.ok_or(ObserverError::NoEventRing { rank, events: size })?,
+                ))
+            }
+        };
+        let needed = trace.is_some() || script.is_some() || matrix.is_some();
+        Ok(needed.then_some(RunObserver {
+            trace,
+            script,
+            matrix,
+        }))
     }
 
     /// Returns the trace, if one is written.
     pub fn trace(&self) -> Option<&Rc<Trace>> {
         self.trace.as_ref()
+    }
+
+    /// Returns the communication matrix, if one is wanted.
+    pub fn matrix(&self) -> Option<&Rc<Matrix>> {
+        self.matrix.as_ref()
     }
 
     /// Returns the recording or replay, if there is one.
@@ -95,6 +116,9 @@ impl RunObserver {
 impl Observer for RunObserver {
     #[cold]
     fn sends(&self, to: &Envelope, bytes: u64) {
+        if let Some(matrix) = &self.matrix {
+            matrix.sends(to, bytes);
+        }
         if let Some(trace) = &self.trace
             && is_of_the_program(to.context)
         {

@@ -52,7 +52,7 @@ mod uring_read;
 pub mod view;
 
 // Modules of lower packages, under the names that this crate uses.
-use mpi_engine::{comm, engine, trace};
+use mpi_engine::{RunObserver, comm, engine, trace};
 use mpi_osc as osc;
 use mpi_p2p::{pml, request};
 use mpi_types::error::{Error, Failure};

@@ -5,6 +5,7 @@
 //! In a trace each system call on a file is an event of its own.
 //! Nothing is counted if neither is requested.
 
+use crate::RunObserver;
 use crate::engine::Engine;
 use crate::trace::Trace;
 use mpi_base::node::{Event, EventKind, EventRing};
@@ -106,7 +107,7 @@ impl FileRecord {
 enum EventSink {
     /// The event ring of a trace, which also gets each system call.
     Traced(Rc<Trace>),
-    Own(EventRing),
+    Own(Rc<EventRing>),
 }
 
 /// The file counters of a rank.
@@ -128,12 +129,14 @@ impl FileLog {
         let trace = engine
             .observer()
             .and_then(|observer| observer.trace().cloned());
+        let matrix = engine.observer().and_then(RunObserver::matrix);
         let sink = match trace {
             Some(trace) => EventSink::Traced(trace),
             // An invalid value has been reported at the start of the process.
-            None if engine.params().get(&REPORT).unwrap_or(false) => {
-                EventSink::Own(engine.node().event_ring(EVENTS)?)
-            }
+            None if engine.params().get(&REPORT).unwrap_or(false) => EventSink::Own(match matrix {
+                Some(matrix) => matrix.ring().clone(),
+                None => Rc::new(engine.node().event_ring(EVENTS)?),
+            }),
             None => return None,
         };
         Some(FileLog {

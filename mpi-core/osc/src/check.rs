@@ -40,11 +40,9 @@ impl<'a> AccessChecks<'a> {
         target: &Target,
         target_args: &TargetArgs<'_>,
     ) -> Result<OrderedAccess<'a>, Error> {
-        self.win.traced().access(
-            target,
-            target_args.disp,
-            target_args.datatype.bytes(target_args.count),
-        );
+        let bytes = target_args.datatype.bytes(target_args.count);
+        self.win.traced().access(target, target_args.disp, bytes);
+        self.win.traced().count(target, kind, bytes);
         if self.win.state().open_accesses().are_wanted() {
             self.note_access(call, kind, target, target_args)?;
         }

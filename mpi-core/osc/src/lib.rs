@@ -60,7 +60,7 @@ pub use win::Win;
 
 // Modules of lower packages, under the names that this crate uses.
 use mpi_coll as coll;
-use mpi_engine::{comm, engine, record, trace};
+use mpi_engine::{comm, engine, matrix, record, trace};
 use mpi_p2p::request;
 use mpi_transport::{bml, btl};
 use mpi_types::error::{Error, Failure};

@@ -6,7 +6,7 @@
 //! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
 
 use super::am::Service;
-use super::traced::trace_of;
+use super::traced::{matrix_of, trace_of};
 use super::win::{Given, Own, Win, WinParts};
 use crate::Error;
 use crate::comm::Comm;
@@ -197,7 +197,7 @@ async fn make_on(
     let others = members.iter().filter(|(rank, _)| *rank != me);
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
-    let trace = trace_of(&engine);
+    let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
     let mut targets = Vec::with_capacity(own.size() as usize);
     for rank in 0..own.size() {
         let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
@@ -209,7 +209,7 @@ async fn make_on(
             &words,
             (
                 part.address,
-                checks || trace.is_some() || engine.script().is_some(),
+                checks || trace.is_some() || matrix.is_some() || engine.script().is_some(),
             ),
             &mapped,
         )?);
@@ -230,6 +230,7 @@ async fn make_on(
         mapped,
         open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
         trace,
+        matrix,
         _given: std::mem::take(given),
         comm: own,
     });

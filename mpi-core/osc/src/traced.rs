@@ -1,9 +1,11 @@
-//! Trace records of window calls: the target and the bytes that are accessed.
+//! Records of window calls for a trace and the communication matrix: the target and the bytes that are accessed.
 //!
-//! While a trace is written no access takes the fast path, so all of them come here.
+//! While one of them is written no access takes the fast path, so all of them come here.
 
 use super::win::Win;
 use crate::engine::Engine;
+use crate::matrix::Matrix;
+use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
 use crate::trace::Trace;
 use std::rc::Rc;
@@ -13,6 +15,14 @@ pub(crate) fn trace_of(engine: &Engine) -> Option<Rc<Trace>> {
     engine
         .observer()
         .and_then(|observer| observer.trace())
+        .cloned()
+}
+
+/// Returns the communication matrix of this process, if one is written.
+pub(crate) fn matrix_of(engine: &Engine) -> Option<Rc<Matrix>> {
+    engine
+        .observer()
+        .and_then(|observer| observer.matrix())
         .cloned()
 }
 
@@ -42,6 +52,14 @@ impl<'a> TraceRecords<'a> {
     pub(crate) fn access(self, target: &Target, disp: i64, bytes: i64) {
         if let Some(trace) = self.win.state().trace() {
             trace.accesses(self.win.id(), target.rank, (disp, bytes as u64));
+        }
+    }
+
+    /// Counts an access of `bytes` bytes in the communication matrix.
+    #[inline]
+    pub(crate) fn count(self, target: &Target, kind: AccessKind, bytes: i64) {
+        if let Some(matrix) = self.win.state().matrix() {
+            matrix.accesses(target.proc, kind == AccessKind::Read, bytes);
         }
     }
 }

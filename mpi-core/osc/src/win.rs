@@ -11,6 +11,7 @@ use crate::direct::mapped::Mapped;
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
+use crate::matrix::Matrix;
 use crate::request::PROC_NULL;
 use crate::spec::{Flavor, Hints};
 use crate::state::attached_cache::AttachedCache;
@@ -49,6 +50,7 @@ pub(crate) struct WinParts {
     pub mapped: Mapped,
     pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
+    pub matrix: Option<Rc<Matrix>>,
     /// Kept until the window is freed.
     pub _given: Given,
 }
@@ -105,6 +107,11 @@ impl WinState {
     #[inline(always)]
     pub fn trace(&self) -> Option<&Rc<Trace>> {
         self.parts.trace.as_ref()
+    }
+
+    #[inline(always)]
+    pub fn matrix(&self) -> Option<&Rc<Matrix>> {
+        self.parts.matrix.as_ref()
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Builds a [`Plan`] from options: programs, hosts, environment.
 
 use super::CliError;
-use super::choices::{RankBy, TimeLimit};
+use super::choices::{RankBy, TimeLimit, end_dead_by_default};
 use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
@@ -182,10 +182,12 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         timeout: timeout(options)?,
         hang_after: options.hang_after.and_then(|TimeLimit(limit)| limit),
         trace: output("--trace", options.trace.as_deref())?,
+        matrix: output("--matrix", options.matrix.as_deref())?,
         io_report: match options.io_report.as_deref() {
             Some(file) if file.as_os_str() == "-" => Some(file.to_owned()),
             file => output("--io-report", file)?,
         },
+        end_dead: options.end_dead.unwrap_or_else(end_dead_by_default),
         hang_report: options.hang_report.as_deref().map(absolute),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,

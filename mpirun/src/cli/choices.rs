@@ -1,6 +1,6 @@
 //! Values of options that take one of a few words, or a word instead of a number; an error describes the accepted values.
 
-use crate::launch::program::StdinTo;
+use crate::launch::program::{EndDead, StdinTo};
 use clap::ValueEnum;
 use clap_complete::Shell;
 use mpi_abi::initial_handler::InitialHandler;
@@ -76,6 +76,26 @@ pub fn stdin(text: &str) -> Result<StdinTo, String> {
     }
 }
 
+/// Parses what happens to a job that cannot go on.
+pub fn end_dead(text: &str) -> Result<EndDead, String> {
+    match text {
+        "no" => Ok(EndDead::No),
+        "report" => Ok(EndDead::Report),
+        "yes" => Ok(EndDead::Yes),
+        _ => Err("no, report or yes".into()),
+    }
+}
+
+/// Returns what happens without `--end-dead`: a person at a terminal may attach a debugger to the job, and without one no process would end it.
+pub fn end_dead_by_default() -> EndDead {
+    let is_ci = mpi_base::environment::text("CI")
+        .is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    match !is_ci && rustix::termios::isatty(rustix::stdio::stderr()) {
+        true => EndDead::Report,
+        false => EndDead::Yes,
+    }
+}
+
 /// A limit of a time; `None` is no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimit(pub Option<Duration>);
@@ -126,6 +146,8 @@ mod tests {
         assert_eq!(stdin("3"), Ok(StdinTo::Rank(3)));
         assert_eq!(stdin("all"), Ok(StdinTo::All));
         assert!(stdin("-1").is_err());
+        assert_eq!(end_dead("yes"), Ok(EndDead::Yes));
+        assert!(end_dead("maybe").is_err());
         let limit = |text| TimeLimit::parse(text).map(|limit| limit.0);
         assert_eq!(limit("2min"), Ok(Some(Duration::from_secs(120))));
         assert_eq!((limit("0"), limit("")), (Ok(None), Ok(None)));

@@ -1,4 +1,4 @@
-//! `--trace`, `--io-report`, `--record` and `--replay`: the variables that pass them to the ranks.
+//! `--trace`, `--matrix`, `--io-report`, `--record` and `--replay`: the variables that pass them to the ranks.
 
 use super::CliError;
 use super::options::Options;
@@ -7,6 +7,7 @@ use crate::launch::program::set_env;
 use crate::recording;
 use mpi_base::param::{About, PREFIX};
 use mpi_core::io::report::REPORT;
+use mpi_core::matrix::MATRIX;
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
 use std::ffi::OsString;
@@ -29,6 +30,9 @@ pub fn observation(
     }
     if options.io_report.is_some() {
         set(REPORT.about(), "true".into());
+    }
+    if options.matrix.is_some() {
+        set(MATRIX.about(), "true".into());
     }
     if let Some(folder) = &options.record {
         let folder = absolute(folder);

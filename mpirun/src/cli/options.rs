@@ -6,14 +6,14 @@
 
 use super::bind_to::BindTo;
 use super::choices::{
-    Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, error_handler, stdin,
+    Compat, FaultTolerance, Generated, RankBy, Shown, TimeLimit, end_dead, error_handler, stdin,
 };
 use super::map_by::MapBy;
 use super::numbers::{buffering, count, ranks};
 use super::output_to::{OutputFolder, OutputTo};
 use super::soft::Soft;
 use super::value_error::ValueError;
-use crate::launch::program::StdinTo;
+use crate::launch::program::{EndDead, StdinTo};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
 use mpi_abi::initial_handler::InitialHandler;
@@ -157,6 +157,10 @@ pub struct Options {
     #[arg(long, value_name = "TIME", help_heading = ENDING, value_parser = TimeLimit::parse)]
     pub hang_after: Option<TimeLimit>,
 
+    /// A job whose ranks all wait for each other: "no", "report" or "yes", which also ends it [default: report at a terminal, else yes]
+    #[arg(long, value_name = "WHAT", help_heading = ENDING, value_parser = end_dead)]
+    pub end_dead: Option<EndDead>,
+
     /// Write such reports to a file as well, as JSON for tools
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
     pub hang_report: Option<PathBuf>,
@@ -176,6 +180,10 @@ pub struct Options {
     /// Write a trace for ui.perfetto.dev, or a waveform if FILE ends in .vcd
     #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS)]
     pub trace: Option<PathBuf>,
+
+    /// Count messages and bytes from rank to rank: a table FILE.csv and a heat map FILE.svg
+    #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS, hide_short_help = true)]
+    pub matrix: Option<PathBuf>,
 
     /// Report the file I/O of all ranks: a table, or JSON if FILE ends in .json [default FILE: standard error]
     #[arg(long, hide_short_help = true, value_name = "FILE", num_args = 0..=1, require_equals = true, default_missing_value = "-", help_heading = DIAGNOSTICS)]

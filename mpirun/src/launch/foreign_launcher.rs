@@ -128,6 +128,7 @@ fn unsupported_option(plan: &Plan) -> Option<&'static str> {
         (plan.io.label, "--label"),
         (plan.report_bindings, "--report-bindings"),
         (plan.io_report.is_some(), "--io-report"),
+        (plan.matrix.is_some(), "--matrix"),
         (
             plan.apps.iter().any(|app| app.placements.is_some()),
             "--rankfile",

@@ -45,6 +45,7 @@ pub(crate) mod stdin_fanout;
 pub(crate) mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod term_signals;
+pub(crate) mod threads;
 pub(crate) mod trim_memory;
 pub(crate) mod wire;
 

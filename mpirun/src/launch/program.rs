@@ -67,10 +67,14 @@ pub struct Plan {
     pub timeout: Option<Duration>,
     /// After this time without progress such a report is printed, and the job goes on.
     pub hang_after: Option<Duration>,
+    /// Whether a job that cannot go on is reported and ended (`--end-dead`).
+    pub end_dead: EndDead,
     /// The file for machine-readable reports of which rank waits for which.
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.
     pub trace: Option<PathBuf>,
+    /// The file for the communication matrix, without an extension.
+    pub matrix: Option<PathBuf>,
     /// The file for the report of all ranks' file I/O: `-` is standard error.
     pub io_report: Option<PathBuf>,
     /// The death of a rank does not end the job (`--with-ft`).
@@ -90,7 +94,7 @@ pub struct Plan {
 impl Plan {
     /// Returns true if the ranks' event rings are read when the ranks have ended.
     pub fn needs_event_rings(&self) -> bool {
-        self.trace.is_some() || self.io_report.is_some()
+        self.trace.is_some() || self.io_report.is_some() || self.matrix.is_some()
     }
 }
 
@@ -113,6 +117,17 @@ pub struct Io {
     pub unbuffered: bool,
     /// The ranks that read standard input; all others have `/dev/null`.
     pub stdin: StdinTo,
+}
+
+/// What happens to a job that cannot go on, because all its ranks wait inside MPI for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndDead {
+    /// It waits.
+    No,
+    /// It is reported and waits.
+    Report,
+    /// It is reported and ended.
+    Yes,
 }
 
 /// Which ranks read mpirun's standard input.

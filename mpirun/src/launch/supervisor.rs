@@ -23,6 +23,7 @@
 //! | [`outputs`], [`input`] | the ranks' streams and mpirun's own outputs; standard input |
 //! | [`front_end`], [`poller`] | the user's signals; the epoll |
 //! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
+//! | [`dead_job`] | the end of a job that cannot go on |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
 //! | [`start`], [`hosts`], [`finish`] | the loop's scripts: starting jobs, reports of other hosts, the end of a launch |
@@ -31,6 +32,7 @@
 
 mod all_ranks;
 mod control;
+mod dead_job;
 mod deferred_cause;
 mod ending;
 mod finish;
@@ -57,6 +59,7 @@ use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
 use crate::pmi::Proc;
 use control::JobControl;
+use dead_job::DeadJob;
 use front_end::{FromUser, FrontEnd};
 use input::Input;
 use poller::{Poller, Waited, Watch};
@@ -72,6 +75,9 @@ pub const TIMED_OUT: i32 = 124;
 
 /// The exit code of a job that ended well but whose output could not be written completely, as sysexits.h's EX_IOERR.
 pub const OUTPUT_LOST: i32 = 74;
+
+/// The exit code of a job that cannot go on (`--end-dead`).
+pub const CANNOT_GO_ON: i32 = 125;
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
@@ -115,6 +121,7 @@ struct Supervisor<'a> {
     signals: OwnedFd,
     poller: Poller,
     hang_reports: HangReports<'a>,
+    dead_job: DeadJob,
     tracing: Tracing<'a>,
     unserved: Unserved,
     memory_trim: MemoryTrim,
@@ -130,6 +137,7 @@ impl<'a> Supervisor<'a> {
             signals: wires.signals,
             poller: Poller::new()?,
             hang_reports: HangReports::new(plan.hang_after, plan.hang_report.as_deref()),
+            dead_job: DeadJob::new(plan),
             tracing: Tracing::new(plan),
             unserved: Unserved::default(),
             memory_trim: MemoryTrim::default(),
@@ -256,6 +264,7 @@ impl<'a> Supervisor<'a> {
             control.ranks.local.next_maps(),
             self.next_heartbeat(),
             self.hang_reports.next(control.is_running()),
+            self.dead_job.next(control.is_running()),
         ];
         let next = next.into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
@@ -275,6 +284,9 @@ impl<'a> Supervisor<'a> {
             self.unserved.note(proc, library);
         }
         let timed_out = self.hang_reports.step(now, &mut self.control);
+        if self.dead_job.step(now, &mut self.control) {
+            self.report_dead_job();
+        }
         self.check_outputs();
         if timed_out {
             self.control.end(TIMED_OUT, libc::SIGTERM);
@@ -304,6 +316,17 @@ impl<'a> Supervisor<'a> {
         }
         if must_end {
             self.control.end(OUTPUT_LOST, libc::SIGTERM);
+        }
+    }
+
+    /// Reports a job that cannot go on, and ends it if the user wants that.
+    fn report_dead_job(&mut self) {
+        let (ranks, ends) = (&mut self.control.ranks, self.dead_job.ends());
+        let living = ranks.jobs.alive().count();
+        ranks.outputs.say(&dead_job::sentence(living, ends));
+        (self.hang_reports).print(&ranks.jobs, &ranks.local, &mut ranks.outputs);
+        if ends {
+            self.control.end(CANNOT_GO_ON, libc::SIGTERM);
         }
     }
 

@@ -9,10 +9,12 @@
 //! | `graph` | the wait-for graph, its cycles, and the ranks that can never proceed |
 //! | `find` | the findings |
 //! | `doing` | the activity of one rank, as text |
+//! | [`proof`] | the proof that no rank will move again |
 
 mod doing;
 mod find;
 mod graph;
+pub mod proof;
 #[cfg(test)]
 mod tests;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
 use std::time::Duration;
 
-fn idle(rank: u32) -> Seen {
+pub(super) fn idle(rank: u32) -> Seen {
     let snapshot = RankSnapshot {
         stage: Stage::Running,
         call: None,
@@ -16,6 +16,7 @@ fn idle(rank: u32) -> Seen {
         gate: None,
         in_file: None,
         progress: 0,
+        quiet: None,
     };
     Seen {
         rank,
@@ -56,7 +57,7 @@ fn sends(rank: u32, to: u32, tag: i32) -> Seen {
     calls(rank, "MPI_Ssend", Waiting::Send(partner(to, tag)))
 }
 
-fn receives(rank: u32, from: u32, tag: i32) -> Seen {
+pub(super) fn receives(rank: u32, from: u32, tag: i32) -> Seen {
     calls(rank, "MPI_Recv", Waiting::Recv(partner(from, tag)))
 }
 
@@ -73,7 +74,7 @@ fn meets(rank: u32, what: &str, number: u64) -> Seen {
     })
 }
 
-fn gone(rank: u32) -> Seen {
+pub(super) fn gone(rank: u32) -> Seen {
     Seen {
         alive: false,
         ..idle(rank)

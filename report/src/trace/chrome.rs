@@ -126,7 +126,7 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                     set("dur", json!(took as f64 / 1000.0));
                     set("args", json!({"offset": event.extra, "bytes": event.bytes}));
                 }
-                EventKind::FileName | EventKind::FileTotals => continue,
+                EventKind::FileName | EventKind::FileTotals | EventKind::Matrix => continue,
                 EventKind::Wire => {
                     set("ph", "C".into());
                     set("name", format!("barrier wire {}", event.peer).into());

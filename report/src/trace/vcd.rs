@@ -78,7 +78,8 @@ pub fn write(trace: &Trace, call_name: CallName, out: &mut impl Write) -> io::Re
                 | EventKind::FileName
                 | EventKind::FileTotals
                 | EventKind::Access
-                | EventKind::WindowName => {}
+                | EventKind::WindowName
+                | EventKind::Matrix => {}
                 EventKind::Wire => {
                     changes.push((at, wire_out, event.number % 2 == 1));
                     changes.push((at, wire_in, event.extra % 2 == 1));

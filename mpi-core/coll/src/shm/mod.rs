@@ -40,6 +40,7 @@ use super::{
 use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::RecvBuf;
+use crate::engine::Engine;
 use crate::trial::Way;
 use barrier::ShmBarrier;
 use cells::Lane;
@@ -202,11 +203,22 @@ impl State {
         through
     }
 
+    /// As [`Self::step`]; records a stage that has ended although the barrier has not.
+    #[inline]
+    fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
+        let stage = pass.stage;
+        let through = self.step(pass);
+        if !through && stage != pass.stage {
+            engine.has_stepped();
+        }
+        through
+    }
+
     /// Runs a blocking barrier.
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
-        wait::until(comm, || self.step(&mut pass))?;
+        wait::until(comm, || self.step_visibly(comm.engine(), &mut pass))?;
         if let Some(small) = self.blocking() {
             small.cells.all_here();
         }
@@ -314,10 +326,11 @@ impl Module for ShmModule {
             let mut pass = state.begin();
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
-                let _polled = invocation.engine().poll_always();
+                let engine = invocation.engine();
+                let _polled = engine.poll_memory();
                 let passed = async {
                     Polled
-                        .until(invocation.engine(), || state.step(&mut pass))
+                        .until(engine, || state.step_visibly(engine, &mut pass))
                         .await
                 };
                 wait::unless_broken(invocation.comm(), passed).await
@@ -332,7 +345,7 @@ impl Module for ShmModule {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _polled = invocation.engine().poll_always();
+                    let _polled = invocation.engine().poll_memory();
                     match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
                             wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
@@ -344,7 +357,7 @@ impl Module for ShmModule {
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _polled = invocation.engine().poll_always();
+                let _polled = invocation.engine().poll_memory();
                 wait::unless_broken(
                     invocation.comm(),
                     state.carry_out(begun, Polled, &invocation, &call),

@@ -81,12 +81,14 @@ impl Wait for Blocking<'_> {
 }
 
 impl Wait for Polled {
-    async fn until(self, _: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
+    async fn until(self, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
         poll_fn(|_| match done() {
-            true => Poll::Ready(Ok(())),
+            true => Poll::Ready(()),
             false => Poll::Pending,
         })
-        .await
+        .await;
+        engine.has_stepped();
+        Ok(())
     }
 
     async fn until_unlike_others(

@@ -157,6 +157,9 @@ impl<'a> CollectiveCalls<'a> {
         if let Some(trace) = engine.observer().and_then(RunObserver::trace) {
             trace.rounds(comm, round, &signature);
         }
+        if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
+            matrix.collective(self.comm.rank(), self.comm.peers(), call);
+        }
         let size = self.comm.size();
         engine
             .state()

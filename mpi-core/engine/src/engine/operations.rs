@@ -5,6 +5,15 @@
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
 
+/// What an operation waits for that is not a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// Words in the node's memory, which other ranks of the job store.
+    Memory,
+    /// Something that may come from outside the job.
+    Outside,
+}
+
 #[derive(Default)]
 pub(super) struct Operations {
     running: RefCell<Vec<Req>>,
@@ -12,6 +21,8 @@ pub(super) struct Operations {
     polled: Cell<u64>,
     /// The number of operations that wait for something other than messages.
     needs_polling: Cell<u32>,
+    /// The number of those that wait for something outside the job.
+    await_outside: Cell<u32>,
     progressing: Cell<bool>,
 }
 
@@ -71,13 +82,22 @@ impl Operations {
         self.needs_polling.get() > 0
     }
 
-    /// Counts an operation that waits for something other than messages.
-    pub fn add_polled(&self) {
-        self.needs_polling.set(self.needs_polling.get() + 1);
+    /// Returns true if an operation waits for something that may come from outside the job.
+    pub fn await_outside_job(&self) -> bool {
+        self.await_outside.get() > 0
     }
 
-    /// Ends what [`Operations::add_restless`] began.
-    pub fn remove_polled(&self) {
+    /// Counts an operation that waits for something other than messages.
+    pub fn add_polled(&self, awaited: Awaited) {
+        self.needs_polling.set(self.needs_polling.get() + 1);
+        let outside = u32::from(awaited == Awaited::Outside);
+        self.await_outside.set(self.await_outside.get() + outside);
+    }
+
+    /// Ends what [`Operations::add_polled`] began.
+    pub fn remove_polled(&self, awaited: Awaited) {
         self.needs_polling.set(self.needs_polling.get() - 1);
+        let outside = u32::from(awaited == Awaited::Outside);
+        self.await_outside.set(self.await_outside.get() - outside);
     }
 }

@@ -3,13 +3,16 @@
 //! [`Engine::progress`] does all work of the engine: it polls transports, drains queues and advances collective operations.
 //! Nothing called from inside it may block; a nested call returns at once.
 
-use super::{Engine, Inner, Occasion};
+use super::operations::Awaited;
+use super::{Engine, Inner, Occasion, Threads};
 use crate::Error;
 use crate::comm::CommError;
 use crate::fault::FaultError;
 use crate::request::{Body, Outcome, Req, Running, Status};
 use mpi_base::clock::now_ns;
+use mpi_base::state::Quiet;
 use mpi_base::wait::Waiter;
+use mpi_transport::btl::Traffic;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
@@ -216,13 +219,19 @@ impl Engine {
             self.0.state.progressed();
         } else {
             if waiter.is_tired() {
-                self.tired();
+                self.tired(waiter);
             } else {
                 waiting.waits();
             }
             waiter.pause_or(|nap| {
                 let wanted = || threads.as_ref().is_some_and(|t| (t.wanted)());
-                self.sleep(nap, || done() || self.pending() || wanted());
+                self.sleep(nap, || {
+                    let news = done() || self.pending() || wanted();
+                    if !news {
+                        self.publish_quiet(threads.as_ref());
+                    }
+                    news
+                });
                 waiting.has_slept();
             });
             if waiter.has_met_load() {
@@ -235,11 +244,37 @@ impl Engine {
 
     /// Done once before every sleep: publishes since when this process waits, and checks that waiting still makes sense.
     #[cold]
-    fn tired(&self) {
-        self.0.state.waits_since(now_ns());
+    fn tired(&self, waiter: &mut Waiter) {
+        let now = now_ns();
+        self.0.state.waits_since(now);
+        self.0.waiting.begins_check(now, waiter.begins_to_sleep());
         self.0.waiting.sleeps();
         self.0.waiting.watch();
         self.ask_attendants(Occasion::Time);
+    }
+
+    /// Publishes that a poll of everything has found nothing, and whether something besides the ranks of this job could end this wait.
+    #[cold]
+    fn publish_quiet(&self, threads: Option<&Threads>) {
+        let traffic = self.0.pml.bml().traffic();
+        let (sent, received) = match traffic {
+            Traffic::Counted { sent, received } => (sent, received),
+            Traffic::InMemory | Traffic::Uncounted => (0, 0),
+        };
+        let is_open = traffic == Traffic::Uncounted
+            || self.0.operations.await_outside_job()
+            || self.universe().foreign() > 0
+            || self.is_fault_tolerant()
+            || threads.is_some_and(|threads| !(threads.is_alone)());
+        let (waits, checked_ns) = self.0.waiting.check();
+        self.0.state.is_quiet(&Quiet {
+            waits,
+            checked_ns,
+            sent,
+            received,
+            thread: mpi_base::cpu::this_thread(),
+            is_open,
+        });
     }
 
     /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
@@ -268,10 +303,28 @@ impl Engine {
 
     /// While the token lives, every progress polls all active operations, not only after a completion.
     ///
-    /// An operation that waits for something other than messages holds one.
+    /// An operation that waits for something other than messages holds one: time, a file, hardware. What it waits for may come from outside the job.
     pub fn poll_always(&self) -> PollAlways {
-        self.0.operations.add_polled();
-        PollAlways(self.clone())
+        self.polled_for(Awaited::Outside)
+    }
+
+    /// As [`Engine::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory,
+    /// and that calls [`Engine::has_stepped`] whenever it has found one.
+    pub fn poll_memory(&self) -> PollAlways {
+        self.polled_for(Awaited::Memory)
+    }
+
+    fn polled_for(&self, awaited: Awaited) -> PollAlways {
+        self.0.operations.add_polled(awaited);
+        PollAlways(self.clone(), awaited)
+    }
+
+    /// Records that an operation that is not complete has found what it waited for, and now waits for something else.
+    ///
+    /// Without it the operation would look as if it had stood still.
+    #[inline]
+    pub fn has_stepped(&self) {
+        self.0.state.progressed();
     }
 
     /// Waits for a request and returns it to the pool.
@@ -342,12 +395,12 @@ impl Engine {
 }
 
 /// See [`Engine::poll_always`].
-pub struct PollAlways(Engine);
+pub struct PollAlways(Engine, Awaited);
 
 impl Drop for PollAlways {
     fn drop(&mut self) {
-        let PollAlways(engine) = self;
-        engine.0.operations.remove_polled();
+        let PollAlways(engine, awaited) = self;
+        engine.0.operations.remove_polled(*awaited);
     }
 }
 

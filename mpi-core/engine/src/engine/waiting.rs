@@ -16,6 +16,8 @@ pub struct Threads {
     pub follow: fn(busy: bool, slept: bool) -> bool,
     /// Returns true if a thread waits to begin a call, so that no thread may sleep.
     pub wanted: fn() -> bool,
+    /// Returns true if no second thread of this process has ever called MPI.
+    pub is_alone: fn() -> bool,
 }
 
 /// The number of waits that sleep without a yield after a yield during which another process computed.
@@ -41,6 +43,9 @@ pub(super) struct Waiting {
     watch: Cell<Option<fn()>>,
     /// When a polling program last checked that waiting still makes sense.
     watched_ns: Cell<u64>,
+    /// The number of waits that have slept, and when the latest poll before a sleep began.
+    slept_waits: Cell<u64>,
+    check_ns: Cell<u64>,
 }
 
 impl Waiting {
@@ -67,6 +72,8 @@ impl Waiting {
             slept: Cell::new(false),
             watch: Cell::new(None),
             watched_ns: Cell::new(0),
+            slept_waits: Cell::new(0),
+            check_ns: Cell::new(0),
         })
     }
 
@@ -168,6 +175,18 @@ impl Waiting {
 
     pub fn set_relax(&self, relax: Option<fn()>) {
         self.relax.set(relax);
+    }
+
+    /// A poll before a sleep begins now, the first of its wait if `is_new`.
+    pub fn begins_check(&self, now_ns: u64, is_new: bool) {
+        self.check_ns.set(now_ns);
+        self.slept_waits
+            .set(self.slept_waits.get() + u64::from(is_new));
+    }
+
+    /// Returns the number of waits that have slept, and when the latest poll before a sleep began.
+    pub fn check(&self) -> (u64, u64) {
+        (self.slept_waits.get(), self.check_ns.get())
     }
 
     /// Calls the function that checks whether waiting still makes sense.

@@ -17,6 +17,7 @@ use mpi_base::node::{Event, EventKind, EventRing, Node};
 use mpi_base::param::{Level, Param};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Set by `mpirun --trace`.
 pub static TRACE: Param<u32> = Param::new(
@@ -33,7 +34,7 @@ const KEYS: usize = 1 << 16;
 
 /// A process's trace.
 pub struct Trace {
-    event_ring: EventRing,
+    event_ring: Rc<EventRing>,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
     /// The start time of the current call until its first event, otherwise 0.
@@ -81,7 +82,7 @@ impl Trace {
     /// Creates a trace on a new ring; returns `None` if the node's memory has no space for one.
     pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
-            event_ring: node.event_ring(events)?,
+            event_ring: Rc::new(node.event_ring(events)?),
             sent: RefCell::default(),
             received: RefCell::default(),
             fresh: Cell::new(0),
@@ -89,7 +90,7 @@ impl Trace {
     }
 
     /// Returns the ring, for a layer that has events of its own.
-    pub fn event_ring(&self) -> &EventRing {
+    pub fn event_ring(&self) -> &Rc<EventRing> {
         &self.event_ring
     }
 

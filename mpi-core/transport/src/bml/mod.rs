@@ -12,7 +12,9 @@ mod poll_throttle;
 #[cfg(test)]
 mod tests;
 
-use crate::btl::{Btl, Connections, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Transport};
+use crate::btl::{
+    Btl, Connections, Dispatch, Endpoint, ProcId, Reach, Registry, Sink, Traffic, Transport,
+};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use multirail::Multirail;
@@ -266,6 +268,15 @@ impl Bml {
     pub fn longest_sleep(&self) -> Option<Duration> {
         let each = self.btls.iter().filter_map(|btl| btl.capabilities().wakeup);
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
+    }
+
+    /// Returns the messages under way on all transports of this job; those to other jobs are not counted.
+    pub fn traffic(&self) -> Traffic {
+        if self.has_joined.get() {
+            return Traffic::Uncounted;
+        }
+        let all = self.btls.iter().map(|btl| btl.capabilities().traffic);
+        all.fold(Traffic::InMemory, Traffic::and)
     }
 
     /// Calls `what` for all transports with connections, those to other jobs last.

@@ -7,7 +7,7 @@
 use super::decorate::Decorator;
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, Info, OpenContext, OpenError, Payload, ProcId, Reach,
-    SendError, Sink, Transport,
+    SendError, Sink, Traffic, Transport,
 };
 use mpi_base::param::{Level, Param, ParamError, Params};
 use mpi_base::random::SplitMix64;
@@ -197,6 +197,8 @@ impl Btl for Faulty {
         Capabilities {
             single_copy: None,
             lending: None,
+            // Messages that are delivered late are neither in memory nor under way.
+            traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }
     }

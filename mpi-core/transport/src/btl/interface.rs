@@ -87,6 +87,39 @@ impl Info {
     }
 }
 
+/// What a transport knows of messages that it has accepted and not yet delivered at their destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Traffic {
+    /// Nothing.
+    #[default]
+    Uncounted,
+    /// They are in memory that `pending` of their destination reads.
+    InMemory,
+    /// The messages that this process has accepted, and those that it has delivered: over all processes of a job the sums are equal
+    /// exactly if no message is under way.
+    Counted { sent: u64, received: u64 },
+}
+
+impl Traffic {
+    /// Returns the traffic of two transports together.
+    pub fn and(self, other: Traffic) -> Traffic {
+        match (self, other) {
+            (Traffic::InMemory, other) | (other, Traffic::InMemory) => other,
+            (
+                Traffic::Counted { sent, received },
+                Traffic::Counted {
+                    sent: more_sent,
+                    received: more_received,
+                },
+            ) => Traffic::Counted {
+                sent: sent + more_sent,
+                received: received + more_received,
+            },
+            _ => Traffic::Uncounted,
+        }
+    }
+}
+
 /// The capabilities of a transport; `None` for those that it lacks.
 #[derive(Clone, Copy, Default)]
 pub struct Capabilities<'a> {
@@ -100,6 +133,8 @@ pub struct Capabilities<'a> {
     pub connections: Option<&'a dyn Connections>,
     /// Ways to be woken other than by the process's own doorbell.
     pub wakeup: Option<&'a dyn Wakeup>,
+    /// The messages under way.
+    pub traffic: Traffic,
 }
 
 /// The bandwidth of a transport without [`Connections`], in Mbit/s.

@@ -40,7 +40,7 @@ pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
 pub use interface::{
     Btl, Capabilities, Connections, CooperativeCopy, Fetched, GetError, Info, Lending, Limits,
-    Pipeline, Share, SingleCopy, Target, Wakeup,
+    Pipeline, Share, SingleCopy, Target, Traffic, Wakeup,
 };
 pub use modex::Modex;
 pub use mpi_base::cma::Region;

@@ -10,6 +10,7 @@ use crate::launch::links::Links;
 use crate::launch::local_ranks::LocalRanks;
 use crate::launch::program::Plan;
 use crate::launch::wire::ToDaemon;
+use crate::matrix::Matrix;
 use crate::node;
 use crate::pmi::Proc;
 use crate::trace::clock::{Clock, Reading};
@@ -149,6 +150,9 @@ impl<'a> Tracing<'a> {
         if let Some(file) = &self.plan.io_report {
             write_io_report(file, &lanes, outputs);
         }
+        if let Some(file) = &self.plan.matrix {
+            write_matrix(file, &lanes, outputs);
+        }
         if let Some(file) = &self.plan.trace {
             self.write_trace(file, lanes, &missing, (jobs, outputs));
         }
@@ -203,6 +207,16 @@ impl<'a> Tracing<'a> {
                 trace.lost()
             ));
         }
+    }
+}
+
+/// Writes the communication matrix.
+fn write_matrix(file: &Path, lanes: &[Lane], outputs: &mut Outputs<'_>) {
+    if let Err(error) = Matrix::of(lanes).write(file) {
+        let name = printable::name(file);
+        outputs.lose(&format!(
+            "the communication matrix cannot be written to {name}: {error}"
+        ));
     }
 }
 

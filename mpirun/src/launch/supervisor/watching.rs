@@ -8,7 +8,7 @@ use crate::hang::{Report, Seen};
 use crate::launch::links::Links;
 use crate::launch::local_ranks::LocalRanks;
 use crate::launch::wire::ToDaemon;
-use crate::pmi::Job;
+use crate::pmi::{Job, Proc};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ impl<'a> HangReports<'a> {
         ends
     }
 
-    fn print(&self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
+    pub(super) fn print(&self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
         let numbers = jobs.numbers().into_iter();
         let reports: Vec<Report> = numbers.map(|job| report(job, jobs, local)).collect();
         let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
@@ -104,14 +104,20 @@ fn counts(jobs: &Jobs<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
 /// Returns the report of one job, as ranks of different jobs have the same numbers.
 fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks) -> Report {
     let ranks = jobs.iter().filter(|(_, rank)| rank.job == job);
-    let seen = ranks.map(|(proc, rank)| Seen {
+    let seen = ranks.filter_map(|(proc, _)| seen(proc, jobs, local));
+    Report::of(job.0, seen.collect())
+}
+
+/// Returns what is known of a rank at present.
+pub(super) fn seen(proc: Proc, jobs: &Jobs<'_>, local: &LocalRanks) -> Option<Seen> {
+    let rank = jobs.get(proc)?;
+    Some(Seen {
         rank: rank.rank,
         host: jobs.host_name(rank.host),
         alive: rank.alive,
         lost: rank.lost.clone(),
         snapshot: jobs.snapshot(proc, local),
-    });
-    Report::of(job.0, seen.collect())
+    })
 }
 
 /// Writes reports as JSON; a later report replaces an earlier one.

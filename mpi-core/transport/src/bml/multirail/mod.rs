@@ -25,7 +25,7 @@ mod through;
 
 use crate::btl::{
     Am, Btl, Capabilities, Connections, Endpoint, Family, Header, Info, Limits, OVERTAKES, Payload,
-    Pipeline, ProcId, Reach, SendError, Sink, Transport, Wakeup,
+    Pipeline, ProcId, Reach, SendError, Sink, Traffic, Transport, Wakeup,
 };
 use side::{FREE, Kept, ORDERED, Side, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
@@ -294,6 +294,9 @@ impl Btl for Multirail {
             pipeline: Some(self),
             connections: Some(self),
             wakeup: Some(self),
+            traffic: (self.links.iter())
+                .map(|link| link.capabilities().traffic)
+                .fold(Traffic::InMemory, Traffic::and),
             ..Capabilities::default()
         }
     }

@@ -11,7 +11,8 @@ use mpi_base::param::{Level, Param};
 
 use super::{
     Am, Btl, Capabilities, Component, Endpoint, GetError, Header, Info, Limits, OpenContext,
-    OpenError, Payload, ProcId, Reach, Region, SendError, SingleCopy, Sink, Target, Transport,
+    OpenError, Payload, ProcId, Reach, Region, SendError, SingleCopy, Sink, Target, Traffic,
+    Transport,
 };
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -152,6 +153,7 @@ impl Btl for Loop {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: Some(self),
+            traffic: Traffic::InMemory,
             ..Capabilities::default()
         }
     }

@@ -27,7 +27,7 @@ use mpi_base::ring::Shape;
 
 use super::{
     Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Limits, OpenContext,
-    OpenError, Payload, Pipeline, ProcId, Reach, SendError, Sink, Transport,
+    OpenError, Payload, Pipeline, ProcId, Reach, SendError, Sink, Traffic, Transport,
 };
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
@@ -404,6 +404,7 @@ impl Btl for Sm {
             single_copy: self.single_copy.as_ref().map(|cma| cma as _),
             pipeline: Some(self),
             connections: Some(self),
+            traffic: Traffic::InMemory,
             ..Capabilities::default()
         }
     }

@@ -39,7 +39,8 @@ use super::names::JobNames;
 use super::peers::Peers;
 use super::{
     Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Lending, Limits, Modex,
-    Names, OpenContext, OpenError, Payload, ProcId, Reach, SendError, Sink, Transport, Wakeup,
+    Names, OpenContext, OpenError, Payload, ProcId, Reach, SendError, Sink, Traffic, Transport,
+    Wakeup,
 };
 use crate::rte;
 use crate::universe::Universe;
@@ -146,6 +147,9 @@ struct Tcp {
     away: Cell<bool>,
     /// This process has left MPI at least once.
     has_left: Cell<bool>,
+    /// Messages accepted and delivered.
+    sent: Cell<u64>,
+    received: Cell<u64>,
 }
 
 impl Tcp {
@@ -223,6 +227,8 @@ impl Tcp {
             busy: Cell::new(false),
             away: Cell::new(false),
             has_left: Cell::new(false),
+            sent: Cell::new(0),
+            received: Cell::new(0),
         })
     }
 
@@ -262,7 +268,10 @@ impl Tcp {
         let taken = take(&mut outgoing, socket);
         self.ask_for_room(peer, outgoing.is_stuck());
         match taken {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                self.sent.set(self.sent.get() + 1);
+                Ok(())
+            }
             Err(Refused::Full) => {
                 self.wants_space.set(true);
                 Err(SendError::WouldBlock)
@@ -338,6 +347,7 @@ impl Btl for Tcp {
             self.come_back();
         }
         let delivered = self.look(sink);
+        self.received.set(self.received.get() + delivered as u64);
         self.busy.set(false);
         delivered
     }
@@ -366,6 +376,10 @@ impl Btl for Tcp {
             lending: Some(self),
             connections: Some(self),
             wakeup: Some(self),
+            traffic: Traffic::Counted {
+                sent: self.sent.get(),
+                received: self.received.get(),
+            },
             ..Capabilities::default()
         }
     }
@@ -443,7 +457,9 @@ impl Lending for Tcp {
         if let Some(peer) = self.peer(to.0)
             && let Ok(mut outgoing) = peer.outgoing.try_borrow_mut()
         {
-            outgoing.keep_rest(Frame::message(am, header, data.len()), data);
+            if outgoing.keep_rest(Frame::message(am, header, data.len()), data) {
+                self.sent.set(self.sent.get() + 1);
+            }
             let stuck = outgoing.is_stuck();
             drop(outgoing);
             if !stuck {

@@ -142,13 +142,15 @@ impl Outgoing {
         self.flush(socket).map_err(Refused::System)
     }
 
-    /// Copies the rest of a lent frame whose sender will not offer it again.
-    pub fn keep_rest(&mut self, frame: Frame, data: &[u8]) {
-        if let Some(begun) = self.begun.take_if(|begun| begun.frame == frame) {
+    /// Copies the rest of a lent frame whose sender will not offer it again. Returns true if the socket had taken a part of it.
+    pub fn keep_rest(&mut self, frame: Frame, data: &[u8]) -> bool {
+        let begun = self.begun.take_if(|begun| begun.frame == frame);
+        if let Some(begun) = begun {
             let header = frame.encode();
             let left = header.iter().chain(data).skip(begun.sent);
             self.queue.splice(self.written..self.written, left.copied());
         }
+        begun.is_some()
     }
 
     /// Writes as much of a frame as the socket takes.

@@ -1,0 +1,232 @@
+//! The stack of a rank that dies by SIGSEGV, SIGBUS, SIGILL or SIGFPE, on standard error before the launcher's sentence.
+//!
+//! A handler is installed at initialization for those of these signals that have no handler, so that a program, a language or a sanitizer that has one keeps it.
+//! It prints and returns: the faulting instruction runs once more, and the process dies by the same signal with the same core file.
+//!
+//! The handler may have interrupted any function, the allocator and the dynamic loader too. It calls only system calls, reads only memory that it has reason to
+//! think is mapped ([`modules`]), and unwinds by `_Unwind_Backtrace`, which is used only where the C library offers `_dl_find_object`:
+//! with that the unwinder takes no lock. Elsewhere only the faulting instruction is printed.
+#![allow(unsafe_code)]
+
+mod line;
+mod modules;
+
+use crate::state::this_rank;
+use line::Line;
+use modules::Modules;
+use mpi_base::param::{Level, Param, Params};
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::{MaybeUninit, transmute};
+use std::ptr::{null, null_mut};
+use std::sync::OnceLock;
+
+/// Enables the handlers.
+pub static BACKTRACE: Param<bool> = Param::new(
+    "mpi",
+    "base",
+    "backtrace",
+    "true",
+    Level::USER,
+    "Whether a rank that dies by SIGSEGV, SIGBUS, SIGILL or SIGFPE prints its stack, unless the program handles these signals itself",
+);
+
+const SIGNALS: [(c_int, &str); 4] = [
+    (libc::SIGSEGV, "SIGSEGV"),
+    (libc::SIGBUS, "SIGBUS"),
+    (libc::SIGILL, "SIGILL"),
+    (libc::SIGFPE, "SIGFPE"),
+];
+
+/// The most frames that are printed.
+const FRAMES: usize = 40;
+
+/// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
+const STACK: usize = 64 << 10;
+
+type Trace = unsafe extern "C" fn(
+    unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    *mut c_void,
+) -> c_int;
+type GetIp = unsafe extern "C" fn(*mut c_void) -> usize;
+
+/// What the handler needs and may not compute.
+struct Prepared {
+    /// "rank 2 on n1".
+    who: String,
+    /// `None` if the unwinder may take a lock.
+    unwinder: Option<(Trace, GetIp)>,
+}
+
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
+
+/// Installs the handlers, once; the rank is known.
+pub fn install(params: &Params) {
+    if !params.get(&BACKTRACE).unwrap_or(true) || PREPARED.get().is_some() {
+        return;
+    }
+    let prepared = Prepared {
+        who: this_rank(),
+        unwinder: unwinder(),
+    };
+    // The first call of the unwinder resolves symbols and allocates, which the handler may not do.
+    let _ = collect(&prepared);
+    if PREPARED.set(prepared).is_err() {
+        return;
+    }
+    give_stack();
+    for (signal, _) in SIGNALS {
+        handle(signal);
+    }
+}
+
+fn unwinder() -> Option<(Trace, GetIp)> {
+    symbol(c"_dl_find_object")?;
+    let (trace, get_ip) = (symbol(c"_Unwind_Backtrace")?, symbol(c"_Unwind_GetIP")?);
+    // SAFETY: these are the unwinder's functions, whose types the ABI of C++ exceptions gives.
+    Some(unsafe {
+        (
+            transmute::<*mut c_void, Trace>(trace),
+            transmute::<*mut c_void, GetIp>(get_ip),
+        )
+    })
+}
+
+fn symbol(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: `name` ends in NUL.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Gives the calling thread an alternate signal stack, unless it has one.
+fn give_stack() {
+    // SAFETY: both structures are live locals, and the mapped memory is never freed.
+    unsafe {
+        let mut had = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
+        if libc::sigaltstack(null(), &raw mut had) != 0 || had.ss_flags & libc::SS_DISABLE == 0 {
+            return;
+        }
+        let (access, kind) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+        );
+        let memory = libc::mmap(null_mut(), STACK, access, kind, -1, 0);
+        if memory != libc::MAP_FAILED {
+            let stack = libc::stack_t {
+                ss_sp: memory,
+                ss_flags: 0,
+                ss_size: STACK,
+            };
+            libc::sigaltstack(&raw const stack, null_mut());
+        }
+    }
+}
+
+/// Installs the handler of a signal that has none.
+fn handle(signal: c_int) {
+    // SAFETY: both structures are live locals; the handler has the type that SA_SIGINFO requires.
+    unsafe {
+        let mut had = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        if libc::sigaction(signal, null(), &raw mut had) != 0 || had.sa_sigaction != libc::SIG_DFL {
+            return;
+        }
+        let mut ours = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
+        ours.sa_sigaction = on_crash as *const () as usize;
+        // The default action is in place again when the handler runs, so a fault inside it ends the process.
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESETHAND;
+        libc::sigaction(signal, &raw const ours, null_mut());
+    }
+}
+
+unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let Some(prepared) = PREPARED.get() else {
+        return;
+    };
+    // SAFETY: the kernel passes both for a handler with SA_SIGINFO.
+    let (address, sent_by_a_process, fault) = unsafe {
+        (
+            (*info).si_addr() as usize,
+            (*info).si_code <= 0,
+            instruction(context),
+        )
+    };
+    let name = SIGNALS.iter().find(|(known, _)| *known == signal);
+    let mut line = Line::new();
+    line.text(&prepared.who)
+        .text(" (pid ")
+        .number(std::process::id().into());
+    line.text(") got signal ").number(signal as u64).text(" (");
+    line.text(name.map_or("", |(_, name)| name)).text(")");
+    match sent_by_a_process {
+        true => line.text(", sent by a process"),
+        false => line.text(" at address ").hexadecimal(address as u64),
+    };
+    line.text("; its stack, the fault first:").end();
+    let (frames, count) = collect(prepared);
+    let frames = &frames[..count];
+    // The frames of the handler come first.
+    let at = frames.iter().position(|frame| *frame == fault);
+    let only = [fault];
+    let shown = at.map_or(&only[..], |at| &frames[at..]);
+    let mut modules = Modules::new();
+    for (number, frame) in shown.iter().enumerate() {
+        // A return address belongs to the instruction after the call.
+        let is_return = number > 0;
+        modules.describe(number, frame - usize::from(is_return), &mut line);
+    }
+    if sent_by_a_process {
+        // No instruction runs once more; blocked until this handler returns.
+        // SAFETY: `raise` may be called in a handler.
+        unsafe { libc::raise(signal) };
+    }
+}
+
+/// Returns the address of the interrupted instruction.
+unsafe fn instruction(context: *mut c_void) -> usize {
+    let context = context.cast::<libc::ucontext_t>();
+    // SAFETY: the caller passes the handler's context.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        (*context).uc_mcontext.gregs[libc::REG_RIP as usize] as usize
+    }
+    // SAFETY: the caller passes the handler's context.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        (*context).uc_mcontext.pc as usize
+    }
+}
+
+/// The addresses of the frames of this thread, the innermost first, and their number.
+fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
+    struct Collected {
+        frames: [usize; FRAMES],
+        count: usize,
+        get_ip: GetIp,
+    }
+    unsafe extern "C" fn take(context: *mut c_void, collected: *mut c_void) -> c_int {
+        const GO_ON: c_int = 0;
+        const END: c_int = 5;
+        // SAFETY: `collect` passes a live local.
+        let collected = unsafe { &mut *collected.cast::<Collected>() };
+        // SAFETY: the unwinder passes its own context.
+        let address = unsafe { (collected.get_ip)(context) };
+        match collected.frames.get_mut(collected.count) {
+            Some(frame) if address != 0 => {
+                *frame = address;
+                collected.count += 1;
+                GO_ON
+            }
+            _ => END,
+        }
+    }
+    let Some((trace, get_ip)) = prepared.unwinder else {
+        return ([0; FRAMES], 0);
+    };
+    let mut collected = Collected {
+        frames: [0; FRAMES],
+        count: 0,
+        get_ip,
+    };
+    // SAFETY: `take` has the type of the unwinder's callback, and gets the live local that it expects.
+    unsafe { trace(take, (&raw mut collected).cast()) };
+    (collected.frames, collected.count)
+}

@@ -1,0 +1,226 @@
+//! The communication matrix: messages and bytes from this process to each other one, by kind, for `mpirun --matrix`.
+//!
+//! Point-to-point messages are counted when they are sent. A collective operation is counted by its definition and not by its algorithm:
+//! a broadcast brings the root's bytes to each other member, whichever way they take, also in shared memory where no message is sent.
+//! One-sided accesses are counted by their origin, a get in the direction in which its bytes move.
+//! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
+//!
+//! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes. Without `--matrix` there is no `Matrix`.
+
+use crate::coll::Call;
+use crate::pml::{Envelope, Plane};
+use mpi_base::node::{Event, EventKind, EventRing, Node};
+use mpi_base::param::{Level, Param};
+use mpi_base::proc::ProcId;
+use mpi_types::group::Group;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// Set by `mpirun --matrix`.
+pub static MATRIX: Param<bool> = Param::new(
+    "mpi",
+    "base",
+    "matrix",
+    "false",
+    Level::USER,
+    "Whether each rank counts messages and bytes to each other rank; set by mpirun --matrix",
+);
+
+/// The kinds of communication; the numbers are those in the event ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u16)]
+pub enum Kind {
+    P2p = 1,
+    Collective = 2,
+    OneSided = 3,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 3] = [Kind::P2p, Kind::Collective, Kind::OneSided];
+
+    /// Returns the name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::P2p => "p2p",
+            Kind::Collective => "collective",
+            Kind::OneSided => "one-sided",
+        }
+    }
+}
+
+/// Messages and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    pub messages: u64,
+    pub bytes: u64,
+}
+
+/// The counts of one process.
+pub struct Matrix {
+    ring: Rc<EventRing>,
+    me: ProcId,
+    /// The number of processes of the job.
+    size: u32,
+    /// By kind, sender and receiver; one of the two is this process.
+    amounts: RefCell<BTreeMap<(Kind, ProcId, ProcId), Amount>>,
+}
+
+/// Events of a ring that is made for the counts alone: a send and a receive column for each process and kind, and space for other reports.
+fn events(size: u32) -> u32 {
+    const OTHERS: u32 = 1 << 13;
+    size.saturating_mul(6).saturating_add(OTHERS)
+}
+
+impl Matrix {
+    /// Creates the counts on a ring that exists for a trace, or on a new one; returns `None` if the node's memory has no space for one.
+    pub fn new(
+        node: &Node,
+        (me, size): (ProcId, u32),
+        ring: Option<Rc<EventRing>>,
+    ) -> Option<Matrix> {
+        let own = || node.event_ring(events(size)).map(Rc::new);
+        Some(Matrix {
+            ring: ring.or_else(own)?,
+            me,
+            size,
+            amounts: RefCell::default(),
+        })
+    }
+
+    /// Returns its ring, for a layer that has events of its own.
+    pub fn ring(&self) -> &Rc<EventRing> {
+        &self.ring
+    }
+
+    fn add(&self, kind: Kind, (from, to): (ProcId, ProcId), bytes: i64) {
+        if from.max(to) >= self.size {
+            return;
+        }
+        let mut amounts = self.amounts.borrow_mut();
+        let amount = amounts.entry((kind, from, to)).or_default();
+        amount.messages += 1;
+        amount.bytes += bytes.max(0) as u64;
+    }
+
+    /// Counts a message of the program.
+    pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
+        let is_of = |plane| to.context.plane(plane) == to.context;
+        if is_of(Plane::User) || is_of(Plane::Partition) {
+            self.add(Kind::P2p, (self.me, to.proc), bytes as i64);
+        }
+    }
+
+    /// Counts an access to the memory of a member of a window, which reads it or writes it.
+    pub fn accesses(&self, target: ProcId, reads: bool, bytes: i64) {
+        let way = match reads {
+            true => (target, self.me),
+            false => (self.me, target),
+        };
+        self.add(Kind::OneSided, way, bytes);
+    }
+
+    /// Counts what a collective operation brings from rank `me` of a communicator, this process, to its other members,
+    /// or to the remote group of an intercommunicator.
+    pub(crate) fn collective(&self, me: u32, others: &Group, call: &Call) {
+        for (rank, bytes) in flows(call, me, others.size()) {
+            if let Some(proc) = others.proc(rank).filter(|proc| *proc != self.me) {
+                self.add(Kind::Collective, (self.me, proc), bytes);
+            }
+        }
+    }
+
+    /// Writes the counts to the event ring.
+    pub fn finish(&self) {
+        for ((kind, from, to), amount) in self.amounts.borrow().iter() {
+            self.ring.write(&Event {
+                call: *kind as u16,
+                peer: *to as i32,
+                comm: u64::from(*from),
+                bytes: amount.bytes,
+                extra: amount.messages,
+                ..Event::new(EventKind::Matrix, self.ring.now())
+            });
+        }
+    }
+}
+
+/// Returns to which of `size` ranks an operation brings bytes of rank `me`, and how many; `me` itself may be among them.
+fn flows(call: &Call, me: u32, size: u32) -> Vec<(u32, i64)> {
+    let to_all = |bytes: i64| (0..size).map(|rank| (rank, bytes)).collect::<Vec<_>>();
+    let each = |blocks: &mut dyn Iterator<Item = i64>| (0..size).zip(blocks).collect::<Vec<_>>();
+    let neighbours = |destinations: &[Option<u32>], blocks: &mut dyn Iterator<Item = i64>| {
+        let pairs = destinations.iter().zip(blocks);
+        pairs
+            .filter_map(|(to, bytes)| Some(((*to)?, bytes)))
+            .collect::<Vec<_>>()
+    };
+    match call {
+        Call::Barrier => to_all(0),
+        Call::Bcast { buf, root } if *root == me => to_all(buf.bytes()),
+        Call::Bcast { .. } => Vec::new(),
+        Call::Gather { send, root, .. }
+        | Call::Gatherv { send, root, .. }
+        | Call::Reduce { send, root, .. } => {
+            let send = send.as_ref().map(|send| (*root, send.bytes()));
+            send.into_iter().collect()
+        }
+        Call::Scatter { send, .. } => send
+            .as_ref()
+            .map_or(Vec::new(), |send| to_all(send.bytes())),
+        Call::Scatterv { send, .. } => match send {
+            Some(blocks) => each(&mut blocks.iter().map(|block| block.bytes())),
+            None => Vec::new(),
+        },
+        Call::Allgather { send, recv } | Call::Allreduce { send, recv, .. } => {
+            to_all(send.as_ref().map_or(recv.bytes(), |send| send.bytes()))
+        }
+        Call::Allgatherv { send, recv } => {
+            let own = recv.get(me as usize).map_or(0, |block| block.bytes());
+            to_all(send.as_ref().map_or(own, |send| send.bytes()))
+        }
+        Call::Alltoall { send, recv } => {
+            to_all(send.as_ref().map_or(recv.bytes(), |send| send.bytes()))
+        }
+        Call::Alltoallv { send, recv } | Call::Alltoallw { send, recv } => match send {
+            Some(blocks) => each(&mut blocks.iter().map(|block| block.bytes())),
+            None => each(&mut recv.iter().map(|block| block.bytes())),
+        },
+        Call::ReduceScatter { recv, counts, .. } => {
+            each(&mut counts.iter().map(|count| recv.with_count(*count).bytes()))
+        }
+        Call::ReduceScatterBlock { recv, .. } => to_all(recv.bytes()),
+        Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
+            (me + 1..size).map(|rank| (rank, recv.bytes())).collect()
+        }
+        Call::NeighborAllgather {
+            neighbours: all,
+            send,
+            ..
+        }
+        | Call::NeighborAllgatherv {
+            neighbours: all,
+            send,
+            ..
+        }
+        | Call::NeighborAlltoall {
+            neighbours: all,
+            send,
+            ..
+        } => neighbours(all.destinations(), &mut std::iter::repeat(send.bytes())),
+        Call::NeighborAlltoallv {
+            neighbours: all,
+            send,
+            ..
+        }
+        | Call::NeighborAlltoallw {
+            neighbours: all,
+            send,
+            ..
+        } => neighbours(
+            all.destinations(),
+            &mut send.iter().map(|block| block.bytes()),
+        ),
+    }
+}

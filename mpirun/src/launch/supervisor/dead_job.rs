@@ -1,0 +1,159 @@
+//! Jobs that cannot go on: all their ranks wait inside MPI, and none of them will ever move again (`--end-dead`).
+//!
+//! The proof is in [`crate::hang::proof`]; this module takes the snapshots for it.
+//! Snapshots of other hosts are asked for only while all ranks of this host are passive, and the next ones only when all hosts have answered,
+//! so that each round begins after the one before has ended everywhere.
+
+use super::control::JobControl;
+use super::watching::seen;
+use crate::hang::Seen;
+use crate::hang::proof::{Proof, may_be_passive};
+use crate::launch::program::{EndDead, Plan};
+use crate::launch::wire::ToDaemon;
+use crate::pmi::Proc;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The time between two looks at a job that moves, and between two rounds of a proof.
+const PAUSE: Duration = Duration::from_millis(400);
+const ROUND: Duration = Duration::from_millis(250);
+
+/// The time until the next question to other hosts, after one of their ranks has been seen moving.
+const ELSEWHERE: Duration = Duration::from_secs(1);
+
+pub(super) struct DeadJob {
+    wanted: EndDead,
+    proof: Proof,
+    next: Instant,
+    /// When the snapshots of ranks on other hosts that were used last were taken.
+    used: BTreeMap<Proc, u64>,
+    is_asked: bool,
+    is_reported: bool,
+}
+
+impl DeadJob {
+    pub(super) fn new(plan: &Plan) -> DeadJob {
+        DeadJob {
+            // Ranks that survive deaths also wait for the launcher's news of deaths.
+            wanted: match plan.tolerates_deaths {
+                true => EndDead::No,
+                false => plan.end_dead,
+            },
+            proof: Proof::default(),
+            next: Instant::now() + PAUSE,
+            used: BTreeMap::new(),
+            is_asked: false,
+            is_reported: false,
+        }
+    }
+
+    /// Returns when [`Self::step`] has something to do.
+    pub(super) fn next(&self, is_running: bool) -> Option<Instant> {
+        (is_running && self.wanted != EndDead::No).then_some(self.next)
+    }
+
+    /// Takes snapshots, if they are due. Returns true once for each proof that no rank will move again.
+    pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> bool {
+        let is_due = self
+            .next(control.is_running())
+            .is_some_and(|next| now >= next);
+        if !is_due {
+            return false;
+        }
+        if !is_this_host_passive(control) {
+            self.proof.reset();
+            (self.is_asked, self.is_reported) = (false, false);
+            self.next = now + PAUSE;
+            return false;
+        }
+        self.next = now + ROUND;
+        if self.have_hosts_answered(control) {
+            let jobs = &control.ranks.jobs;
+            let ranks = jobs
+                .iter()
+                .map(|(proc, _)| seen(proc, jobs, &control.ranks.local));
+            let ranks: Vec<Seen> = ranks.flatten().collect();
+            let dead = self.proof.add(&ranks);
+            if !self.proof.has_begun() {
+                self.next = now + ELSEWHERE;
+            }
+            if dead && !self.is_reported {
+                self.is_reported = true;
+                return true;
+            }
+            self.is_reported &= dead;
+            self.is_asked = false;
+        }
+        if !self.is_asked {
+            self.is_asked = true;
+            control.ranks.links.send_all(&ToDaemon::TakeSnapshots);
+        }
+        false
+    }
+
+    /// Returns true if the job ends because of the proof.
+    pub(super) fn ends(&self) -> bool {
+        self.wanted == EndDead::Yes
+    }
+
+    /// Returns true if all living ranks of other hosts have newer snapshots than those that were used last; those are used now.
+    fn have_hosts_answered(&mut self, control: &JobControl<'_>) -> bool {
+        let jobs = &control.ranks.jobs;
+        let elsewhere = jobs.alive().filter(|(_, rank)| !rank.here);
+        let taken = elsewhere.map(|(proc, _)| {
+            let snapshot = jobs.snapshot(proc, &control.ranks.local)?;
+            // A rank that does not wait has no time; the proof finds that out.
+            Some((proc, snapshot.quiet.map_or(0, |quiet| quiet.taken_ns)))
+        });
+        let Some(taken) = taken.collect::<Option<BTreeMap<Proc, u64>>>() else {
+            return false;
+        };
+        let is_newer =
+            |(proc, time): (&Proc, &u64)| *time == 0 || self.used.get(proc) != Some(time);
+        if !taken.iter().all(is_newer) {
+            return false;
+        }
+        self.used = taken;
+        true
+    }
+}
+
+/// Returns true if each living rank of this host may be passive; the first that moves ends the search.
+fn is_this_host_passive(control: &JobControl<'_>) -> bool {
+    let jobs = &control.ranks.jobs;
+    let mut here = jobs.alive().filter(|(_, rank)| rank.here);
+    here.all(|(proc, _)| {
+        seen(proc, jobs, &control.ranks.local).is_some_and(|seen| may_be_passive(&seen))
+    })
+}
+
+/// The sentence above the report.
+pub(super) fn sentence(living: usize, ends: bool) -> String {
+    let ranks = match living {
+        1 => "its only living rank waits".to_owned(),
+        _ => format!("all {living} living ranks wait"),
+    };
+    let then = match ends {
+        true => "The job is ended (--end-dead no: it is not).",
+        false => "The job is not ended (--end-dead yes: it is).",
+    };
+    format!(
+        "the job cannot go on: {ranks} inside MPI for each other, no message is under way, and nothing else can wake them. {then}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_tells_whether_the_job_ends_and_how_to_change_that() {
+        assert_eq!(
+            sentence(3, true),
+            "the job cannot go on: all 3 living ranks wait inside MPI for each other, no message is under way, and nothing else can wake them. \
+             The job is ended (--end-dead no: it is not)."
+        );
+        assert!(sentence(1, false).contains("its only living rank waits"));
+        assert!(sentence(1, false).ends_with("The job is not ended (--end-dead yes: it is)."));
+    }
+}

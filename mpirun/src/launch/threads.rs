@@ -1,0 +1,92 @@
+//! Whether the other threads of a rank sleep until a thread of the same process wakes them.
+//!
+//! A thread that computes, reads a pipe or sleeps for a time may call MPI, or do anything else, later; a thread that waits for a mutex, a condition variable
+//! or a semaphore of its process without a time limit does nothing before another thread acts.
+
+use std::fs;
+
+/// Operations of futex(2) that wait, without its flags.
+const FUTEX_WAIT: u64 = 0;
+const FUTEX_WAIT_BITSET: u64 = 9;
+/// Set for a futex that only threads of the process can wake.
+const FUTEX_PRIVATE: u64 = 128;
+
+/// Returns true if all threads of a process except `waiting` sleep until a thread of the process wakes them.
+///
+/// False if the process has no thread `waiting`, or if the system does not show what the threads do.
+pub fn others_sleep(pid: u32, waiting: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    let mut is_there = false;
+    for task in tasks {
+        let Ok(task) = task else { return false };
+        let number = task.file_name().to_str().and_then(|name| name.parse().ok());
+        if number == Some(waiting) {
+            is_there = true;
+            continue;
+        }
+        let call = fs::read_to_string(task.path().join("syscall"));
+        if !call.is_ok_and(|call| waits_for_its_process(&call)) {
+            return false;
+        }
+    }
+    is_there
+}
+
+/// Returns true if the content of `/proc/PID/task/TID/syscall` is that of a thread that waits without a time limit at a futex of its process.
+fn waits_for_its_process(syscall: &str) -> bool {
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    };
+    let words: Vec<Option<u64>> = syscall.split_whitespace().map(number).collect();
+    let [Some(call), _, Some(operation), _, Some(time_limit), ..] = words[..] else {
+        return false;
+    };
+    let is_wait = [FUTEX_WAIT, FUTEX_WAIT_BITSET].contains(&(operation & 0x7f));
+    call == libc::SYS_futex as u64 && is_wait && operation & FUTEX_PRIVATE != 0 && time_limit == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    #[test]
+    fn only_a_wait_without_a_time_limit_inside_the_process_counts() {
+        let futex = libc::SYS_futex;
+        let line = |operation: u64, limit: u64| {
+            format!("{futex} 0x7f00 {operation:#x} 0x2 {limit:#x} 0x0 0xffffffff 0x7ffd 0x7f01\n")
+        };
+        assert!(waits_for_its_process(&line(128, 0)));
+        assert!(waits_for_its_process(&line(0x189, 0)));
+        assert!(!waits_for_its_process(&line(128, 0x7ffd)), "a time limit");
+        assert!(
+            !waits_for_its_process(&line(0, 0)),
+            "another process may wake it"
+        );
+        assert!(!waits_for_its_process(&line(129, 0)), "it wakes");
+        assert!(!waits_for_its_process("running\n"));
+        assert!(!waits_for_its_process(
+            "0 0x3 0x7ffd 0x1 0x0 0x0 0x0 0x7ffd 0x7f01\n"
+        ));
+        assert!(!waits_for_its_process(""));
+    }
+
+    #[test]
+    fn a_sleeping_thread_does_not_count_as_waiting_for_its_process() {
+        let (stop, stopped) = mpsc::channel::<()>();
+        let sleeper = std::thread::spawn(move || {
+            while stopped.recv_timeout(Duration::from_secs(60))
+                != Err(mpsc::RecvTimeoutError::Disconnected)
+            {}
+        });
+        let me = mpi_base::cpu::this_thread();
+        assert!(!others_sleep(std::process::id(), me));
+        assert!(!others_sleep(std::process::id(), u32::MAX));
+        drop(stop);
+        sleeper.join().unwrap();
+    }
+}

@@ -1,0 +1,293 @@
+//! The proof that no rank of a job will ever move again, from snapshots of all living ranks.
+//!
+//! A rank is *passive* while it waits inside MPI and a poll of everything that it could wait for finds nothing ([`mpi_base::state::Quiet`]).
+//! A passive rank acts only on a message or a stored word, and passive ranks send and store nothing.
+//! So if every living rank is passive at one time, and no message is under way, all of them stay passive for ever
+//! (F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987: the counts of messages sent and received
+//! over all processes are equal, in a state that nobody has left meanwhile).
+//!
+//! The time at which all are passive is found by *rounds*: a round is complete when every rank has polled in vain once more, in the same wait,
+//! after all ranks had completed the round before. The clocks of hosts are never compared with each other.
+//! No edge of the wait-for graph is used: a rank that waits for a rank which computes, sleeps outside MPI, is stopped or has not been scheduled
+//! is not passive together with it, whatever it waits for.
+
+use super::Seen;
+use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};
+
+/// Complete rounds that are a proof. Two would suffice if every poll read all words at one time.
+const ROUNDS: u32 = 4;
+
+/// Calls that other jobs or the launcher may end.
+const FROM_OUTSIDE: [&str; 10] = [
+    "MPI_Comm_accept",
+    "MPI_Comm_connect",
+    "MPI_Comm_join",
+    "MPI_Comm_spawn",
+    "MPI_Comm_spawn_multiple",
+    "MPI_Comm_disconnect",
+    "MPI_Open_port",
+    "MPI_Publish_name",
+    "MPI_Unpublish_name",
+    "MPI_Lookup_name",
+];
+
+/// The position of a rank that has not moved: as long as it is the same, the rank is in the same wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Position {
+    rank: u32,
+    waits: u64,
+    calls: u64,
+    progress: u64,
+}
+
+/// A proof in progress.
+#[derive(Clone, Debug, Default)]
+pub struct Proof {
+    /// The position of each living rank.
+    positions: Vec<Position>,
+    /// When each rank's snapshot of the latest complete round was taken, by the clock of its host.
+    taken_ns: Vec<u64>,
+    rounds: u32,
+}
+
+impl Proof {
+    /// Discards what is known, because some rank may have moved.
+    pub fn reset(&mut self) {
+        *self = Proof::default();
+    }
+
+    /// Returns true if all snapshots so far are those of ranks that have not moved.
+    pub fn has_begun(&self) -> bool {
+        !self.positions.is_empty()
+    }
+
+    /// Adds one snapshot of each rank of all jobs that are connected. Returns true if they prove that no rank will move again.
+    pub fn add(&mut self, ranks: &[Seen]) -> bool {
+        let Some(passive) = passive_ranks(ranks) else {
+            self.reset();
+            return false;
+        };
+        let positions: Vec<Position> = passive.iter().map(|rank| rank.position()).collect();
+        let taken_ns = || passive.iter().map(|rank| rank.quiet.taken_ns).collect();
+        if positions != self.positions {
+            *self = Proof {
+                positions,
+                taken_ns: taken_ns(),
+                rounds: 0,
+            };
+            return false;
+        }
+        let mut polled = passive.iter().zip(&self.taken_ns);
+        if polled.all(|(rank, before)| rank.quiet.checked_ns > *before) {
+            self.taken_ns = taken_ns();
+            self.rounds += 1;
+        }
+        let sum = |count: fn(&Quiet) -> u64| {
+            let counts = passive.iter().map(|rank| count(rank.quiet));
+            counts.fold(0, u64::wrapping_add)
+        };
+        let nothing_under_way = sum(|quiet| quiet.sent) == sum(|quiet| quiet.received);
+        self.rounds >= ROUNDS && nothing_under_way
+    }
+}
+
+/// A living rank that waits.
+struct Passive<'a> {
+    rank: u32,
+    snapshot: &'a RankSnapshot,
+    quiet: &'a Quiet,
+}
+
+impl Passive<'_> {
+    fn position(&self) -> Position {
+        Position {
+            rank: self.rank,
+            waits: self.quiet.waits,
+            calls: self.snapshot.calls,
+            progress: self.snapshot.progress,
+        }
+    }
+}
+
+/// Returns the living ranks, if there are any and each of them may be passive.
+fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
+    let living = ranks.iter().filter(|seen| seen.alive);
+    let passive: Vec<Passive<'_>> = living.map(passive).collect::<Option<_>>()?;
+    let wires: Vec<Gate> = passive.iter().filter_map(|one| one.snapshot.gate).collect();
+    let is_released_by_hardware =
+        |one: &Passive<'_>| one.snapshot.gate.is_some() && may_be_released(one.snapshot, &wires);
+    (!passive.is_empty() && !passive.iter().any(is_released_by_hardware)).then_some(passive)
+}
+
+/// Returns a rank as passive, as far as its own snapshot shows.
+pub fn may_be_passive(seen: &Seen) -> bool {
+    passive(seen).is_some()
+}
+
+fn passive(seen: &Seen) -> Option<Passive<'_>> {
+    let snapshot = seen.snapshot.as_ref()?;
+    let quiet = snapshot.quiet.as_ref()?;
+    let call = snapshot.call.as_deref()?;
+    let is_waiting = snapshot.stage == Stage::Running
+        && snapshot.waited.is_some()
+        && snapshot.in_file.is_none()
+        && !quiet.is_open
+        && quiet.others_sleep;
+    let may_be_served = FROM_OUTSIDE.contains(&call) || call.starts_with("MPIX_");
+    (is_waiting && !may_be_served).then_some(Passive {
+        rank: seen.rank,
+        snapshot,
+        quiet,
+    })
+}
+
+/// Returns true if the hardware may release a rank from a barrier: unless a wire has not been toggled yet, the release may be under way.
+fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
+    let is_in_barrier = snapshot.in_round().is_some_and(|round| {
+        round.what.starts_with("MPI_Barrier") || round.what.starts_with("MPI_Ibarrier")
+    });
+    let waits_at_wire = |gate: &Gate| gate.released < gate.entered;
+    let is_behind = |gate: &Gate| wires.iter().any(|other| other.entered < gate.entered);
+    match snapshot.gate.filter(waits_at_wire) {
+        Some(gate) => !is_behind(&gate),
+        // A barrier of another communicator may be served by hardware, too.
+        None => is_in_barrier,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hang::tests::{gone, idle, receives};
+
+    /// A rank that waits for `from`, and whose snapshot of this time shows a poll that began at `checked_ns`.
+    fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
+        let mut seen = receives(rank, from, 7);
+        if let Some(snapshot) = &mut seen.snapshot {
+            snapshot.quiet = Some(Quiet {
+                waits: 1,
+                checked_ns,
+                taken_ns,
+                sent: 0,
+                received: 0,
+                is_open: false,
+                others_sleep: true,
+            });
+        }
+        seen
+    }
+
+    /// Two ranks that wait for each other, at the end of each of some rounds.
+    fn rounds(count: u64) -> Vec<Vec<Seen>> {
+        let time = |round| 100 * (round + 1);
+        let pair = |round| {
+            let (taken, checked) = (time(round), time(round) - 10);
+            vec![waits(0, 1, taken, checked), waits(1, 0, taken, checked)]
+        };
+        (0..count).map(pair).collect()
+    }
+
+    fn quiet_of(seen: &mut Seen) -> &mut Quiet {
+        seen.snapshot.as_mut().unwrap().quiet.as_mut().unwrap()
+    }
+
+    /// Returns whether any prefix of the snapshots is a proof, if `change` changes the last ranks of each.
+    fn is_proven(change: impl Fn(usize, &mut Vec<Seen>)) -> bool {
+        let mut proof = Proof::default();
+        rounds(20).into_iter().enumerate().any(|(at, mut ranks)| {
+            change(at, &mut ranks);
+            proof.add(&ranks)
+        })
+    }
+
+    #[test]
+    fn ranks_that_have_all_polled_in_vain_for_some_rounds_are_dead() {
+        assert!(is_proven(|_, _| {}));
+        let mut proof = Proof::default();
+        let proven = |ranks: &Vec<Seen>| proof.add(ranks);
+        assert_eq!(rounds(20).iter().map(proven).position(|dead| dead), Some(4));
+        // Ranks that have ended change nothing.
+        assert!(is_proven(|_, ranks| ranks.push(gone(2))));
+    }
+
+    #[test]
+    fn a_rank_outside_mpi_keeps_its_job_alive() {
+        assert!(!is_proven(|_, ranks| ranks.push(idle(2))));
+        assert!(!is_proven(|_, ranks| ranks[1].snapshot = None));
+        assert!(!is_proven(|_, ranks| ranks.clear()));
+    }
+
+    #[test]
+    fn a_stopped_rank_does_not_poll_so_its_job_is_alive() {
+        assert!(!is_proven(
+            |_, ranks| quiet_of(&mut ranks[1]).checked_ns = 90
+        ));
+        // It goes on later.
+        let stopped_until = |round: usize| {
+            move |at: usize, ranks: &mut Vec<Seen>| {
+                if at < round {
+                    quiet_of(&mut ranks[1]).checked_ns = 90;
+                }
+            }
+        };
+        assert!(is_proven(stopped_until(10)));
+        assert!(!is_proven(stopped_until(17)));
+    }
+
+    #[test]
+    fn a_rank_that_moves_between_snapshots_begins_the_proof_again() {
+        assert!(!is_proven(
+            |at, ranks| quiet_of(&mut ranks[0]).waits = at as u64 / 4
+        ));
+        assert!(!is_proven(|at, ranks| {
+            let snapshot = ranks[0].snapshot.as_mut().unwrap();
+            snapshot.progress = at as u64 / 4;
+        }));
+        assert!(!is_proven(|at, ranks| {
+            let snapshot = ranks[1].snapshot.as_mut().unwrap();
+            snapshot.calls = at as u64 / 4;
+        }));
+    }
+
+    #[test]
+    fn a_message_under_way_keeps_the_job_alive() {
+        assert!(!is_proven(|_, ranks| quiet_of(&mut ranks[0]).sent = 5));
+        assert!(is_proven(|_, ranks| {
+            quiet_of(&mut ranks[0]).sent = 5;
+            quiet_of(&mut ranks[1]).received = 5;
+        }));
+    }
+
+    #[test]
+    fn what_may_come_from_outside_the_job_keeps_it_alive() {
+        assert!(!is_proven(|_, ranks| quiet_of(&mut ranks[0]).is_open = true));
+        assert!(!is_proven(
+            |_, ranks| quiet_of(&mut ranks[0]).others_sleep = false
+        ));
+        for call in ["MPI_Comm_accept", "MPIX_Eureka_wait"] {
+            assert!(!is_proven(|_, ranks| {
+                ranks[0].snapshot.as_mut().unwrap().call = Some(call.into());
+            }));
+        }
+    }
+
+    #[test]
+    fn a_hardware_barrier_is_dead_only_if_a_wire_was_never_toggled() {
+        let wire = |entered, released| {
+            Some(Gate {
+                wire: 0,
+                entered,
+                released,
+            })
+        };
+        let wired = |first: Option<Gate>, second: Option<Gate>| {
+            is_proven(move |_, ranks| {
+                ranks[0].snapshot.as_mut().unwrap().gate = first;
+                ranks[1].snapshot.as_mut().unwrap().gate = second;
+            })
+        };
+        assert!(!wired(wire(3, 2), wire(3, 2)), "the release is under way");
+        assert!(wired(wire(3, 2), wire(2, 2)), "rank 1 has not arrived");
+        assert!(wired(wire(2, 2), wire(2, 2)), "both wait for messages");
+    }
+}

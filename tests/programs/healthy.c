@@ -1,0 +1,254 @@
+/*
+ * Jobs that stand still for a while and then go on, each for a reason that no state of MPI shows. None of them may be ended.
+ *
+ *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
+ *
+ * All ranks but one wait inside MPI meanwhile.
+ */
+#include "check.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int milliseconds = 2200;
+
+static void rest(void)
+{
+    struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000L};
+    while (nanosleep(&left, &left))
+        ;
+}
+
+/* A message around the ring, which ends at the rank where it began. */
+static void ring(int first)
+{
+    int word = 7, next = (rank + 1) % size, before = (rank + size - 1) % size;
+    if (rank == first)
+        OK(MPI_Send(&word, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
+    OK(MPI_Recv(&word, 1, MPI_INT, before, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK(word == 7, "%d", word);
+    if (rank != first)
+        OK(MPI_Send(&word, 1, MPI_INT, next, 1, MPI_COMM_WORLD));
+}
+
+static void *sends_later(void *unused)
+{
+    int word = 3;
+    rest();
+    OK(MPI_Send(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD));
+    return unused;
+}
+
+static void *computes_then_flags(void *flag)
+{
+    long long until = now() + milliseconds * 1000000LL;
+    while (now() < until)
+        ;
+    *(volatile int *)flag = 1;
+    int word = 4;
+    OK(MPI_Send(&word, 1, MPI_INT, rank, 8, MPI_COMM_WORLD));
+    return NULL;
+}
+
+/* A word that goes through the system and not through MPI. */
+static void through(const char *kind)
+{
+    const char *folder = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/healthy-%s", folder ? folder : "/tmp", kind);
+    int is_pipe = !strcmp(kind, "pipe");
+    if (rank == 0 && is_pipe)
+        CHECK(mkfifo(path, 0600) == 0, "no pipe at %s", path);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) {
+        rest();
+        FILE *out = fopen(path, "w");
+        CHECK(out && fputs("go\n", out) >= 0 && fclose(out) == 0, "%s cannot be written", path);
+    }
+    if (rank == 1) {
+        char line[8] = "";
+        FILE *in = NULL;
+        while (!in || !fgets(line, sizeof line, in)) {
+            if (in && !is_pipe)
+                fclose(in);
+            in = fopen(path, "r");
+            usleep(1000);
+        }
+        fclose(in);
+        CHECK(!strcmp(line, "go\n"), "%s", line);
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0)
+        unlink(path);
+}
+
+/* A child that is no rank stops rank 1 in the middle of its messages. */
+static void stops(void)
+{
+    long pids[64];
+    long me = getpid();
+    OK(MPI_Allgather(&me, 1, MPI_LONG, pids, 1, MPI_LONG, MPI_COMM_WORLD));
+    if (rank == 0 && fork() == 0) {
+        usleep(20000);
+        kill((pid_t)pids[1], SIGSTOP);
+        rest();
+        kill((pid_t)pids[1], SIGCONT);
+        _exit(0);
+    }
+    long long until = now() + (milliseconds + 200) * 1000000LL;
+    int go = 1;
+    while (go) {
+        ring(0);
+        go = now() < until;
+        OK(MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD));
+    }
+}
+
+static void locks(void)
+{
+    int *memory;
+    MPI_Win win;
+    OK(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));
+    *memory = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) {
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        rest();
+        OK(MPI_Win_unlock(0, win));
+    } else {
+        int one = 1;
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        OK(MPI_Accumulate(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
+        OK(MPI_Win_unlock(0, win));
+    }
+    OK(MPI_Win_free(&win));
+}
+
+/* Rank 0 stores into memory that all ranks map, after a while; rank 1 reads it, and all others wait for rank 1. */
+static void shared(void)
+{
+    volatile int *memory;
+    MPI_Aint bytes;
+    int unit;
+    MPI_Win win;
+    OK(MPI_Win_allocate_shared(rank == 0 ? sizeof(int) : 0, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, (void *)&memory, &win));
+    OK(MPI_Win_shared_query(win, 0, &bytes, &unit, (void *)&memory));
+    if (rank == 0)
+        *memory = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    if (rank == 0) {
+        rest();
+        *memory = 1;
+    }
+    if (rank == 1)
+        while (!*memory)
+            usleep(1000);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&win));
+}
+
+static void accepts(void)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm inter = MPI_COMM_NULL;
+    if (rank == 0)
+        OK(MPI_Open_port(MPI_INFO_NULL, port));
+    OK(MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD));
+    if (rank == 0)
+        OK(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+    if (rank == 1) {
+        rest();
+        OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+    }
+    if (inter != MPI_COMM_NULL)
+        OK(MPI_Comm_disconnect(&inter));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+}
+
+static void spawns(char *program)
+{
+    MPI_Comm inter;
+    int word = 0;
+    char *arguments[] = {"child", NULL};
+    OK(MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE));
+    if (rank == 0)
+        OK(MPI_Recv(&word, 1, MPI_INT, 0, 2, inter, MPI_STATUS_IGNORE));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Comm_disconnect(&inter));
+}
+
+/* Sleeps before it begins and once more before it sends. */
+static int child(int *argc, char ***argv)
+{
+    MPI_Comm parent;
+    int word = 5;
+    rest();
+    begin(argc, argv);
+    OK(MPI_Comm_get_parent(&parent));
+    rest();
+    OK(MPI_Send(&word, 1, MPI_INT, 0, 2, parent));
+    OK(MPI_Comm_disconnect(&parent));
+    OK(MPI_Finalize());
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "sleeps";
+    if (argc > 2)
+        milliseconds = atoi(argv[2]);
+    if (!strcmp(way, "child"))
+        return child(&argc, &argv);
+    int is_threaded = !strcmp(way, "thread");
+    int level;
+    OK(MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    introduce();
+    if (!strcmp(way, "sleeps")) {
+        if (rank == 0)
+            rest();
+        ring(0);
+    }
+    if (!strcmp(way, "pipe") || !strcmp(way, "file"))
+        through(way);
+    if (!strcmp(way, "stops"))
+        stops();
+    if (is_threaded) {
+        pthread_t thread;
+        int word = 0, flag = 0;
+        /* A thread that has not called MPI yet, and one that computes first. */
+        CHECK(pthread_create(&thread, NULL, sends_later, NULL) == 0, "no thread");
+        OK(MPI_Recv(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        pthread_join(thread, NULL);
+        CHECK(pthread_create(&thread, NULL, computes_then_flags, &flag) == 0, "no thread");
+        OK(MPI_Recv(&word, 1, MPI_INT, rank, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        pthread_join(thread, NULL);
+        CHECK(flag && word == 4, "%d", word);
+    }
+    if (!strcmp(way, "lock"))
+        locks();
+    if (!strcmp(way, "shared"))
+        shared();
+    if (!strcmp(way, "polls")) {
+        /* Only the polls could end this; the last one cancels. */
+        MPI_Request request;
+        int there = 0, word;
+        long long until = now() + milliseconds * 1000000LL;
+        OK(MPI_Irecv(&word, 1, MPI_INT, (rank + 1) % size, 6, MPI_COMM_WORLD, &request));
+        while (rank == 0 && now() < until)
+            OK(MPI_Test(&request, &there, MPI_STATUS_IGNORE));
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        CHECK(!there, "a message has arrived");
+        OK(MPI_Cancel(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    if (!strcmp(way, "accepts"))
+        accepts();
+    if (!strcmp(way, "spawns"))
+        spawns(argv[0]);
+    return finish("healthy");
+}

@@ -1,0 +1,169 @@
+//! Jobs that cannot go on are ended with a report, and no other job is (`mpirun --end-dead`).
+
+use tests::hosts::Hosts;
+use tests::{Job, compile};
+use xtask::process::Outcome;
+
+const SENTENCE: &str = "the job cannot go on: all";
+
+/// Runs `hang WAY`, which must be ended because it cannot go on.
+fn is_ended(job: Job) -> Outcome {
+    // A job that is not ended is ended by the time limit, which is far longer than the proof takes.
+    let outcome = job.with(["--timeout", "60"]).run();
+    assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
+    outcome
+}
+
+fn hang(way: &str, ranks: u32) -> Job {
+    Job::of("hang").arg(way).ranks(ranks)
+}
+
+/// Each with a part of its report.
+const DEAD: &[(&str, u32, &str)] = &[
+    ("crossed", 2, "ranks 0, 1 wait for each other in a circle"),
+    ("tag", 2, "their tags differ, so they never meet"),
+    ("missing", 2, "ranks 0, 1 wait for each other in a circle"),
+    ("left", 2, "rank 0 waits for rank 1, which has left"),
+    ("collective", 2, "MPI_Allreduce"),
+    ("root", 2, "MPI_Bcast"),
+    (
+        "any",
+        3,
+        "a message of any rank, and no rank is left that could send one",
+    ),
+    ("inner", 3, "rank 0 waits in MPI_Recv"),
+    ("shift", 4, "wait"),
+];
+
+#[test]
+fn a_job_whose_ranks_all_wait_for_each_other_is_ended_with_a_report() {
+    for (way, ranks, part) in DEAD {
+        let said = is_ended(hang(way, *ranks)).stderr;
+        assert!(
+            said.contains(part),
+            "no {part:?} in the report of {way}:\n{said}"
+        );
+    }
+}
+
+#[test]
+fn a_job_is_ended_over_tcp_with_two_jobs_worth_of_ranks_and_with_threads_allowed() {
+    let ways: [&[&str]; 3] = [
+        &["--mca", "btl", "self,tcp"],
+        &["--mca", "coll_shm_priority", "0"],
+        &["--mca", "coll_hwbarr_port", "sim"],
+    ];
+    for way in ways {
+        is_ended(hang("missing", 2).with(way));
+    }
+    is_ended(hang("shift", 9));
+}
+
+#[test]
+fn a_job_on_two_hosts_is_ended() {
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    is_ended(hosts.remote_job(&compile("hang"), 1).arg("crossed"));
+}
+
+#[test]
+fn a_job_with_a_rank_outside_mpi_is_not_ended() {
+    // Each of these has a rank that may go on as far as the library can know.
+    let ways = [
+        ("computes", 2),
+        ("absent", 4),
+        ("waitall", 2),
+        ("second", 2),
+        ("polls", 2),
+    ];
+    let start = |(way, ranks)| hang(way, ranks).with(["--timeout", "2500ms"]).start();
+    let jobs = ways.map(start);
+    for job in jobs {
+        let outcome = job.wait();
+        assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
+    let start = |wanted| {
+        let options = ["--end-dead", wanted, "--timeout", "3500ms"];
+        hang("crossed", 2).with(options).start()
+    };
+    let jobs = [start("report"), start("no")];
+    let [reported, silent] = jobs.map(|job| job.wait());
+    let count = |outcome: &Outcome| outcome.stderr.matches(SENTENCE).count();
+    assert_eq!(
+        (reported.status.code(), count(&reported)),
+        (Some(124), 1),
+        "{}",
+        reported.stderr
+    );
+    assert_eq!(
+        (silent.status.code(), count(&silent)),
+        (Some(124), 0),
+        "{}",
+        silent.stderr
+    );
+}
+
+/// The ways of `healthy`, with the number of ranks.
+const HEALTHY: &[(&str, u32)] = &[
+    ("sleeps", 2),
+    ("sleeps", 9),
+    ("pipe", 3),
+    ("file", 3),
+    ("stops", 3),
+    ("thread", 2),
+    ("lock", 3),
+    ("shared", 3),
+    ("polls", 2),
+    ("accepts", 3),
+    ("spawns", 2),
+];
+
+/// Runs all healthy jobs at once with these options.
+fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
+    let start = |(way, ranks): &(&'static str, u32)| {
+        let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
+        (*way, job.ranks(*ranks).with(options).start())
+    };
+    let jobs: Vec<_> = HEALTHY.iter().map(start).collect();
+    for (way, job) in jobs {
+        let outcome = job.wait();
+        let said = &outcome.stderr;
+        assert!(
+            outcome.status.success(),
+            "{way} with {options:?}: {}\n{said}",
+            outcome.status
+        );
+        assert!(!said.contains(SENTENCE), "{way} with {options:?}:\n{said}");
+        assert!(
+            outcome.stdout.contains("all claims of healthy hold"),
+            "{way}: {}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
+fn a_job_that_stands_still_and_goes_on_is_not_ended() {
+    // Longer than a proof takes.
+    no_healthy_job_is_ended(&[], 2200);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn no_healthy_job_is_ended_whatever_carries_its_messages() {
+    let ways: [&[&str]; 4] = [
+        &["--mca", "btl", "self,tcp"],
+        &["--mca", "osc_am_progress_thread", "true"],
+        &["--mca", "btl_sm_single_copy", "none"],
+        &["--bind-to", "core"],
+    ];
+    for way in ways {
+        no_healthy_job_is_ended(way, 11_000);
+    }
+}
