@@ -68,8 +68,10 @@ pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
     lines.extend(engine.pml().bml().btls().iter().map(|btl| {
         let limits = btl.info().limits;
+        let by = btl.capabilities().connections.and_then(|all| all.about());
+        let by = by.map_or(String::new(), |by| format!(" over {by}"));
         format!(
-            "btl: {} is used, eager up to {} bytes, pieces of {} bytes",
+            "btl: {} is used{by}, eager up to {} bytes, pieces of {} bytes",
             btl.info().name,
             limits.eager,
             limits.max_send

@@ -6,6 +6,8 @@
 pub mod arena;
 pub mod atomic;
 pub mod bitmap;
+#[cfg(not(loom))]
+pub mod caches;
 pub mod cells;
 pub mod clock;
 #[cfg(not(loom))]
@@ -28,6 +30,8 @@ pub mod hardware;
 pub mod inbox;
 #[cfg(not(loom))]
 pub mod installation;
+#[cfg(not(loom))]
+mod kept_pages;
 #[cfg(not(loom))]
 pub mod mem;
 #[cfg(not(loom))]

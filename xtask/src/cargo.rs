@@ -115,7 +115,9 @@ pub struct Build<'a> {
     pub profile: Profile,
     /// Names of the workspace's packages, as for `cargo build -p`; [`Profile::Tests`] builds all others, too.
     pub packages: &'a [&'a str],
-    /// Programs of these packages; their libraries are built in any case.
+    /// Whether the libraries of these packages are built; at least one of them must have one.
+    pub libraries: bool,
+    /// Programs of these packages.
     pub programs: &'a [&'a str],
     /// How they are linked; [`Linking::Static`] requires one package with one program.
     pub linking: Linking,
@@ -196,10 +198,11 @@ impl Build<'_> {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command
             .current_dir(workspace::root())
-            .args(match self.linking {
-                Linking::Usual => &["build", "--lib"][..],
-                Linking::Static => &["rustc"],
+            .arg(match self.linking {
+                Linking::Usual => "build",
+                Linking::Static => "rustc",
             })
+            .args(self.libraries.then_some("--lib"))
             .arg("--message-format=json-render-diagnostics");
         match self.profile {
             Profile::Tests => drop(command.args(AS_TESTED)),

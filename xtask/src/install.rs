@@ -58,15 +58,16 @@ struct Apart {
 }
 
 impl Apart {
-    /// Builds the program with the same settings as the others. Returns its name and cargo's products.
-    fn build(&self, usual: &Build) -> Result<(&'static str, Artifacts), BuildError> {
-        let build = Build {
-            packages: &[self.package],
-            programs: &[self.program],
+    /// Returns the build of the program alone, with the same settings as the others.
+    fn of(&'static self, usual: &Build) -> Build<'static> {
+        Build {
+            profile: usual.profile,
+            packages: std::slice::from_ref(&self.package),
+            libraries: false,
+            programs: std::slice::from_ref(&self.program),
             linking: (self.linking)(),
-            ..usual.clone()
-        };
-        Ok((self.program, build.run()?))
+            folder: usual.folder.clone(),
+        }
     }
 }
 
@@ -408,6 +409,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let libraries = Build {
         profile: contents.profile,
         packages: &libraries,
+        libraries: true,
         programs: &[],
         linking: Linking::Usual,
         folder: contents.profile.folder(),
@@ -441,10 +443,10 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
 /// The programs that are built separately, each with its name.
 type Separate = Vec<(&'static str, Artifacts)>;
 
-fn each(programs: &[Apart], usual: &Build) -> Result<Separate, BuildError> {
+fn each(programs: &'static [Apart], usual: &Build) -> Result<Separate, BuildError> {
     programs
         .iter()
-        .map(|program| program.build(usual))
+        .map(|apart| Ok((apart.program, apart.of(usual).run()?)))
         .collect()
 }
 
@@ -461,7 +463,7 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
 fn beside_each_other(
     libraries: &Build,
     tools: &Build,
-    apart: &[Apart],
+    apart: &'static [Apart],
 ) -> Result<(Artifacts, Separate), BuildError> {
     thread::scope(|scope| {
         let programs = scope.spawn(|| Ok::<_, BuildError>((tools.run()?, each(apart, tools)?)));
@@ -653,6 +655,57 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The fields of cargo's metadata that are used.
+    #[derive(serde::Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Package {
+        name: String,
+        targets: Vec<Target>,
+    }
+
+    #[derive(serde::Deserialize)]
+    struct Target {
+        kind: Vec<String>,
+        name: String,
+    }
+
+    fn metadata() -> Metadata {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["metadata", "--offline", "--no-deps", "--format-version=1"]);
+        let output = process::output(cargo.current_dir(workspace::root()), GENERATION);
+        serde_json::from_str(&output.expect("metadata").stdout).expect("JSON")
+    }
+
+    /// The tests' installation builds all packages in one call; only a release makes these calls.
+    #[test]
+    fn calls_for_one_program_name_only_what_its_package_has() {
+        let metadata = metadata();
+        let usual = Build {
+            profile: Profile::Tools,
+            packages: TOOL_PACKAGES,
+            libraries: true,
+            programs: TOOLS,
+            linking: Linking::Usual,
+            folder: PathBuf::new(),
+        };
+        for apart in APART {
+            let build = apart.of(&usual);
+            let package = metadata.packages.iter().find(|p| p.name == apart.package);
+            let targets = &package.expect("a package of the workspace").targets;
+            let is_kind = |target: &Target, kind: &str| target.kind.iter().any(|is| is == kind);
+            for program in build.programs {
+                let has = |t: &Target| t.name == *program && is_kind(t, "bin");
+                assert!(targets.iter().any(has), "{} of {}", program, apart.package);
+            }
+            let has_library = targets.iter().any(|t| is_kind(t, "lib"));
+            assert!(has_library || !build.libraries, "{}", apart.package);
+        }
+    }
 
     #[test]
     fn replacing_leaves_only_the_new_file() {

@@ -1,11 +1,13 @@
 //! Blocks of shared memory: allocated from one rank's arena, named by their file offset, used by all ranks.
 #![allow(unsafe_code)]
 
+use std::ops::Range;
 use std::ptr::NonNull;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::Node;
-use crate::arena::Arena;
+use crate::arena::{Arena, GRAIN};
+use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared};
 
 /// The name of a block of shared memory for other processes: its offset in the node's file.
@@ -22,6 +24,8 @@ impl Node {
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
+        let arena_range = at..at + len.max(1).next_multiple_of(GRAIN);
+        self.kept_pages().take(arena_range);
         Some(ShmBlock {
             node: self.clone(),
             at: arena + at,
@@ -115,8 +119,13 @@ impl Node {
         Held::slice(segment, at, count)
     }
 
-    fn arena(&self) -> std::sync::MutexGuard<'_, Arena> {
+    fn arena(&self) -> MutexGuard<'_, Arena> {
         self.0.arena.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kept_pages(&self) -> MutexGuard<'_, KeptPages> {
+        let kept = self.0.kept_pages.lock();
+        kept.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,8 +146,11 @@ pub struct ShmBlock {
     kept: bool,
 }
 
-/// From this length on, the used memory of a freed block is returned to the system.
-const PUNCH: usize = 64 << 10;
+/// From this length on, only those pages of a freed block are zeroed that have memory, and more of them than may be kept go back to the system.
+const LONG: usize = 64 << 10;
+
+/// The longest block of which pages are kept: asking for those that have memory takes a microsecond per MiB.
+const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
     /// The block's name for other processes.
@@ -192,19 +204,16 @@ impl Drop for ShmBlock {
         };
         let (from, to) = (at, at + self.used);
         let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
-        // SAFETY: the block belongs to this rank, and by the contract of `ShmBlock` no process uses it when it is dropped; it is allocatable again only below.
-        let punched = self.used >= PUNCH
-            && unsafe { segment.punch_hole(first_page, last_page - first_page) }.is_ok();
-        let dirty = if punched {
-            [(from, first_page), (last_page, to)]
+        let is_cleared =
+            self.used >= LONG && self.clear_pages(&segment, first_page..last_page.max(first_page));
+        let dirty = if is_cleared {
+            [from..first_page, last_page..to]
         } else {
-            [(from, to), (to, to)]
+            [from..to, to..to]
         };
-        for (from, to) in dirty {
-            if let Some(p) = segment.range(from, to - from) {
-                // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
-                unsafe { p.as_ptr().write_bytes(0, to - from) };
-            }
+        for range in dirty {
+            // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
+            unsafe { zero(&segment, range) };
         }
         match self.large {
             true => node.0.annex.give(self.at),
@@ -213,5 +222,40 @@ impl Drop for ShmBlock {
                 node.arena().give(self.at - arena);
             }
         }
+    }
+}
+
+impl ShmBlock {
+    /// Clears whole pages of this block: zeroes those that have memory and keeps them, or returns them to the system if they are too many.
+    /// Returns false if the system did neither.
+    fn clear_pages(&self, segment: &Arc<Segment>, pages: Range<usize>) -> bool {
+        if !self.large && pages.len() <= LONGEST_KEPT {
+            let arena = self.node.0.layout.arena(self.node.rank());
+            let resident = segment.resident(pages.clone()).unwrap_or_default();
+            let in_arena: Vec<_> = resident
+                .iter()
+                .map(|run| run.start - arena..run.end - arena)
+                .collect();
+            if !resident.is_empty() && self.node.kept_pages().keep(&in_arena) {
+                for run in resident {
+                    // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
+                    unsafe { zero(segment, run) };
+                }
+                return true;
+            }
+        }
+        // SAFETY: the block belongs to this rank, and by the contract of `ShmBlock` no process uses it when it is dropped; it is allocatable again only afterwards.
+        unsafe { segment.punch_hole(pages.start, pages.len()) }.is_ok()
+    }
+}
+
+/// Zeroes a range of a segment.
+///
+/// # Safety
+/// No process uses the range.
+unsafe fn zero(segment: &Segment, range: Range<usize>) {
+    if let Some(p) = segment.range(range.start, range.len()) {
+        // SAFETY: `range` has checked that the bytes are inside the mapping, and by this function's contract no process uses them.
+        unsafe { p.as_ptr().write_bytes(0, range.len()) };
     }
 }

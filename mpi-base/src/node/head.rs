@@ -12,7 +12,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::mem::{PAGE, Segment, Shared};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTCULL");
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// The fields that an attaching process reads.
 #[repr(C)]
@@ -22,6 +22,7 @@ pub(super) struct Head {
     pub(super) nlocal: AtomicU32,
     ring_cells: AtomicU32,
     ring_bytes: AtomicU32,
+    ring_span: AtomicU32,
     frags: AtomicU32,
     frag_len: AtomicU32,
     arena_len: AtomicU64,
@@ -40,6 +41,7 @@ pub(super) fn write_head(fd: impl AsFd, nlocal: u32, sizes: Sizes) -> Result<(),
     head.nlocal.store(nlocal, Ordering::Relaxed);
     head.ring_cells.store(sizes.ring_cells, Ordering::Relaxed);
     head.ring_bytes.store(sizes.ring_bytes, Ordering::Relaxed);
+    head.ring_span.store(sizes.ring_span, Ordering::Relaxed);
     head.frags.store(sizes.frags, Ordering::Relaxed);
     head.frag_len.store(sizes.frag_len, Ordering::Relaxed);
     head.arena_len.store(sizes.arena_len, Ordering::Relaxed);
@@ -71,6 +73,7 @@ pub(super) fn read_head(fd: impl AsFd) -> Result<Layout, NodeError> {
     let sizes = Sizes {
         ring_cells: head.ring_cells.load(Ordering::Relaxed),
         ring_bytes: head.ring_bytes.load(Ordering::Relaxed),
+        ring_span: head.ring_span.load(Ordering::Relaxed),
         frags: head.frags.load(Ordering::Relaxed),
         frag_len: head.frag_len.load(Ordering::Relaxed),
         arena_len: head.arena_len.load(Ordering::Relaxed),

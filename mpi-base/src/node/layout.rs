@@ -5,12 +5,13 @@
 //!                                                                  [ fragment states | fragments | arena ]
 //! ```
 //!
-//! Every offset follows from the five numbers of [`Sizes`] and the number of ranks; the segment stores those and no pointers.
+//! Every offset follows from the numbers of [`Sizes`] and the number of ranks; the segment stores those and no pointers.
 //! Rings to the same receiver are adjacent.
 //! Memory is allocated only on first access, so rings between ranks that never communicate are free.
 
+use crate::caches::Caches;
 use crate::mem::PAGE;
-use crate::ring::Shape;
+use crate::ring::{NEAR, Shape};
 
 /// The sizes of a node's parts; generous, because unused parts cost only addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub struct Sizes {
     pub ring_cells: u32,
     /// Bytes in each ring beside the cells.
     pub ring_bytes: u32,
+    /// The part of these bytes that senders use at first.
+    pub ring_span: u32,
     /// Pooled fragments of each rank.
     pub frags: u32,
     /// Bytes in a pooled fragment.
@@ -28,7 +31,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes for `nlocal` ranks: few ranks get deep rings; many ranks get shallow ones, because all pairs may communicate.
+    /// The sizes for `nlocal` ranks on cores about which nothing is known: few ranks get deep rings; many ranks get shallow ones, because all pairs may communicate.
     ///
     /// With few ranks a pair normally uses part of its ring, and all of it where that was found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
     /// the unused part costs addresses and no memory.
@@ -38,7 +41,7 @@ impl Sizes {
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
             0..=4 => (256, 1 << 20),
-            5..=8 => (256, 256 << 10),
+            5..=FEW => (256, 256 << 10),
             9..=32 => (64, 32 << 10),
             // Cells, bytes and the consumer's line fill four pages exactly.
             _ => (32, (16 << 10) - (32 * 64) - 128),
@@ -46,12 +49,60 @@ impl Sizes {
         Sizes {
             ring_cells,
             ring_bytes,
+            ring_span: ring_bytes.min(NEAR as u32),
             frags: 64,
             frag_len: 32 << 10,
             arena_len: 1 << 30,
         }
     }
+
+    /// The sizes for `nlocal` ranks on the processors that this process may use.
+    pub fn for_this_machine(nlocal: u32) -> Sizes {
+        // With more ranks no size depends on the caches, and reading the kernel's files takes a tenth of a millisecond.
+        let caches = (2..=FEW)
+            .contains(&nlocal)
+            .then(|| Caches::for_ranks(nlocal));
+        Sizes::for_caches(nlocal, caches.flatten())
+    }
+
+    /// The sizes for `nlocal` ranks on cores with these caches.
+    ///
+    /// If each core has a level 2 of its own, a sender cycles through twice its size, so that the lines it writes again have left the receiver's level 2 for the level 3 that both share;
+    /// but all rings of the node together take no more than that level 3.
+    /// The ring is not longer than what is used of it then, so its memory is bounded by the level 3, too.
+    pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {
+        let sizes = Sizes::for_ranks(nlocal);
+        let span = caches.and_then(|caches| cycled_span(nlocal, caches));
+        match span {
+            Some(span) => Sizes {
+                ring_bytes: sizes.ring_bytes.max(span),
+                ring_span: span,
+                ..sizes
+            },
+            None => sizes,
+        }
+    }
 }
+
+/// The largest number of ranks whose rings may hold long data of all pairs.
+const FEW: u32 = 8;
+
+/// The longest span that is cycled through, whatever the caches.
+const LONGEST_SPAN: usize = 4 << 20;
+
+/// The span of each ring where every core has a level 2 of its own; `None` where a short span is better.
+fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
+    let pairs = nlocal as usize * nlocal.saturating_sub(1) as usize;
+    if !caches.level_2_is_private || nlocal > FEW {
+        return None;
+    }
+    let share = caches.level_3?.checked_div(pairs)? / GRAIN * GRAIN;
+    let span = (2 * caches.level_2).min(share).min(LONGEST_SPAN);
+    u32::try_from(span).ok().filter(|_| span > NEAR)
+}
+
+/// Spans are multiples of this.
+const GRAIN: usize = 64 << 10;
 
 /// The largest number of ranks on one node.
 pub const MAX_LOCAL: u32 = crate::bitmap::BITS as u32;
@@ -174,6 +225,63 @@ mod tests {
     fn a_ring_among_sixty_ranks_fills_four_pages() {
         let layout = Layout::new(60, Sizes::for_ranks(60)).unwrap();
         assert_eq!(layout.ring_stride, 4 * PAGE);
+    }
+
+    /// Cores that share only their last cache.
+    const APART: Caches = Caches {
+        level_2: 1 << 20,
+        level_2_is_private: true,
+        level_3: Some(32 << 20),
+    };
+
+    #[test]
+    fn where_only_the_last_cache_is_shared_a_ring_has_twice_level_2() {
+        let span = |nlocal, caches| Sizes::for_caches(nlocal, Some(caches)).ring_span as usize;
+        assert_eq!(span(2, APART), 2 << 20);
+        assert_eq!(span(4, APART), 2 << 20);
+        let larger = Caches {
+            level_2: 2 << 20,
+            level_3: Some(64 << 20),
+            ..APART
+        };
+        assert_eq!(span(2, larger), 4 << 20);
+        // A short level 2 is left sooner.
+        let smaller = Caches {
+            level_2: 256 << 10,
+            ..APART
+        };
+        assert_eq!(span(2, smaller), 512 << 10);
+        let ring = Sizes::for_caches(2, Some(smaller)).ring_bytes;
+        assert_eq!(ring, Sizes::for_ranks(2).ring_bytes);
+    }
+
+    #[test]
+    fn all_rings_of_a_node_together_fit_its_last_cache_or_are_as_short_as_ever() {
+        for nlocal in 2..=300 {
+            let sizes = Sizes::for_caches(nlocal, Some(APART));
+            let used = (nlocal * (nlocal - 1)) as usize * sizes.ring_bytes as usize;
+            let fits = used <= 32 << 20 && sizes.ring_span == sizes.ring_bytes;
+            assert!(fits || sizes == Sizes::for_ranks(nlocal), "{nlocal} ranks");
+        }
+    }
+
+    #[test]
+    fn where_cores_share_level_2_or_nothing_is_known_a_span_stays_near() {
+        let shared = Caches {
+            level_2_is_private: false,
+            ..APART
+        };
+        let without_level_3 = Caches {
+            level_3: None,
+            ..APART
+        };
+        for nlocal in 1..70 {
+            for caches in [None, Some(shared), Some(without_level_3)] {
+                let sizes = Sizes::for_caches(nlocal, caches);
+                assert_eq!(sizes, Sizes::for_ranks(nlocal));
+                assert!(sizes.ring_span as usize <= NEAR);
+            }
+        }
     }
 
     proptest! {

@@ -43,6 +43,7 @@ use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cma;
 use crate::inbox::Inbox;
+use crate::kept_pages::KeptPages;
 use crate::mem::{Held, Segment, Shared, fits_file_limit, memfd};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::split_copy::{Helping, Offers};
@@ -61,6 +62,8 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
+    /// The pages of its free memory that are kept for the next block.
+    kept_pages: Mutex<KeptPages>,
     annex: Annex,
     /// The ring ends that have been handed out, by peer: producers and consumers; and whether the pool has been.
     taken: Mutex<Taken>,
@@ -69,6 +72,9 @@ struct Attached {
     /// The word that peers probe to find out whether they can read this process's memory; its address is published.
     _word: Box<AtomicU64>,
 }
+
+/// The bytes of free memory that all ranks of a node keep together, each the same part of it.
+const KEPT: usize = 64 << 20;
 
 #[derive(Default)]
 struct Taken {
@@ -125,6 +131,7 @@ impl Claim {
         Ok(Node(Arc::new(Attached {
             inbox,
             arena: Mutex::new(Arena::new(layout.arena_len())),
+            kept_pages: Mutex::new(KeptPages::new(KEPT / n)),
             annex: Annex::new(layout.total(), file, nlocal, rank),
             taken: Mutex::new(Taken {
                 producers: vec![false; n],
@@ -141,9 +148,9 @@ impl Claim {
 }
 
 impl Node {
-    /// Creates the shared memory of `nlocal` ranks, with sizes chosen for that number.
+    /// Creates the shared memory of `nlocal` ranks, with sizes chosen for that number and for the caches of the machine.
     pub fn create(nlocal: u32) -> Result<OwnedFd, NodeError> {
-        let mut sizes = Sizes::for_ranks(nlocal);
+        let mut sizes = Sizes::for_this_machine(nlocal);
         // If the address space is limited (ulimit -v), arenas shrink until all of them take a quarter of the limit.
         let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
         let share = limit.map_or(u64::MAX, |limit| limit / 4);
@@ -223,6 +230,11 @@ impl Node {
     /// The size of every ring.
     pub fn ring_shape(&self) -> Shape {
         self.0.layout.ring_shape
+    }
+
+    /// The part of each ring's bytes that senders use at first, in bytes.
+    pub fn ring_span(&self) -> usize {
+        self.0.layout.sizes.ring_span as usize
     }
 
     /// The inbox of a rank.

@@ -182,6 +182,54 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
     }
 }
 
+/// The KiB of memory that a node's file has.
+fn kib(fd: &OwnedFd) -> i64 {
+    rustix::fs::fstat(fd).unwrap().st_blocks / 2
+}
+
+#[test]
+fn the_pages_of_a_freed_block_are_kept_for_the_next_up_to_a_bound() {
+    let fd = Node::create(64).unwrap();
+    let node = Node::attach(&fd, 0).unwrap();
+    // 64 MiB for the node, so 1 MiB for each of 64 ranks.
+    let mut before = kib(&fd);
+    for (round, (len, kept)) in [(1 << 20, 1 << 10), (2 << 20, 0), (512 << 10, 512)]
+        .into_iter()
+        .enumerate()
+    {
+        let block = node.alloc(len, 4096).unwrap();
+        // SAFETY: only this test knows the block.
+        unsafe { block.as_ptr().write_bytes(0xff, len) };
+        drop(block);
+        if round == 0 {
+            assert_eq!(kib(&fd) - before, kept);
+            before = kib(&fd);
+            // A loop takes the same pages again.
+            for _ in 0..3 {
+                drop(node.alloc(len, 4096).unwrap());
+                assert_eq!(kib(&fd), before);
+            }
+            before -= kept;
+        } else {
+            assert_eq!(kib(&fd) - before, kept, "{len} bytes");
+        }
+    }
+}
+
+#[test]
+fn of_a_long_block_of_which_little_was_used_only_that_is_kept() {
+    let fd = Node::create(2).unwrap();
+    let node = Node::attach(&fd, 0).unwrap();
+    let before = kib(&fd);
+    let block = node.alloc(32 << 20, 4096).unwrap();
+    for page in [0, 100, 7000] {
+        // SAFETY: a byte of the block, which only this test knows.
+        unsafe { block.as_ptr().add(page * PAGE).write(1) };
+    }
+    drop(block);
+    assert_eq!(kib(&fd) - before, 3 * 4);
+}
+
 #[test]
 fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
     let nodes = ranks(1);

@@ -64,8 +64,6 @@ pub struct Consumer {
     /// From these numbers of unpublished cells or units on, `pop` publishes at once.
     many_cells: u32,
     many_units: u32,
-    /// The unit up to which a requested span has been populated.
-    populated: u32,
     broken: bool,
     /// The number of cells that followed the first cell of the last message.
     more: u32,
@@ -82,7 +80,6 @@ impl Consumer {
             memory,
             many_cells: shape.cells() / 4,
             many_units: GIVE_BACK.min(shape.units() / 4),
-            populated: 0,
             next: 1,
             units: 0,
             at: 0,
@@ -146,12 +143,7 @@ impl Consumer {
 
     /// Requests that the producer use only the first `bytes` of the byte ring, from its next poll on.
     pub fn wish_span(&mut self, bytes: usize) {
-        let units = units_of(bytes.min(self.shape().bytes()));
-        if units > self.populated {
-            self.memory.populate(self.populated, units);
-            self.populated = units;
-        }
-        let units = u64::from(units);
+        let units = u64::from(units_of(bytes.min(self.shape().bytes())));
         // Relaxed is enough: whatever part the producer uses, a control word marks the start of each lap.
         self.memory
             .given_back()

@@ -69,9 +69,17 @@ impl Shape {
         self.units
     }
 
-    /// The number of units after which the producer tries to restart at the beginning.
-    pub(super) fn lap(self) -> u32 {
+    /// The least number of units that a producer uses.
+    pub(super) fn least_span(self) -> u32 {
         super::LAP.min(self.units / 2)
+    }
+
+    /// The number of units after which a producer that uses `span` units tries to restart at the beginning.
+    pub(super) fn lap(self, span: u32) -> u32 {
+        match span as usize * UNIT > super::NEAR {
+            true => span,
+            false => self.least_span(),
+        }
     }
 
     /// The size of the byte ring.

@@ -16,6 +16,12 @@ pub struct Full;
 /// and at times when the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
 const AHEAD: u32 = 8;
 
+/// The units that are populated together when a message needs the first of them: 64 KiB, which takes some microseconds.
+const AT_ONCE: u32 = (64 << 10) / UNIT as u32;
+
+/// The units that a waiting process populates together, 16 KiB: a message that arrives meanwhile is delayed by a microsecond or two.
+const AHEAD_OF_USE: u32 = (16 << 10) / UNIT as u32;
+
 /// The only writer of a ring.
 #[derive(Debug)]
 pub struct Producer {
@@ -27,7 +33,9 @@ pub struct Producer {
     lap_space: LapSpace,
     /// The span that the consumer had requested at the last poll.
     wish: u64,
-    /// The offset in the byte ring from which the producer tries to restart at its beginning.
+    /// The number of units after which the producer tries to restart at the beginning of the byte ring.
+    lap: u32,
+    /// The offset from which it tries that next; more than a lap after it has tried in vain.
     again_from: u32,
     /// The unit up to which the byte ring is populated.
     populated: u32,
@@ -46,18 +54,20 @@ impl Producer {
     /// # Safety
     /// It must be the only producer this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Producer {
-        let longest = memory.shape().longest();
+        let shape = memory.shape();
+        let lap = shape.lap(shape.units());
         Producer {
             next: 1,
             consumed: 0,
-            lap_space: LapSpace::new(memory.shape().units()),
+            lap_space: LapSpace::new(shape.units()),
             wish: 0,
-            again_from: memory.shape().lap(),
+            lap,
+            again_from: lap,
             populated: 0,
             more: 0,
             asked: 0,
+            longest: shape.longest(),
             memory,
-            longest,
             broken: false,
         }
     }
@@ -73,11 +83,24 @@ impl Producer {
         self.wants(units_of(bytes.min(self.memory.shape().bytes())));
     }
 
-    /// Uses `span` units from now on, but at least a lap.
+    /// Uses `span` units from now on.
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
-        self.lap_space
-            .set_span(span.max(shape.lap()).min(shape.units()));
+        let span = span.max(shape.least_span()).min(shape.units());
+        self.lap_space.set_span(span);
+        self.lap = shape.lap(span);
+        self.again_from = self.lap;
+    }
+
+    /// Populates the next pages of the part in use, if a message has used the ring; returns false if none is left.
+    ///
+    /// For a process that has nothing else to do: later messages find these pages present.
+    pub fn populate_ahead(&mut self) -> bool {
+        let is_due = self.populated > 0 && self.populated < self.lap_space.span();
+        if is_due {
+            self.populate_to((self.populated + AHEAD_OF_USE).min(self.lap_space.span()));
+        }
+        is_due
     }
 
     /// Sends a message of at most [`Producer::longest`] bytes; `fill` writes the payload into the slice that it is given.
@@ -115,7 +138,7 @@ impl Producer {
         // SAFETY: `block` found the range inside the ring and free or released by the consumer (SYNC POINT ring.consumed), so the producer owns it.
         unsafe { self.memory.write(start as usize * UNIT, len, fill) };
         if kind == Kind::BytesAtStart {
-            self.again_from = self.memory.shape().lap();
+            self.again_from = self.lap;
         }
         self.lap_space.take(kind, units);
         self.publish(am, kind, len, header, &[]);
@@ -264,15 +287,15 @@ impl Producer {
         self.lap_space.find(units)
     }
 
-    /// Populates the first lap, and when the producer leaves that lap, the whole span.
+    /// Populates the units up to `needed`, and some beyond them: a page at a time would cost a page fault each,
+    /// and the whole span at once would delay this message by a millisecond.
     #[cold]
     fn populate(&mut self, needed: u32) {
-        let lap = self.memory.shape().lap();
-        let to = match self.populated {
-            0 => lap,
-            _ => self.lap_space.span(),
-        };
-        let to = to.max(needed);
+        let some = (self.populated + AT_ONCE).min(self.lap_space.span());
+        self.populate_to(some.max(needed));
+    }
+
+    fn populate_to(&mut self, to: u32) {
         self.memory.populate(self.populated, to);
         self.populated = to;
     }
@@ -282,10 +305,9 @@ impl Producer {
     fn may_restart(&mut self) -> bool {
         self.look();
         let drained = self.lap_space.is_drained();
-        let lap = self.memory.shape().lap();
         self.again_from = match drained {
-            true => lap,
-            false => self.lap_space.next() + lap.div_ceil(4),
+            true => self.lap,
+            false => self.lap_space.next() + self.lap.div_ceil(4),
         };
         drained
     }

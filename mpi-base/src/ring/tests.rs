@@ -106,7 +106,7 @@ fn payloads_of_every_length_arrive_whole() {
 
 /// Sends `count` messages of 256 bytes of which up to `behind` wait, and returns the distance between the first and the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
-    let (tx, rx) = ring(16, 8 * LAP * UNIT as u32);
+    let (tx, rx) = ring(16, NEAR as u32);
     stretch_of(tx, rx, behind, count)
 }
 
@@ -134,7 +134,25 @@ fn stretch_of(mut tx: Producer, mut rx: Consumer, behind: u64, count: u64) -> us
 fn while_the_consumer_keeps_up_only_the_beginning_of_the_bytes_is_used() {
     let lap = LAP as usize * UNIT;
     assert_eq!(stretch(0, 2_000), lap);
-    assert_eq!(stretch(1, 4_000), 8 * lap);
+    assert_eq!(stretch(1, 4_000), NEAR);
+}
+
+#[test]
+fn a_part_for_cores_that_share_the_last_cache_only_is_cycled_through_though_the_consumer_keeps_up()
+{
+    let lap = LAP as usize * UNIT;
+    let long = NEAR + lap;
+    let (mut tx, rx) = ring(16, 2 * long as u32);
+    tx.set_span(long);
+    assert_eq!(stretch_of(tx, rx, 0, 8_000), long);
+    // The receiver may choose the other kind of part at any time.
+    for (wish, used) in [(NEAR, lap), (2 * long, 2 * long)] {
+        let (mut tx, mut rx) = ring(16, 2 * long as u32);
+        tx.set_span(long);
+        rx.wish_span(wish);
+        assert!(tx.is_drained());
+        assert_eq!(stretch_of(tx, rx, 0, 8_000), used);
+    }
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let bridge = (engine.me() == 0).then(|| {
                 let port = engine.open_port().expect("a port");
                 tell.send(port.clone()).expect("told");
-                let alone = engine.myself().expect("a communicator");
+                let alone = engine.process().myself().expect("a communicator");
                 let accepted = alone.ports().accept(0, Some(Ok(port)), CODE);
                 let bridge = engine.block_on(accepted).expect("accepted");
                 engine.announce_death_of(bridge.peers().proc(0).expect("a process"));

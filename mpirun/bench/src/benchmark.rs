@@ -103,6 +103,12 @@ pub enum Benchmark {
     Io,
     /// MPI_File_open of one file by all ranks, and MPI_File_close
     Open,
+    /// The first and the second use of each kind of operation, in a job of their own; see --directory
+    First,
+    /// Operations beside processes that compute; with -n or --vs, busy loops run meanwhile (--load)
+    Beside,
+    /// A manager's tasks for the other ranks: the share of the cores that compute; the sizes are a task's microseconds
+    Farm,
     /// MPI_Init; with --vs also from the command to there, and the whole command
     Init,
     /// A program that does nothing, from the command to its end
@@ -156,7 +162,7 @@ impl Benchmark {
     /// Returns true if a row is measured in a loop, and not once.
     pub fn is_of_loops(self) -> bool {
         use Benchmark::*;
-        !matches!(self, Init | Launch | Memory | LauncherMemory)
+        !matches!(self, First | Init | Launch | Memory | LauncherMemory)
     }
 
     /// Returns the name on the command line.

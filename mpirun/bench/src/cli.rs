@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
+use mpi_base::cpu::Cores;
 
 use crate::benchmark::Benchmark;
 use crate::choices::{Buffers, Settings, Sync, WindowKind};
@@ -64,6 +65,10 @@ pub struct Options {
     #[arg(long, value_enum, default_value = "flush", hide_short_help = true)]
     pub sync: Sync,
 
+    /// Busy loops beside the ranks, for beside with -n or --vs [default: one for each core]
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub load: Option<usize>,
+
     #[command(flatten)]
     pub files: FileOptions,
 
@@ -114,6 +119,14 @@ impl Options {
     pub fn is_of_ranks(&self) -> bool {
         let starts = !self.vs.is_empty() || self.alone || self.ranks.is_some();
         !starts && self.benchmark != Benchmark::Launch
+    }
+
+    /// Returns the number of busy loops beside the ranks.
+    pub fn loops(&self) -> usize {
+        match self.benchmark {
+            Benchmark::Beside => self.load.unwrap_or_else(|| Cores::of_this_process().usable),
+            _ => 0,
+        }
     }
 
     /// Returns the number of ranks that a launcher starts.

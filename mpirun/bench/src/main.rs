@@ -27,6 +27,7 @@ mod clock;
 mod endings;
 mod find;
 mod launcher;
+mod load;
 mod measure;
 #[allow(unsafe_code)]
 mod mpi;

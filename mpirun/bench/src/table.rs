@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::Benchmark;
+use crate::measure::{beside, first};
 use crate::mpi::World;
 use crate::row::Row;
 
@@ -86,6 +87,17 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             size: "Ranks",
             ..time
         },
+        Benchmark::First | Benchmark::Beside => Meaning {
+            size: "Operation",
+            figure: "Time",
+            ..time
+        },
+        Benchmark::Farm => Meaning {
+            size: "Task (us)",
+            figure: "Cores in tasks",
+            unit: "%",
+            larger_is_better: true,
+        },
         Benchmark::Init | Benchmark::Launch => Meaning {
             size: "Ranks",
             figure: "Init",
@@ -102,9 +114,26 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
     }
 }
 
-/// The width of the first column and of the others, as in OSU's tables.
-const FIRST: usize = 12;
+/// The width of the columns behind the first, as in OSU's tables.
 const COLUMN: usize = 18;
+
+/// Returns the first column of a row: its size, or the name of its operation.
+pub fn label(benchmark: Benchmark, size: usize) -> String {
+    let name = match benchmark {
+        Benchmark::First => first::ROWS.get(size),
+        Benchmark::Beside => beside::ROWS.get(size),
+        _ => None,
+    };
+    name.map_or_else(|| size.to_string(), ToString::to_string)
+}
+
+/// Returns the width of the first column.
+pub fn width(benchmark: Benchmark) -> usize {
+    match benchmark {
+        Benchmark::First | Benchmark::Beside => 38,
+        _ => 12,
+    }
+}
 
 impl Report {
     pub fn new(benchmark: Benchmark, world: &World<'_>, rows: Vec<Row>) -> Self {
@@ -133,6 +162,7 @@ impl Report {
         let Meaning {
             size, figure, unit, ..
         } = meaning(benchmark);
+        let width = width(benchmark);
         // The column exists only for benchmarks with such figures.
         let has_bare = self.rows.iter().any(|row| row.bare.is_some());
         let bare = |cell: String| match has_bare {
@@ -149,7 +179,7 @@ impl Report {
                 ["Avg", "Min", "Max"].map(|which| format!("{which} {figure}({unit})"));
             writeln!(
                 text,
-                "{:<FIRST$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}{}",
+                "{:<width$}{avg:>COLUMN$}{min:>COLUMN$}{max:>COLUMN$}{:>COLUMN$}{}",
                 format!("# {size}"),
                 "Iterations",
                 bare(without_mpi.clone())
@@ -157,14 +187,19 @@ impl Report {
         } else {
             writeln!(
                 text,
-                "{:<FIRST$}{:>COLUMN$}{}",
+                "{:<width$}{:>COLUMN$}{}",
                 format!("# {size}"),
                 format!("{figure} ({unit})"),
                 bare(without_mpi.clone())
             )
         };
         for row in &self.rows {
-            let _ = write!(text, "{:<FIRST$}{:>COLUMN$}", row.size, number(row.avg));
+            let _ = write!(
+                text,
+                "{:<width$}{:>COLUMN$}",
+                label(benchmark, row.size),
+                number(row.avg)
+            );
             if let (Some(min), Some(max)) = (row.min, row.max) {
                 let _ = write!(
                     text,
@@ -220,6 +255,25 @@ mod tests {
         assert_eq!(
             text,
             "# mpi-bench latency, 2 ranks, X\n# Size            Latency (us)\n8                        0.171\n"
+        );
+    }
+
+    #[test]
+    fn operations_beside_load_have_their_names() {
+        let mut report = report(Benchmark::Beside, false);
+        report.rows[0].size = 2;
+        let text = report.text();
+        let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last, ["barrier", "0.171"]);
+    }
+
+    #[test]
+    fn first_uses_have_their_names() {
+        let text = report(Benchmark::First, false).text();
+        let last = text.lines().last().unwrap();
+        assert!(
+            last.starts_with("first allreduce 1 MiB ") && last.ends_with(" 0.171"),
+            "{text}"
         );
     }
 

@@ -16,7 +16,9 @@ use crate::benchmark::Benchmark;
 use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
-use crate::table::{Meaning, meaning, number};
+use crate::load::Load;
+use crate::measure::{beside, first};
+use crate::table::{Meaning, label, meaning, number, width};
 
 /// The reason why there is no comparison.
 #[derive(Debug)]
@@ -68,6 +70,9 @@ struct Comparison {
     benchmark: String,
     ranks: u32,
     size: usize,
+    /// The operation, for `first` and `beside`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    operation: Option<&'static str>,
     unit: &'static str,
     ours: f64,
     /// The figure without MPI among the ranks of the library under test, for `barrier` and `io --plain`.
@@ -80,6 +85,7 @@ struct Comparison {
 pub fn run(options: &Options) -> Result<(), VersusError> {
     let mut contestants = contestants(options)?;
     let arguments = benchmark_arguments(options);
+    let load = Load::start(options.loops());
     for round in 1..=options.rounds {
         for contestant in contestants.iter_mut().filter(|c| c.failed.is_none()) {
             progress(&format!(
@@ -91,6 +97,7 @@ pub fn run(options: &Options) -> Result<(), VersusError> {
             contestant.take_turn(options, &arguments);
         }
     }
+    drop(load);
     progress("");
     report_failures(&contestants);
     let (ours, peers) = contestants.split_at_mut(1);
@@ -224,6 +231,11 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             benchmark: options.benchmark.name(),
             ranks: options.ranks(),
             size,
+            operation: match options.benchmark {
+                Benchmark::First => first::ROWS.get(size).copied(),
+                Benchmark::Beside => beside::ROWS.get(size).copied(),
+                _ => None,
+            },
             unit,
             ours,
             bare: without_mpi.get(&size).and_then(|values| median(values)),
@@ -308,7 +320,8 @@ fn print_table(options: &Options, rows: &[Comparison]) {
         options.rounds
     );
     let peers: &[Best] = rows.first().map_or(&[], |row| &row.peers);
-    print!("{:<12}{:>14}", format!("# {size}"), "ours");
+    let width = width(options.benchmark);
+    print!("{:<width$}{:>14}", format!("# {size}"), "ours");
     for peer in peers {
         print!(
             "{:>14}{:>8}  {:<20}",
@@ -320,9 +333,9 @@ fn print_table(options: &Options, rows: &[Comparison]) {
         let label = match (options.benchmark, row.benchmark.as_str()) {
             (Benchmark::Init, "start") => "past init".to_owned(),
             (Benchmark::Init, "launch") => "command".to_owned(),
-            _ => row.size.to_string(),
+            _ => label(options.benchmark, row.size),
         };
-        print!("{label:<12}{:>14}", number(row.ours));
+        print!("{label:<width$}{:>14}", number(row.ours));
         for peer in &row.peers {
             print!(
                 "{:>14}{:>8.2}  {:<20}",

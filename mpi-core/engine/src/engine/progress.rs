@@ -245,6 +245,8 @@ impl Engine {
     /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
     fn sleep(&self, nap: Duration, news: impl FnOnce() -> bool) {
         let doorbell = self.node().my_inbox().doorbell();
+        let longest = self.0.pml.bml().longest_sleep();
+        let nap = longest.map_or(nap, |longest| nap.min(longest));
         self.0.pml.bml().with_descriptors(|descriptors, others| {
             if descriptors.is_empty() {
                 return doorbell.sleep(nap, news);

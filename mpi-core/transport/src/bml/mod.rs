@@ -22,6 +22,7 @@ use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The transports of one process.
 pub struct Bml {
@@ -259,6 +260,12 @@ impl Bml {
             }
         }
         look(&all, &doorbells)
+    }
+
+    /// Returns the longest sleep that loses no time, if the descriptors of some transport may miss a message.
+    pub fn longest_sleep(&self) -> Option<Duration> {
+        let each = self.btls.iter().filter_map(|btl| btl.capabilities().wakeup);
+        each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
     /// Calls `what` for all transports with connections, those to other jobs last.

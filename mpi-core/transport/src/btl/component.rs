@@ -1,5 +1,6 @@
 //! Transport components: name, parameters, constructor, and the reasons for which one is not available.
 
+use super::fabric::library::LibraryError;
 use super::modex::Modex;
 use super::{Btl, ProcId};
 use mpi_base::node::Node;
@@ -30,6 +31,12 @@ impl OpenContext<'_> {
         self.node
             .as_ref()
             .is_some_and(|(_, procs)| procs.len() >= self.size as usize)
+    }
+
+    /// Returns true if some process of the job is not reached by shared memory.
+    pub(super) fn needs_network(&self) -> Result<bool, ParamError> {
+        let by_memory = self.is_one_node() && self.params.get(&SELECTION)?.allows("sm");
+        Ok(self.size > 1 && !by_memory)
     }
 }
 
@@ -78,6 +85,13 @@ pub enum OpenError {
     NoAddress {
         parameters: String,
     },
+    /// The user has not named the component, and this machine has no device for it.
+    NoDevice {
+        name: &'static str,
+        devices: &'static str,
+    },
+    /// The library of a network cannot be used.
+    Library(LibraryError),
     Param(ParamError),
     Node(mpi_base::node::NodeError),
 }
@@ -100,6 +114,11 @@ impl fmt::Display for OpenError {
             OpenError::NoAddress { parameters } => {
                 write!(f, "this machine has no address that {parameters} allow")
             }
+            OpenError::NoDevice { name, devices } => write!(
+                f,
+                "this machine has no {devices}, and the parameter btl does not name {name}"
+            ),
+            OpenError::Library(error) => error.fmt(f),
             OpenError::Param(error) => error.fmt(f),
             OpenError::Node(error) => error.fmt(f),
         }

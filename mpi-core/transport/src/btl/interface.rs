@@ -10,6 +10,7 @@ use mpi_base::mem::Held;
 use std::cell::Cell;
 use std::fmt;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 /// One transport as seen by one process.
 pub trait Btl {
@@ -176,6 +177,11 @@ pub trait Connections {
         true
     }
 
+    /// Returns what carries the connections, for explanations: a library and its version.
+    fn about(&self) -> Option<String> {
+        None
+    }
+
     /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
     ///
     /// A connectionless transport does nothing.
@@ -200,6 +206,11 @@ pub trait Wakeup {
     /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
     /// a transport whose peers ring the process's doorbell adds none.
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>);
+
+    /// Returns the longest sleep, if the descriptors may miss a message; without descriptors, the time between two polls.
+    fn longest_sleep(&self) -> Option<Duration> {
+        None
+    }
 
     /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
     fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}

@@ -17,10 +17,12 @@ mod component;
 mod decorate;
 #[cfg(test)]
 mod decorated;
+mod fabric;
 mod fault;
 mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
+mod ofi;
 mod open;
 mod peers;
 mod self_;
@@ -30,6 +32,7 @@ mod sm;
 pub(crate) mod suite;
 pub(crate) mod tcp;
 mod trace;
+mod ucx;
 
 pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};

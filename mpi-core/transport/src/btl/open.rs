@@ -6,7 +6,7 @@ use super::decorate::Decorator;
 use crate::universe::Universe;
 
 use super::component::{Component, OpenContext, OpenError, SELECTION, Transport};
-use super::{checksum, fault, self_, sm, tcp, trace};
+use super::{checksum, fault, ofi, self_, sm, tcp, trace, ucx};
 use mpi_base::param::{ParamError, Params, SelectionError};
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,13 @@ pub(super) fn decorate(
 }
 
 /// The built-in components; a new one is a folder and a line here.
-pub static BUILT_IN: &[Component] = &[self_::COMPONENT, sm::COMPONENT, tcp::COMPONENT];
+pub static BUILT_IN: &[Component] = &[
+    self_::COMPONENT,
+    sm::COMPONENT,
+    ucx::COMPONENT,
+    ofi::COMPONENT,
+    tcp::COMPONENT,
+];
 
 /// The opened transports of one process, and why the other components are not available.
 pub struct Opened {

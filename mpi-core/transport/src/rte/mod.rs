@@ -44,6 +44,7 @@ pub use modex::RteModex;
 #[cfg(any(test, feature = "testing"))]
 pub use modex::TestModex;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
+pub(crate) use sys::set_variable;
 
 /// The components that may be used.
 pub static SELECT: Param<Selection> = Param::selection(

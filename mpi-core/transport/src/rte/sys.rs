@@ -28,7 +28,7 @@ pub fn is_connected(fd: BorrowedFd<'_>) -> bool {
     rustix::net::getpeername(fd).is_ok()
 }
 
-/// Sets an environment variable for the children of this process.
+/// Sets an environment variable of this process, for its children or for a library that it loads.
 pub fn set_variable(name: &str, value: &str) {
     // SAFETY: this is called while MPI is being initialized, before this library has a thread of its own. A program that reads the environment
     // in another thread at that time has a data race with any launcher's library, since these set variables there, too.

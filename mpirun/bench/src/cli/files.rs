@@ -18,7 +18,7 @@ pub struct FileOptions {
     #[arg(long)]
     pub plain: bool,
 
-    /// The folder of the files of io and open [default: this one]
+    /// The folder of the files of io, open and first [default: this one]
     #[arg(
         long,
         value_name = "DIR",

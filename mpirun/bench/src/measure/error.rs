@@ -17,6 +17,8 @@ pub enum MeasureError {
     },
     /// The loop is defined for pairs.
     Odd { benchmark: Benchmark, given: i32 },
+    /// The operations need a second rank.
+    Alone { benchmark: Benchmark },
     /// The library does not grant `MPI_THREAD_MULTIPLE`.
     Threads,
     /// A system call without MPI failed.
@@ -42,6 +44,11 @@ impl fmt::Display for MeasureError {
             Self::Odd { benchmark, given } => write!(
                 f,
                 "{} measures between pairs of ranks, this job has {given}",
+                benchmark.name()
+            ),
+            Self::Alone { benchmark } => write!(
+                f,
+                "{} measures between ranks, this job has one: start more with -n",
                 benchmark.name()
             ),
             Self::Threads => f.write_str("the library does not grant MPI_THREAD_MULTIPLE"),

@@ -1,9 +1,12 @@
 //! The measurements: the loop, sizes and iterations of each benchmark.
 
 mod bare;
+pub mod beside;
 mod collective;
 pub mod error;
+mod farm;
 mod files;
+pub mod first;
 mod memory;
 mod pairs;
 mod point_to_point;
@@ -43,7 +46,14 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
     if benchmark == Benchmark::Threads && !world.has_threads() {
         return Err(MeasureError::Threads);
     }
+    if benchmark == Benchmark::First {
+        return Ok(first::rows(&options.files, world)?);
+    }
+    if matches!(benchmark, Benchmark::Beside | Benchmark::Farm) && world.size() < 2 {
+        return Err(MeasureError::Alone { benchmark });
+    }
     let sizes = match benchmark {
+        Benchmark::Beside => Sizes((0..beside::ROWS.len()).collect()),
         Benchmark::Barrier
         | Benchmark::Ibarrier
         | Benchmark::Dup
@@ -156,8 +166,10 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Never reached for a launch, which is a program without MPI; files are measured by their own module.
-        B::Init | B::Launch | B::Io | B::Open => collective::start(world, size, init),
+        // Never reached for a launch, which is a program without MPI; files and first uses are measured by their own modules.
+        B::Init | B::Launch | B::Io | B::Open | B::First => collective::start(world, size, init),
+        B::Beside => beside::row(world, size, pace),
+        B::Farm => farm::row(world, size, pace),
         B::Memory => memory::of_ranks(world, size),
         B::LauncherMemory => memory::of_launcher(world, size),
     }
@@ -172,6 +184,7 @@ fn default_sizes(options: &Options) -> Sizes {
         B::Put | B::Get | B::PutBw | B::GetBw | B::PutBibw => powers_of_two(1, 4 << 20),
         B::Acc | B::GetAcc => powers_of_two(8, 1 << 20),
         B::Threads => powers_of_two(1, 8),
+        B::Farm => Sizes(vec![50, 200, 1_000, 10_000]),
         B::Posted | B::Unexpected => Sizes(vec![1, 10, 100, 1_000, 10_000]),
         B::Column | B::Face | B::Indexed | B::Arrays => powers_of_two(64, 256 << 10),
         B::Bcast | B::Ibcast => powers_of_two(1, 1 << 20),
@@ -188,6 +201,8 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
             ((1_000, 100_000), (10, 1_000))
         }
         B::Io => ((2, 50), (1, 20)),
+        // The time limit of a row ends it.
+        B::Beside => ((10, 1_000_000), (10, 1_000_000)),
         b if b.is_windowed() => ((10, 100), (2, 20)),
         b if b.is_pairwise() || b == Benchmark::Multilat => ((100, 10_000), (10, 1_000)),
         _ => ((100, 1_000), (10, 100)),

@@ -98,6 +98,7 @@ functions! {
     comm_free = "MPI_Comm_free"(*mut Handle);
     send = "MPI_Send"(*const c_void, c_int, Handle, c_int, c_int, Handle);
     recv = "MPI_Recv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
+    sendrecv = "MPI_Sendrecv"(*const c_void, c_int, Handle, c_int, c_int, *mut c_void, c_int, Handle, c_int, c_int, Handle, *mut c_void);
     isend = "MPI_Isend"(*const c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     irecv = "MPI_Irecv"(*mut c_void, c_int, Handle, c_int, c_int, Handle, *mut Handle);
     wait = "MPI_Wait"(*mut Handle, *mut c_void);

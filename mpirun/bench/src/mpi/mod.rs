@@ -9,6 +9,7 @@
 //! so the library holds no buffer afterwards.
 
 mod collectives;
+mod duplicate;
 mod files;
 mod flights;
 mod layouts;
@@ -18,6 +19,7 @@ mod threads;
 mod windows;
 
 pub use collectives::{Collectives, Combine};
+pub use duplicate::Duplicate;
 pub use files::{Calls, FileType, OpenFile};
 pub use flights::Flights;
 pub use layouts::Layout;
@@ -55,6 +57,9 @@ fn check(function: &'static str, code: c_int) -> Result<(), MpiError> {
         Err(MpiError { function, code })
     }
 }
+
+/// `MPI_ANY_SOURCE`, the same number in the standard ABI and in Open MPI.
+pub const ANY_SOURCE: i32 = -1;
 
 /// `MPI_COMM_WORLD` between init and finalize.
 pub struct World<'a> {
@@ -141,6 +146,35 @@ impl World<'_> {
             )
         };
         check("MPI_Recv", code)
+    }
+
+    /// Sends to one rank and receives from another.
+    pub fn send_and_receive(
+        &self,
+        (sent, to): (&[u8], i32),
+        (received, from): (&mut [u8], i32),
+    ) -> Result<(), MpiError> {
+        let h = self.handles();
+        let (sent_len, received_len) = (count(sent.len()), count(received.len()));
+        let (ours, theirs) = (sent.as_ptr().cast(), received.as_mut_ptr().cast());
+        // SAFETY: both buffers have the given lengths and are borrowed until the call returns; a null status is MPI_STATUS_IGNORE.
+        let code = unsafe {
+            (self.call().sendrecv)(
+                ours,
+                sent_len,
+                h.char_,
+                to,
+                1,
+                theirs,
+                received_len,
+                h.char_,
+                from,
+                1,
+                h.world,
+                ptr::null_mut(),
+            )
+        };
+        check("MPI_Sendrecv", code)
     }
 
     /// Broadcasts rank 0's number.

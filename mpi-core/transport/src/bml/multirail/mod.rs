@@ -30,6 +30,7 @@ use crate::btl::{
 use side::{FREE, Kept, ORDERED, Side, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 use through::Through;
 
 /// The active message of acknowledgements.
@@ -335,5 +336,11 @@ impl Wakeup for Multirail {
         let each = self.links.iter();
         let each = each.filter_map(|link| link.capabilities().wakeup);
         each.for_each(|wakeup| wakeup.descriptors(all));
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        let each = self.links.iter();
+        let each = each.filter_map(|link| link.capabilities().wakeup);
+        each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 }

@@ -10,7 +10,7 @@ use mpi_base::ring::{Body, Consumer, Polled};
 
 use super::super::{ProcId, Sink};
 use super::SCAN;
-use super::span::{SHORT, Spans};
+use super::span::Spans;
 
 /// Messages taken from one ring before the next one is polled and a waiting thread checks its condition.
 const TURN: usize = 32;
@@ -24,7 +24,7 @@ const TURN: usize = 32;
 pub(super) const TURN_BYTES: usize = 128 << 10;
 
 /// Turns of at least this number of bytes count as long data, whose throughput depends on the span of the ring in use.
-const LONG: usize = 8 << 10;
+pub(super) const LONG: usize = 8 << 10;
 
 pub(super) struct Incoming {
     node: Node,
@@ -169,7 +169,7 @@ impl Incoming {
                     self.rings.push(Ring {
                         from: from as u32,
                         proc,
-                        spans: (consumer.shape().bytes() > SHORT).then(Spans::default),
+                        spans: Spans::new(consumer.shape().bytes(), self.node.ring_span()),
                         consumer,
                     });
                 }

@@ -83,9 +83,14 @@ const EXCLUSIVITY: u32 = 1 << 10;
 /// Maximum number of senders that are polled one by one. A poll costs 0.7 ns (measured); marks cost an atomic operation per message.
 const SCAN: usize = 32;
 
+/// Number of polls without a message after which a process counts as waiting, which leaves time to populate pages.
+const IDLE: u32 = 256;
+
 /// Fragment lengths: of contiguous data, of contiguous data in streams, and of data that must be packed.
 const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
+/// Of a lone contiguous message between cores that share only their last cache: sender and receiver work one fragment apart, and there each line takes both sides long.
+const SHORT_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
 pub(super) use other_jobs::open_to_other_jobs;
@@ -120,6 +125,8 @@ struct Sm {
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
     info: Info,
+    /// True if the node's cores share only their last cache, so that rings are cycled through.
+    is_cycled: bool,
     /// Maximum length in bytes of a message that the sender sends by the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
@@ -130,6 +137,8 @@ struct Sm {
     single_copy: Option<Cma>,
     /// Number of polls, which distinguishes a stream of sends from a dialogue.
     looks: Cell<u32>,
+    /// Number of polls in a row that found nothing, up to the next that populates pages ([`Sm::count_idle_poll`]).
+    idle: Cell<u32>,
     /// A local rank that has written an invalid position into a ring, and that has not been reported to the layer above.
     broken: Cell<Option<u32>>,
 }
@@ -206,6 +215,7 @@ impl Sm {
             true => Some(Cma::new(node.clone()).map_err(OpenError::Node)?),
             false => None,
         };
+        let is_cycled = node.ring_span() > span::SHORT;
         Ok(Sm {
             outgoing,
             frags: RefCell::new(frags),
@@ -213,10 +223,12 @@ impl Sm {
             wants_space: Cell::new(false),
             single_copy,
             looks: Cell::new(0),
+            idle: Cell::new(0),
             broken: Cell::new(None),
             node,
             procs,
             info: info(limits),
+            is_cycled,
             follow_max: 0,
         })
     }
@@ -248,6 +260,26 @@ impl Sm {
                 sink.lost(proc, &why);
             }
         }
+    }
+
+    /// Counts a poll that found nothing, and uses every [`IDLE`]th in a row to populate pages that later messages need.
+    #[inline]
+    fn count_idle_poll(&self) {
+        let idle = self.idle.get() + 1;
+        self.idle.set(idle % IDLE);
+        if idle == IDLE {
+            self.populate_ahead();
+        }
+    }
+
+    /// Populates the next pages of one ring that is in use.
+    #[cold]
+    fn populate_ahead(&self) {
+        let ahead = |out: &RefCell<Outgoing>| {
+            out.try_borrow_mut()
+                .is_ok_and(|mut out| out.populate_ahead())
+        };
+        self.outgoing.iter().any(ahead);
     }
 
     #[inline]
@@ -330,6 +362,10 @@ impl Btl for Sm {
         if !condemned.is_empty() || self.broken.get().is_some() {
             self.lose_broken(condemned, sink);
         }
+        match delivered {
+            0 => self.count_idle_poll(),
+            _ => self.idle.set(0),
+        }
         delivered
     }
 
@@ -391,6 +427,7 @@ impl Pipeline for Sm {
         Some(
             match self.outgoing.get(to.0 as usize).is_some_and(streams) {
                 _ if packed => part(self.info.limits, bytes, 4, PACKED_FRAGMENT),
+                false if self.is_cycled => part(self.info.limits, bytes, 8, SHORT_FRAGMENT),
                 false => part(self.info.limits, bytes, 4, FRAGMENT),
                 true => part(self.info.limits, bytes, 2, FRAGMENT),
             },

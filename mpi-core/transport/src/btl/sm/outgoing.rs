@@ -10,7 +10,6 @@ use mpi_base::node::{FragPool, Node, NodeError};
 use mpi_base::ring::{Full, Producer};
 
 use super::super::{Am, Header};
-use super::span::SHORT;
 
 /// Why a message was not sent.
 pub(super) enum Refused {
@@ -43,7 +42,7 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub fn new(node: &Node, to: u32) -> Result<Outgoing, NodeError> {
         let mut producer = node.producer(to)?;
-        producer.set_span(SHORT);
+        producer.set_span(node.ring_span());
         Ok(Outgoing {
             producer,
             inbox: node.inbox(to)?,
@@ -154,6 +153,11 @@ impl Outgoing {
             self.usual = mpi_base::fence::register();
         }
         self.inbox.notify(self.me)
+    }
+
+    /// Populates the next pages of the ring, if it is in use and some are left; see [`Producer::populate_ahead`].
+    pub fn populate_ahead(&mut self) -> bool {
+        !self.condemned && self.producer.populate_ahead()
     }
 
     /// Stops sending.

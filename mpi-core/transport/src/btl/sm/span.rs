@@ -1,34 +1,38 @@
-//! Adaptive span of a ring: how much of it the sender uses, measured and chosen by the receiver.
+//! Adaptive span of a ring: how much of it the sender uses, first by the node's caches, then measured and chosen by the receiver.
 //!
 //! A short span stays in the caches together with the data copied through it, so its memory traffic is the lowest.
 //! But where the two cores share only the last-level cache, what one core has just written or read is in a cache that the other reaches slowly,
 //! and a span so long that its lines have left that cache again is up to twice as fast (`docs/performance.md`).
-//! The better one depends on the machine, on where the ranks run, and on what else is copied, so it is measured at run time ([`crate::trial`]).
+//! The creator of the node's memory knows the caches and chooses the span at the start ([`mpi_base::node::Sizes::for_caches`]).
+//! The better one also depends on where the ranks run, on what else is copied, and on whether a virtual machine reports its caches truthfully,
+//! so both are measured at run time ([`crate::trial`]).
 //!
 //! A sample is the best of a few stretches of long data that arrived one after the other,
 //! so that a stretch during which the program computed, or the other direction was active, does not count.
-//! Short messages are not counted; they hardly ever leave the beginning of the ring.
-//! A program that moves little data is not sampled: the first try of the long span allocates its memory, which cost about 4 ms where that was measured (ADR 24).
+//! Messages below [`super::incoming::LONG`] are not counted.
+//! A ring that began with the short span is sampled only after much data: the first try of the long span allocates its memory (ADR 24).
+//! One that began with the long span has that memory, so sampling starts as soon as the span has been used a few times.
 
 use crate::trial::{Either, FREE, Known};
+use mpi_base::ring::NEAR;
 use std::time::Instant;
 
-/// The initial span in bytes.
+/// The short span in bytes.
 ///
 /// It must fit the nearest caches of both cores together with the data copied through it; they have 1 MiB where this was measured.
 /// With 64 KiB, streams of 8 KiB messages wait for space all the time, at half the bandwidth.
 /// Streams one way and both ways, GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
 /// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;
 /// with a buffer for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
-pub(super) const SHORT: usize = 384 << 10;
+pub(super) const SHORT: usize = NEAR;
 
 /// Bytes per time measurement (a stretch).
 const STRETCH: usize = 512 << 10;
 /// Stretches per sample.
 const STRETCHES: u32 = 4;
-/// Number of stretches before sampling starts.
-const PATIENCE: u32 = 2048;
-/// The long span must be faster by this factor, because it occupies memory and cache that others could use.
+/// Number of stretches before sampling starts, by the span used at first: 1 GiB and 32 MiB.
+const PATIENCE: [u32; 2] = [2048, 64];
+/// The span that was not used at first must be faster by this factor.
 const MARGIN: f32 = 1.125;
 /// Price in [`Known::next`]: a span that costs twice as much is sampled once in this number of samples.
 const PRICE: f32 = 32.0;
@@ -56,10 +60,11 @@ impl Span {
 }
 
 /// Measurements of one ring.
-#[derive(Default)]
 pub(super) struct Spans {
     known: Known<Span>,
-    now: Option<Span>,
+    /// The span used at first, and now.
+    first: Span,
+    now: Span,
     /// Number of stretches before sampling started.
     before: u32,
     /// The current stretch: bytes received, and start time.
@@ -71,6 +76,24 @@ pub(super) struct Spans {
 }
 
 impl Spans {
+    /// The measurements of a ring of `ring` bytes, of which senders use `span` at first; `None` if there is nothing to choose.
+    pub fn new(ring: usize, span: usize) -> Option<Spans> {
+        let first = match span > SHORT {
+            true => Span::Long,
+            false => Span::Short,
+        };
+        (ring > SHORT).then(|| Spans {
+            known: Known::default(),
+            first,
+            now: first,
+            before: 0,
+            come: 0,
+            began: None,
+            stretches: 0,
+            best: 0.0,
+        })
+    }
+
     /// Counts received bytes of long data; returns the span to use from now on, if it changes.
     #[inline]
     pub fn count(&mut self, bytes: usize) -> Option<Span> {
@@ -84,7 +107,7 @@ impl Spans {
     #[cold]
     fn end_stretch(&mut self, now: Instant) -> Option<Span> {
         let bytes = std::mem::take(&mut self.come);
-        if self.before < PATIENCE {
+        if self.before < PATIENCE[self.first.index()] {
             self.before += 1;
             return None;
         }
@@ -100,14 +123,14 @@ impl Spans {
             return None;
         }
         self.stretches = 0;
-        let used = self.now.unwrap_or(Span::Short);
-        let cost = match used {
-            Span::Short => self.best,
-            Span::Long => self.best * MARGIN,
+        let used = self.now;
+        let cost = match used == self.first {
+            true => self.best,
+            false => self.best * MARGIN,
         };
         self.known.learn(used, cost);
         let next = self.known.next(FREE, PRICE);
-        self.now = Some(next);
+        self.now = next;
         (next != used).then(|| {
             // The first stretch with the other span runs with cold caches, or with leftovers of the old one.
             self.began = None;
@@ -123,7 +146,7 @@ mod tests {
 
     /// Simulates `mib` MiB at costs per span in nanoseconds per KiB; returns how many MiB went through the long span.
     fn long(spans: &mut Spans, now: &mut Instant, mib: u32, costs: [u64; 2]) -> u32 {
-        let mut used = spans.now.unwrap_or(Span::Short);
+        let mut used = spans.now;
         let mut long = 0;
         for _ in 0..mib * 2 {
             spans.come = STRETCH;
@@ -134,11 +157,36 @@ mod tests {
         long / 2
     }
 
+    const RING: usize = 2 << 20;
+
+    fn short_at_first() -> Spans {
+        Spans::new(RING, SHORT).expect("a ring that is longer than the short span")
+    }
+
+    #[test]
+    fn a_node_whose_cores_share_the_last_cache_only_begins_with_the_long_span() {
+        for (costs, is_long) in [([50, 50], true), ([100, 50], true), ([25, 50], false)] {
+            let mut now = Instant::now();
+            let mut spans = Spans::new(RING, RING).unwrap();
+            let at_first = PATIENCE[1] / 2;
+            assert_eq!(long(&mut spans, &mut now, at_first, costs), at_first);
+            long(&mut spans, &mut now, 20, costs);
+            let through_long = long(&mut spans, &mut now, 1_000, costs);
+            assert_eq!(through_long > 900, is_long, "{costs:?}: {through_long} MiB");
+            assert_eq!(
+                through_long < 100,
+                !is_long,
+                "{costs:?}: {through_long} MiB"
+            );
+        }
+        assert!(Spans::new(SHORT, SHORT).is_none());
+    }
+
     #[test]
     fn the_better_part_is_used_and_the_other_one_tried_now_and_then() {
         for (costs, is_long) in [([100, 50], true), ([50, 100], false)] {
-            let (mut spans, mut now) = (Spans::default(), Instant::now());
-            assert_eq!(long(&mut spans, &mut now, PATIENCE / 2, costs), 0);
+            let (mut spans, mut now) = (short_at_first(), Instant::now());
+            assert_eq!(long(&mut spans, &mut now, PATIENCE[0] / 2, costs), 0);
             long(&mut spans, &mut now, 20, costs);
             let through_long = long(&mut spans, &mut now, 1_000, costs);
             let worse = match is_long {
@@ -154,18 +202,18 @@ mod tests {
 
     #[test]
     fn a_part_that_has_become_worse_is_left() {
-        let (mut spans, mut now) = (Spans::default(), Instant::now());
-        long(&mut spans, &mut now, PATIENCE / 2 + 200, [100, 50]);
+        let (mut spans, mut now) = (short_at_first(), Instant::now());
+        long(&mut spans, &mut now, PATIENCE[0] / 2 + 200, [100, 50]);
         let through_long = long(&mut spans, &mut now, 200, [100, 300]);
         assert!(through_long < 50, "{through_long} MiB");
     }
 
     #[test]
     fn short_pauses_are_not_measured() {
-        let (mut spans, mut now) = (Spans::default(), Instant::now());
+        let (mut spans, mut now) = (short_at_first(), Instant::now());
         let mut used = Span::Short;
         let mut through_long = 0;
-        for stretch in 0..PATIENCE + 2_000 {
+        for stretch in 0..PATIENCE[0] + 2_000 {
             spans.come = STRETCH;
             // The program computes after three of four stretches, and more often while the better span is used.
             now += Duration::from_micros(if stretch % 4 == 0 { 0 } else { 700 });

@@ -1,11 +1,12 @@
 //! Tests of shared memory only: marks, sleeping, full rings, death.
 
 use std::cell::Cell;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use mpi_base::caches::Caches;
 use mpi_base::fdpass::{self, Giver, Key};
 use mpi_base::node::{Node, Sizes};
 use mpi_base::param::{Params, Source};
@@ -50,6 +51,7 @@ fn tiny() -> Sizes {
     Sizes {
         ring_cells: 8,
         ring_bytes: 1024,
+        ring_span: 1024,
         frags: 2,
         frag_len: 4096,
         arena_len: 4096,
@@ -132,9 +134,13 @@ impl<F: Fn(u64) -> usize> Sink for PerSender<F> {
 }
 
 fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
-    let fd = Node::create_with(nlocal, sizes).unwrap();
+    net_in(&Node::create_with(nlocal, sizes).unwrap(), nlocal)
+}
+
+/// The ranks of a node whose memory is `fd`.
+fn net_in(fd: &OwnedFd, nlocal: u32) -> (Net, Vec<Node>) {
     let procs: Vec<ProcId> = (10..10 + nlocal).collect();
-    let nodes: Vec<_> = (0..nlocal).map(|r| Node::attach(&fd, r).unwrap()).collect();
+    let nodes: Vec<_> = (0..nlocal).map(|r| Node::attach(fd, r).unwrap()).collect();
     let params = Params::default();
     let btls = nodes
         .iter()
@@ -220,6 +226,25 @@ fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
             .eager_fragment(&sender.info().limits, to, 1 << 20, false),
         None
     );
+}
+
+#[test]
+fn where_only_the_last_cache_is_shared_a_lone_message_follows_in_short_parts() {
+    let net = net(2, Sizes::for_caches(2, Some(APART)), &Params::default());
+    let sender = &net.btls[0];
+    let to = endpoint(&**sender, net.procs[1]);
+    let pieces = |bytes: u64| {
+        sender
+            .capabilities()
+            .eager_fragment(&sender.info().limits, to, bytes << 10, false)
+            .unwrap()
+            >> 10
+    };
+    sender.progress(&Nothing);
+    assert_eq!([16, 64, 128].map(pieces), [8, 8, 16]);
+    // A stream has longer ones, since each costs a notice.
+    assert_eq!(send_numbered(&**sender, to, 0, 8), Ok(()));
+    assert_eq!(pieces(64), 32);
 }
 
 #[test]
@@ -323,6 +348,46 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
         }
     }
     panic!("nothing but {most} bytes was ever tried");
+}
+
+/// Two cores that share only their last cache.
+const APART: Caches = Caches {
+    level_2: 1 << 20,
+    level_2_is_private: true,
+    level_3: Some(32 << 20),
+};
+
+#[test]
+fn a_span_that_is_cycled_through_is_populated_in_steps_and_the_rest_by_a_waiting_rank() {
+    let sizes = Sizes::for_caches(2, Some(APART));
+    let fd = Node::create_with(2, sizes).unwrap();
+    let (net, _nodes) = net_in(&fd, 2);
+    let kib = || usize::try_from(rustix::fs::fstat(&fd).unwrap().st_blocks / 2).unwrap();
+    let (sender, receiver) = (&net.btls[1], &net.btls[0]);
+    let to = endpoint(&**sender, net.procs[0]);
+    let idle = |polls: u32| {
+        for _ in 0..polls {
+            assert_eq!(sender.progress(&Nothing), 0);
+        }
+    };
+    // A ring that carries no message costs nothing, however long its ranks wait.
+    let before = kib();
+    idle(1_000 * super::IDLE);
+    assert_eq!(kib(), before);
+    assert_eq!(send_numbered(&**sender, to, 0, 8 << 10), Ok(()));
+    while receiver.progress(&Anything) > 0 {}
+    let first = kib() - before;
+    assert!(first <= 128, "the first message took {first} KiB");
+    idle(super::IDLE);
+    let step = kib() - before - first;
+    assert!((1..=32).contains(&step), "one step took {step} KiB");
+    idle(1_000 * super::IDLE);
+    let all = kib() - before;
+    let span = sizes.ring_span as usize >> 10;
+    assert!(
+        (span..span + 64).contains(&all),
+        "{all} KiB for a span of {span}"
+    );
 }
 
 #[test]

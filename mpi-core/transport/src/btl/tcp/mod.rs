@@ -39,15 +39,14 @@ use super::names::JobNames;
 use super::peers::Peers;
 use super::{
     Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Lending, Limits, Modex,
-    Names, OpenContext, OpenError, Payload, ProcId, Reach, SELECTION, SendError, Sink, Transport,
-    Wakeup,
+    Names, OpenContext, OpenError, Payload, ProcId, Reach, SendError, Sink, Transport, Wakeup,
 };
 use crate::rte;
 use crate::universe::Universe;
 use address_record::AddressRecord;
 use frame::Frame;
 use mpi_base::fdpass::Key;
-use mpi_base::param::{ParamError, Params};
+use mpi_base::param::Params;
 use outgoing::{Outgoing, Refused};
 use params::Settings;
 use peer::{Fate, Peer};
@@ -77,17 +76,11 @@ pub(super) const COMPONENT: Component = Component {
     name: "tcp",
     params: params::PARAMS,
     open,
-    posts: |context| is_needed(context).unwrap_or(true),
+    posts: |context| context.needs_network().unwrap_or(true),
 };
 
-/// Returns true if some process of the job is not reached by shared memory.
-fn is_needed(context: &OpenContext<'_>) -> Result<bool, ParamError> {
-    let by_memory = context.is_one_node() && context.params.get(&SELECTION)?.allows("sm");
-    Ok(context.size > 1 && !by_memory)
-}
-
 fn open(context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
-    if !is_needed(context).map_err(OpenError::Param)? {
+    if !context.needs_network().map_err(OpenError::Param)? {
         return Err(OpenError::NotNeeded);
     }
     let settings = Settings::read(context.params).map_err(OpenError::Param)?;

@@ -1,0 +1,104 @@
+//! The pages of an arena's free memory that are kept, zeroed, for the next block.
+//!
+//! A page that goes back to the system costs a page fault in each process that accesses it again, and the system zeroes it once more:
+//! a loop that makes and frees the same communicator, window or file would pay that in every round.
+//! So some pages stay; their number is bounded.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Ranges of kept memory, by offset.
+#[derive(Debug)]
+pub struct KeptPages {
+    /// Start to end of each range; no two overlap.
+    ranges: BTreeMap<usize, usize>,
+    bytes: usize,
+    most: usize,
+}
+
+impl KeptPages {
+    /// Keeps up to `most` bytes.
+    pub fn new(most: usize) -> KeptPages {
+        KeptPages {
+            ranges: BTreeMap::new(),
+            bytes: 0,
+            most,
+        }
+    }
+
+    /// The number of bytes that may still be kept.
+    pub fn room(&self) -> usize {
+        self.most - self.bytes
+    }
+
+    /// Adds ranges, of which none is kept already; returns false and adds none if there is no room for all.
+    pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
+        let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
+        if more > self.room() {
+            return false;
+        }
+        self.bytes += more;
+        self.ranges
+            .extend(ranges.iter().map(|range| (range.start, range.end)));
+        true
+    }
+
+    /// Forgets what is kept inside a range, because the range has been allocated.
+    pub fn take(&mut self, taken: Range<usize>) {
+        while let Some((&start, &end)) = self.ranges.range(..taken.end).next_back()
+            && end > taken.start
+        {
+            self.ranges.remove(&start);
+            self.bytes -= end - start;
+            for rest in [start..taken.start, taken.end..end] {
+                if !rest.is_empty() {
+                    self.bytes += rest.len();
+                    self.ranges.insert(rest.start, rest.end);
+                }
+            }
+            if start < taken.start {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_is_kept_is_what_was_added_and_not_taken(
+            steps in proptest::collection::vec((0usize..200, 0usize..40, any::<bool>()), 1..80)
+        ) {
+            let mut kept = KeptPages::new(100);
+            let mut model = vec![false; 300];
+            for (start, len, takes) in steps {
+                let range = start..start + len;
+                let is_new = model[range.clone()].iter().all(|kept| !kept);
+                if takes {
+                    kept.take(range.clone());
+                    model[range].fill(false);
+                } else if is_new && len > 0 && kept.keep(&[range.clone()]) {
+                    model[range].fill(true);
+                }
+                let bytes = model.iter().filter(|kept| **kept).count();
+                prop_assert_eq!(kept.room(), 100 - bytes);
+                let ranges: usize = kept.ranges.iter().map(|(start, end)| end - start).sum();
+                prop_assert_eq!(ranges, bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn more_than_the_bound_is_not_kept() {
+        let mut kept = KeptPages::new(100);
+        assert!(kept.keep(&[0..60]));
+        assert!(!kept.keep(&[100..120, 200..221]));
+        assert!(kept.keep(&[100..120, 200..220]));
+        kept.take(30..110);
+        assert_eq!(kept.room(), 40);
+    }
+}

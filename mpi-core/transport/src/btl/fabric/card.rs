@@ -1,0 +1,90 @@
+//! The card that a process publishes for its peers: the address of its port and the key of its messages.
+//!
+//! ```text
+//! "PF" | version u8 | fabric u8 | process u32 | key u64 | length u16 | address | CRC-32 u32
+//! ```
+//!
+//! Libraries do not promise to survive a damaged address, so one is used only from a card whose process, length and checksum are right.
+//! [`Card::decode`] is total.
+
+use crate::btl::ProcId;
+
+const MAGIC: [u8; 2] = *b"PF";
+const VERSION: u8 = 1;
+/// Longest address; the launchers carry it in several pieces.
+pub const MOST_ADDRESS: usize = 4096;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Card {
+    /// The number of the library to which the address belongs.
+    pub fabric: u8,
+    pub proc: ProcId,
+    pub key: u64,
+    pub address: Vec<u8>,
+}
+
+impl Card {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend([VERSION, self.fabric]);
+        out.extend(self.proc.to_le_bytes());
+        out.extend(self.key.to_le_bytes());
+        out.extend((self.address.len() as u16).to_le_bytes());
+        out.extend(&self.address);
+        out.extend(crc32fast::hash(&out).to_le_bytes());
+        out
+    }
+
+    pub fn decode(bytes: &[u8]) -> Option<Card> {
+        let (body, sum) = bytes.split_last_chunk::<4>()?;
+        if crc32fast::hash(body) != u32::from_le_bytes(*sum) {
+            return None;
+        }
+        let (head, body) = body.split_first_chunk::<4>()?;
+        let (proc, body) = body.split_first_chunk::<4>()?;
+        let (key, body) = body.split_first_chunk::<8>()?;
+        let (len, address) = body.split_first_chunk::<2>()?;
+        let [first, second, version, fabric] = *head;
+        let whole = [first, second] == MAGIC
+            && version == VERSION
+            && address.len() == usize::from(u16::from_le_bytes(*len))
+            && (1..=MOST_ADDRESS).contains(&address.len());
+        whole.then(|| Card {
+            fabric,
+            proc: ProcId::from_le_bytes(*proc),
+            key: u64::from_le_bytes(*key),
+            address: address.to_vec(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn card() -> Card {
+        Card {
+            fabric: 1,
+            proc: 7,
+            key: 0x1234_5678_9abc_def0,
+            address: (0..215).collect(),
+        }
+    }
+
+    #[test]
+    fn a_card_is_read_as_it_was_written() {
+        assert_eq!(Card::decode(&card().encode()), Some(card()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_damaged_card_is_refused(at in 0usize..237, flip in 1u8.., cut in 1usize..238) {
+            let mut bytes = card().encode();
+            bytes[at] ^= flip;
+            prop_assert_eq!(Card::decode(&bytes), None);
+            let bytes = card().encode();
+            prop_assert_eq!(Card::decode(&bytes[..bytes.len() - cut]), None);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Connections: cards, time limits, losses, and the transport's end.
+
+use super::arrivals::Held;
+use super::card::Card;
+use super::frame::Kind;
+use super::peer::{Peer, State};
+use super::port::{Close, Port};
+use super::{Chore, Fabric};
+use crate::btl::{Am, Connections, Endpoint, Header, OVERTAKES, ProcId, SendError, Sink};
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+/// How long a process that leaves waits until its last messages are sent, and then for its peers' goodbyes.
+const SHUTDOWN: Duration = Duration::from_secs(2);
+/// How long a transport that is dropped without a shutdown tries to send what it has accepted.
+const DROPPED: Duration = Duration::from_millis(20);
+
+impl<P: Port> Fabric<P> {
+    /// Reads a peer's card and starts the connection.
+    #[cold]
+    pub(super) fn connect(&self, peer: &Peer) -> Result<(), String> {
+        let bytes = self.modex.get(peer.proc, self.card_key)?;
+        let card = Card::decode(&bytes)
+            .filter(|card| card.fabric == self.kind && card.proc == peer.proc)
+            .ok_or("its published card is malformed")?;
+        self.port.connect(peer.proc, &card.address)?;
+        peer.key.set(card.key);
+        peer.state.set(State::Up);
+        Ok(())
+    }
+
+    /// Does what had to wait until the library was not on the stack.
+    #[cold]
+    pub(super) fn do_chores(&self, sink: Option<&dyn Sink>) {
+        for chore in self.chores.take() {
+            match chore {
+                Chore::Connect(proc) => self.connect_back(proc),
+                Chore::Answer(proc) => self.answer(proc, sink),
+                Chore::Lose(proc, why, how) => self.lose(proc, &why, how, sink),
+            }
+        }
+    }
+
+    /// Connects to a peer that has sent a message, so that its loss is noticed.
+    fn connect_back(&self, proc: ProcId) {
+        if let Some(peer) = self.peer(proc)
+            && peer.state.get() == State::Fresh
+        {
+            // Without a connection the peer's messages still arrive.
+            let _ = self.connect(peer);
+        }
+    }
+
+    /// Answers a goodbye and ends the connection. A process that is leaving has sent its own goodbye already.
+    fn answer(&self, proc: ProcId, sink: Option<&dyn Sink>) {
+        let Some(peer) = self.peer(proc) else { return };
+        if self.is_leaving.get() || peer.state.get() == State::Lost {
+            return;
+        }
+        if peer.state.get() == State::Up {
+            if self.say(peer, Kind::Goodbye) == Err(SendError::WouldBlock) {
+                return self.chores.borrow_mut().push(Chore::Answer(proc));
+            }
+            self.port.close(proc, Close::InOrder);
+        }
+        peer.reset();
+        match sink {
+            Some(sink) => sink.parted(proc),
+            None => self.held.borrow_mut().push_back(Held::Parted(proc)),
+        }
+    }
+
+    /// Sends a message of this layer.
+    fn say(&self, peer: &Peer, kind: Kind) -> Result<(), SendError> {
+        let am: Am = if kind == Kind::Cut { OVERTAKES } else { 0 };
+        let nothing: Header = [0; 2];
+        let slot = self.pool.take(0).ok_or(SendError::WouldBlock)?;
+        self.post(peer, slot, am, nothing, kind)
+    }
+
+    #[cold]
+    fn lose(&self, proc: ProcId, why: &str, how: Close, sink: Option<&dyn Sink>) {
+        let Some(peer) = self.peer(proc) else { return };
+        if peer.state.replace(State::Lost) == State::Lost {
+            return;
+        }
+        self.port.close(proc, how);
+        self.drop_refused(peer);
+        // A peer that has left in order, or that this process does not wait for any more, is not lost.
+        if peer.has_left.get() {
+            return peer.reset();
+        }
+        let (me, title) = (self.me, &self.title);
+        let why = format!(
+            "the connection between job ranks {me} and {proc} over {title} was lost: {why}"
+        );
+        match sink {
+            Some(sink) => sink.lost(proc, &why),
+            None => self.held.borrow_mut().push_back(Held::Lost(proc, why)),
+        }
+    }
+
+    /// Drops the messages that the library has not taken.
+    fn drop_refused(&self, peer: &Peer) {
+        for slot in peer.refused.take() {
+            self.pool.put(slot);
+            self.finished(peer);
+        }
+    }
+
+    /// Loses the peers whose connection could not be made in time.
+    #[cold]
+    pub(super) fn check_deadlines(&self, sink: Option<&dyn Sink>) {
+        let now = Instant::now();
+        let limit = self.connect_within;
+        let mut late = Vec::new();
+        self.connecting.borrow_mut().retain(|proc| {
+            let peer = match self.peer(*proc) {
+                Some(peer) if !peer.is_made.get() && peer.state.get() == State::Up => peer,
+                _ => return false,
+            };
+            let since = peer.waits_since.get();
+            let over = since.is_some_and(|since| now.duration_since(since) >= limit);
+            if over && !limit.is_zero() {
+                late.push(*proc);
+                return false;
+            }
+            since.is_some()
+        });
+        for proc in late {
+            let why = format!(
+                "it was not made within {} s ({})",
+                limit.as_secs_f64(),
+                self.connect_parameter
+            );
+            self.lose(proc, &why, Close::AtOnce, sink);
+        }
+    }
+
+    /// Polls while `something` returns true, for at most `limit`.
+    fn wait_while(&self, limit: Duration, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
+        let deadline = Instant::now() + limit;
+        let mut nap = Duration::from_micros(1);
+        while something() && Instant::now() < deadline {
+            self.turn(sink);
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(Duration::from_millis(1));
+        }
+    }
+
+    /// Returns true if the library has not finished a message to a peer that can be reached.
+    fn is_sending(&self) -> bool {
+        self.known()
+            .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
+    }
+
+    fn flush_within(&self, limit: Duration, sink: Option<&dyn Sink>) {
+        self.wait_while(limit, sink, || self.is_sending());
+        self.port.flush();
+        self.wait_while(limit, sink, || !self.port.is_quiet());
+    }
+
+    /// Ends all connections: sends a goodbye to each peer, and with `answers` waits for theirs; each wait takes at most `limit`.
+    fn end(&self, limit: Duration, answers: bool) {
+        self.is_leaving.set(true);
+        let sink: Option<&dyn Sink> = Some(&Discard);
+        self.wait_while(limit, sink, || self.is_sending());
+        for peer in self.known().filter(|peer| peer.expects_goodbye()) {
+            let said = Cell::new(self.say(peer, Kind::Goodbye));
+            let is_refused = || said.get() == Err(SendError::WouldBlock);
+            self.wait_while(limit, sink, || {
+                if is_refused() {
+                    said.set(self.say(peer, Kind::Goodbye));
+                }
+                is_refused()
+            });
+        }
+        let is_missing = |peer: &Peer| peer.expects_goodbye() && !peer.has_left.get();
+        self.wait_while(limit, sink, || answers && self.known().any(is_missing));
+        self.flush_within(limit, sink);
+        let how = if answers {
+            Close::InOrder
+        } else {
+            Close::AtOnce
+        };
+        for peer in self.known() {
+            if peer.state.get() == State::Up {
+                self.port.close(peer.proc, how);
+            }
+            self.drop_refused(peer);
+            peer.reset();
+        }
+        self.wait_while(limit, sink, || !self.port.is_quiet());
+        self.connecting.take();
+        self.chores.take();
+        self.held.take();
+        self.is_leaving.set(false);
+    }
+
+    /// Ends a transport that is dropped: its peers may not poll any more.
+    pub(super) fn end_now(&self) {
+        self.end(DROPPED, false);
+    }
+}
+
+impl<P: Port> Connections for Fabric<P> {
+    fn is_connected(&self, to: Endpoint) -> bool {
+        self.peer(to.0)
+            .is_none_or(|peer| peer.is_made.get() || peer.unsent.get() == 0)
+    }
+
+    fn about(&self) -> Option<String> {
+        Some(self.title.clone())
+    }
+
+    fn cut(&self, to: Endpoint) {
+        let Some(peer) = self.peer(to.0) else { return };
+        if peer.state.get() != State::Up {
+            return;
+        }
+        // If there is no buffer for it, the peer notices the end of the connection.
+        let _ = self.say(peer, Kind::Cut);
+        let why = "this process has given it up".to_owned();
+        let lose = Chore::Lose(peer.proc, why, Close::InOrder);
+        self.chores.borrow_mut().push(lose);
+    }
+
+    fn flush(&self) {
+        if self.busy.replace(true) {
+            return;
+        }
+        self.flush_within(SHUTDOWN, None);
+        self.busy.set(false);
+    }
+
+    fn shutdown(&self) {
+        self.end(SHUTDOWN, true);
+    }
+}
+
+/// A sink that discards what arrives during shutdown.
+struct Discard;
+
+impl Sink for Discard {
+    fn deliver(&self, _: ProcId, _: Am, _: Header, _: &[u8]) {}
+}

@@ -1,0 +1,105 @@
+//! The header of each message on a fabric.
+//!
+//! ```text
+//! header 2 x u64 | sender u32 | number u16 | active message u8 | version and kind u8 | key u64
+//! ```
+//!
+//! The key is that of the receiver's card, so a process that has not read the card of this job is ignored.
+//! [`Frame::decode`] is total.
+
+use crate::btl::{Am, Header, ProcId};
+
+/// Length of a header.
+pub const HEADER: usize = 32;
+/// The upper half of the last byte before the key.
+const VERSION: u8 = 0x10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    pub header: Header,
+    pub from: ProcId,
+    /// The place in the order of the sender's messages; unused in messages that may overtake others.
+    pub number: u16,
+    pub am: Am,
+    pub kind: Kind,
+    pub key: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Message,
+    /// The sender leaves, and this is its last message on this connection.
+    Goodbye,
+    /// The sender has given up the connection.
+    Cut,
+}
+
+impl Frame {
+    #[inline]
+    pub fn encode(&self) -> [u8; HEADER] {
+        let kind = match self.kind {
+            Kind::Message => 0,
+            Kind::Goodbye => 1,
+            Kind::Cut => 2,
+        };
+        let words = [
+            self.header[0],
+            self.header[1],
+            u64::from(self.from)
+                | u64::from(self.number) << 32
+                | u64::from(self.am) << 48
+                | u64::from(VERSION | kind) << 56,
+            self.key,
+        ];
+        let mut bytes = [0; HEADER];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[inline]
+    pub fn decode(bytes: &[u8]) -> Option<Frame> {
+        let bytes: &[u8; HEADER] = bytes.try_into().ok()?;
+        let word = |at: usize| {
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at * 8..at * 8 + 8]);
+            u64::from_le_bytes(word)
+        };
+        let third = word(2);
+        let kind = match (third >> 56) as u8 {
+            VERSION => Kind::Message,
+            kind if kind == VERSION | 1 => Kind::Goodbye,
+            kind if kind == VERSION | 2 => Kind::Cut,
+            _ => return None,
+        };
+        Some(Frame {
+            header: [word(0), word(1)],
+            from: third as u32,
+            number: (third >> 32) as u16,
+            am: (third >> 48) as u8,
+            kind,
+            key: word(3),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_one_frame_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40), kind in 0u8..4) {
+            let mut bytes = bytes;
+            if let Some(byte) = bytes.get_mut(23) {
+                *byte = VERSION | kind;
+            }
+            match Frame::decode(&bytes) {
+                Some(frame) => prop_assert_eq!(&frame.encode()[..], &bytes[..]),
+                None => prop_assert!(bytes.len() != HEADER || kind > 2),
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A C structure that is given by the offsets of its fields.
+//!
+//! The structures of both libraries grow at their ends, and a mask or a size says which fields are set.
+//! A block is longer than any version of its structure and zero where no field is set.
+
+/// A structure of at most `8 * WORDS` bytes.
+#[repr(C, align(8))]
+pub struct Block<const WORDS: usize>([u64; WORDS]);
+
+impl<const WORDS: usize> Default for Block<WORDS> {
+    fn default() -> Self {
+        Block([0; WORDS])
+    }
+}
+
+impl<const WORDS: usize> Block<WORDS> {
+    /// Sets a field of 64 bits; offsets are constants of this library, and one outside is ignored.
+    #[must_use]
+    pub fn with64(mut self, offset: usize, value: u64) -> Self {
+        if let Some(word) = self.0.get_mut(offset / 8) {
+            *word = value;
+        }
+        self
+    }
+
+    /// Sets a field of 32 bits.
+    #[must_use]
+    pub fn with32(mut self, offset: usize, value: u32) -> Self {
+        if let Some(word) = self.0.get_mut(offset / 8) {
+            let shift = (offset % 8) * 8;
+            *word = *word & !(0xffff_ffff << shift) | u64::from(value) << shift;
+        }
+        self
+    }
+
+    /// Sets a pointer.
+    #[must_use]
+    pub fn with_pointer<T: ?Sized>(self, offset: usize, pointer: *const T) -> Self {
+        self.with64(offset, pointer.expose_provenance() as u64)
+    }
+
+    /// Returns a field of 64 bits.
+    pub fn get64(&self, offset: usize) -> u64 {
+        self.0.get(offset / 8).copied().unwrap_or(0)
+    }
+
+    /// Returns a field of 32 bits.
+    pub fn get32(&self, offset: usize) -> u32 {
+        (self.get64(offset) >> ((offset % 8) * 8)) as u32
+    }
+
+    /// The address of a structure that the library writes.
+    pub fn pointer_mut(&mut self) -> *mut std::ffi::c_void {
+        self.0.as_mut_ptr().cast()
+    }
+
+    /// The address of the structure.
+    pub fn pointer(&self) -> *const std::ffi::c_void {
+        self.0.as_ptr().cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_at_their_offsets() {
+        let block = Block::<3>::default()
+            .with32(4, 0x0102_0304)
+            .with32(0, 7)
+            .with64(16, 9)
+            .with32(8, 1)
+            .with32(8, 5);
+        assert_eq!(block.0, [0x0102_0304_0000_0007, 5, 9]);
+        assert_eq!(
+            (block.get32(4), block.get32(0), block.get64(16)),
+            (0x0102_0304, 7, 9)
+        );
+        assert_eq!(Block::<1>::default().with64(64, 1).0, [0]);
+    }
+}

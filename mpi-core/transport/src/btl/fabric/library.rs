@@ -1,0 +1,177 @@
+//! Run-time loading of a fabric's library.
+//!
+//! Nothing is linked and no header is needed, so one build serves machines with and without a fabric.
+//! A loaded library is never unloaded, since it may have threads and handlers of its own.
+
+#![allow(unsafe_code)]
+
+use libloading::os::unix::{Library as File, RTLD_LOCAL, RTLD_NOW};
+use mpi_base::environment;
+use mpi_base::privilege;
+use std::fmt;
+use std::path::Path;
+
+/// A library of a fabric: its file, and how a user gets it.
+pub struct Named {
+    /// The name of the library in sentences.
+    pub title: &'static str,
+    /// The file that the system's loader finds.
+    pub soname: &'static str,
+    /// Debian's package.
+    pub package: &'static str,
+    /// The oldest version with all functions.
+    pub oldest: &'static str,
+    /// Environment variables that are set, unless the user has set them, before the library reads them, with the reasons.
+    pub variables: &'static [(&'static str, &'static str)],
+}
+
+/// Why a library cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LibraryError {
+    /// The loader's reason.
+    NotLoaded {
+        title: &'static str,
+        file: String,
+        package: &'static str,
+        reason: String,
+    },
+    /// It lacks a function.
+    Lacks {
+        title: &'static str,
+        file: String,
+        package: &'static str,
+        oldest: &'static str,
+        function: String,
+    },
+    /// It was loaded and its initialization failed.
+    Failed {
+        title: &'static str,
+        doing: &'static str,
+        reason: String,
+    },
+    /// The program has more rights than its user.
+    Raised { title: &'static str },
+}
+
+impl fmt::Display for LibraryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LibraryError::NotLoaded {
+                title,
+                file,
+                package,
+                reason,
+            } => write!(
+                f,
+                "the library of {title} cannot be loaded from {file} ({reason}); Debian's package {package} contains it"
+            ),
+            LibraryError::Lacks {
+                title,
+                file,
+                package,
+                oldest,
+                function,
+            } => write!(
+                f,
+                "{file} has no function {function}; {title} {oldest} or newer is needed, as in Debian's package {package}"
+            ),
+            LibraryError::Failed {
+                title,
+                doing,
+                reason,
+            } => write!(f, "{title} is installed, but {doing} failed: {reason}"),
+            LibraryError::Raised { title } => write!(
+                f,
+                "the program has more rights than its user, and {title} would load files that the user chooses"
+            ),
+        }
+    }
+}
+
+/// An open library, from which functions are taken.
+pub struct Opened {
+    file: File,
+    path: String,
+    named: &'static Named,
+}
+
+impl Opened {
+    /// Loads the library, from the user's file if `path` is not empty.
+    pub fn open(named: &'static Named, path: &Path) -> Result<Opened, LibraryError> {
+        // The libraries load plugins from folders that environment variables name.
+        if privilege::is_raised() {
+            return Err(LibraryError::Raised { title: named.title });
+        }
+        let path = match path.as_os_str().is_empty() {
+            true => Path::new(named.soname),
+            false => path,
+        };
+        for (name, value) in named.variables {
+            if !environment::is_set(name) {
+                crate::rte::set_variable(name, value);
+            }
+        }
+        // SAFETY: the library's constructors run; the system or the user chose the file, and this process does not have raised privileges.
+        let file = unsafe { File::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+        let shown = path.display().to_string();
+        let file = file.map_err(|error| LibraryError::NotLoaded {
+            title: named.title,
+            file: shown.clone(),
+            package: named.package,
+            reason: words(&error),
+        })?;
+        Ok(Opened {
+            file,
+            path: shown,
+            named,
+        })
+    }
+
+    /// Returns a function.
+    ///
+    /// # Safety
+    /// `F` is the type of the function of this name.
+    pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, LibraryError> {
+        let symbol = format!("{name}\0");
+        // SAFETY: the caller states the type.
+        let found = unsafe { self.file.get::<F>(symbol.as_bytes()) };
+        found.map(|found| *found).map_err(|_| LibraryError::Lacks {
+            title: self.named.title,
+            file: self.path.clone(),
+            package: self.named.package,
+            oldest: self.named.oldest,
+            function: name.into(),
+        })
+    }
+
+    /// Keeps the library loaded while the process lives.
+    pub fn keep(self) {
+        std::mem::forget(self.file);
+    }
+}
+
+fn words(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
+}
+
+/// Declares the table of a library's functions, each with the type that its header gives it.
+#[macro_export]
+macro_rules! functions {
+    ($(#[$meta:meta])* $table:ident { $($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy)]
+        pub struct $table {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl $table {
+            /// Finds all functions in an open library.
+            pub fn find(library: &$crate::btl::fabric::library::Opened) -> Result<$table, $crate::btl::fabric::library::LibraryError> {
+                Ok($table {
+                    // SAFETY: the types in this table are those of the library's header.
+                    $($name: unsafe { library.function(stringify!($name)) }?,)*
+                })
+            }
+        }
+    };
+}

@@ -1,0 +1,355 @@
+//! What the transports over network libraries have in common: [`Fabric`], a transport over any [`Port`].
+//!
+//! **Cards.** Each process publishes the address of its port and a random key through the launcher ([`card`]).
+//! A connection is made when a peer is first needed; an address from a card that is not whole is not used.
+//!
+//! **Sending** copies a message into a buffer of a bounded pool ([`pool`]); while all are in use, `send` returns `WouldBlock`.
+//! **Receiving** delivers a message straight from the library's memory, if it is its turn ([`order`]).
+//! Before a process sleeps, the library is polled without a sink; what arrives then is kept for the next `progress`.
+//!
+//! **Ends.** A process that leaves sends a goodbye after its last message and waits, for a bounded time, for those of its peers.
+//! A peer whose connection fails otherwise, or cannot be made in time, is lost.
+//!
+//! A component is a [`Port`] and its parameters; hardware and libraries are looked for in [`seen`] and [`library`].
+
+pub mod card;
+pub mod frame;
+pub mod layout;
+#[macro_use]
+pub mod library;
+mod arrivals;
+mod connections;
+pub mod open;
+pub mod order;
+mod peer;
+pub mod pool;
+pub mod port;
+pub mod seen;
+pub mod settings;
+
+use super::{
+    Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
+    SendError, Sink, Wakeup,
+};
+use arrivals::{Held, Turn};
+use frame::{Frame, Kind};
+use peer::{Peer, State};
+use pool::{Pool, Slot};
+use port::{Port, Posted};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Maximum number of messages to one peer that the library has not finished, so that a peer that does not answer leaves buffers to the others.
+const UNSENT: u32 = 256;
+/// Maximum number of polls before a sleep; if the library still has something to do, the process does not sleep.
+const ROUNDS: u32 = 16;
+
+/// A transport over a port.
+pub struct Fabric<P: Port> {
+    me: ProcId,
+    /// The library's name in sentences.
+    title: String,
+    info: Info,
+    /// The number of the library in cards, and the modex key.
+    kind: u8,
+    card_key: &'static str,
+    /// The key of the messages to this process.
+    key: u64,
+    connect_within: Duration,
+    connect_parameter: String,
+    port: P,
+    modex: Arc<dyn Modex>,
+    peers: Vec<OnceCell<Box<Peer>>>,
+    pool: Pool,
+    /// Arrivals that wait for a sink.
+    held: RefCell<VecDeque<Held>>,
+    /// What must be done when the library is not on the stack.
+    chores: RefCell<Vec<Chore>>,
+    /// The peers whose messages the library has refused.
+    refusing: RefCell<Vec<ProcId>>,
+    /// The peers whose connection is being made.
+    connecting: RefCell<Vec<ProcId>>,
+    /// A poll is running.
+    busy: Cell<bool>,
+    /// This process is leaving, and has said goodbye or is about to.
+    is_leaving: Cell<bool>,
+    /// A send was refused since this process last slept, and since then a buffer was freed.
+    wants_space: Cell<bool>,
+    has_space: Cell<bool>,
+}
+
+/// A change of a connection; the libraries do not allow it within their callbacks.
+enum Chore {
+    /// A message has arrived from a peer to which there is no connection.
+    Connect(ProcId),
+    /// A peer has left.
+    Answer(ProcId),
+    Lose(ProcId, String, port::Close),
+}
+
+impl<P: Port> Fabric<P> {
+    fn peer(&self, proc: ProcId) -> Option<&Peer> {
+        let cell = self.peers.get(proc as usize)?;
+        Some(cell.get_or_init(|| Peer::of(proc)))
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.iter().filter_map(|cell| Some(&**cell.get()?))
+    }
+
+    /// Hands a filled buffer to the library.
+    #[inline]
+    fn post(
+        &self,
+        peer: &Peer,
+        mut slot: Slot,
+        am: Am,
+        header: Header,
+        kind: Kind,
+    ) -> Result<(), SendError> {
+        let is_ordered = am & OVERTAKES == 0;
+        let number = if is_ordered { peer.next.get() } else { 0 };
+        let frame = Frame {
+            header,
+            from: self.me,
+            number,
+            am,
+            kind,
+            key: peer.key.get(),
+        };
+        slot.set_head(&frame.encode());
+        slot.peer = peer.proc;
+        if peer.refused.borrow().is_empty() {
+            match self.port.post(peer.proc, slot) {
+                Posted::Done(slot) => {
+                    self.pool.put(slot);
+                    peer.is_made.set(true);
+                }
+                Posted::Pending => self.waits(peer),
+                Posted::Again(slot) => self.keep(peer, slot),
+                Posted::Gone(slot, why) => {
+                    self.gone(peer, slot, why);
+                    return Err(SendError::PeerGone);
+                }
+            }
+        } else {
+            self.keep(peer, slot);
+        }
+        if is_ordered {
+            peer.next.set(number.wrapping_add(1));
+        }
+        peer.has_spoken.set(true);
+        Ok(())
+    }
+
+    /// Keeps a message that the library has refused, as it does while a connection is being made.
+    #[cold]
+    fn keep(&self, peer: &Peer, slot: Slot) {
+        let mut refused = peer.refused.borrow_mut();
+        if refused.is_empty() {
+            self.refusing.borrow_mut().push(peer.proc);
+        }
+        refused.push_back(slot);
+        self.waits(peer);
+    }
+
+    /// The library has reported that a peer cannot be reached.
+    #[cold]
+    fn gone(&self, peer: &Peer, slot: Slot, why: String) {
+        self.pool.put(slot);
+        let lose = Chore::Lose(peer.proc, why, port::Close::AtOnce);
+        self.chores.borrow_mut().push(lose);
+    }
+
+    /// Offers refused messages to the library again.
+    #[cold]
+    fn offer_again(&self) {
+        for proc in self.refusing.take() {
+            let Some(peer) = self.peer(proc) else {
+                continue;
+            };
+            loop {
+                let Some(slot) = peer.refused.borrow_mut().pop_front() else {
+                    break;
+                };
+                match self.port.post(proc, slot) {
+                    Posted::Done(slot) => {
+                        self.pool.put(slot);
+                        self.finished(peer);
+                        peer.is_made.set(true);
+                    }
+                    Posted::Pending => {}
+                    Posted::Again(slot) => {
+                        peer.refused.borrow_mut().push_front(slot);
+                        self.refusing.borrow_mut().push(proc);
+                        break;
+                    }
+                    Posted::Gone(slot, why) => {
+                        self.finished(peer);
+                        self.gone(peer, slot, why);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The library has finished a message to a peer, so there is space.
+    fn finished(&self, peer: &Peer) {
+        peer.unsent.set(peer.unsent.get().saturating_sub(1));
+        self.has_space.set(true);
+    }
+
+    /// A message to a peer waits in the library.
+    fn waits(&self, peer: &Peer) {
+        peer.unsent.set(peer.unsent.get() + 1);
+        self.starts_waiting(peer);
+    }
+
+    /// The time limit of a connection runs from the first message that waits for it.
+    fn starts_waiting(&self, peer: &Peer) {
+        if !peer.is_made.get() && peer.waits_since.get().is_none() {
+            peer.waits_since.set(Some(Instant::now()));
+            self.connecting.borrow_mut().push(peer.proc);
+        }
+    }
+
+    /// Polls once, with the busy mark set; without a sink, arrivals are kept.
+    fn turn(&self, sink: Option<&dyn Sink>) -> usize {
+        let turn = Turn::new(self, sink);
+        turn.deliver_held();
+        self.port.progress(&turn);
+        if !self.refusing.borrow().is_empty() {
+            self.offer_again();
+        }
+        if !self.chores.borrow().is_empty() {
+            self.do_chores(sink);
+        }
+        if !self.connecting.borrow().is_empty() {
+            self.check_deadlines(sink);
+        }
+        turn.delivered()
+    }
+
+    /// Returns true if a refused send may be accepted now.
+    fn has_space_again(&self) -> bool {
+        let has_space = self.wants_space.get() && self.has_space.replace(false);
+        if has_space {
+            self.wants_space.set(false);
+        }
+        has_space
+    }
+}
+
+impl<P: Port> Btl for Fabric<P> {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+
+    fn reach(&self, proc: ProcId) -> Reach {
+        if proc == self.me {
+            return Reach::No("it is this process itself".into());
+        }
+        let Some(peer) = self.peer(proc) else {
+            return Reach::No("it is no process of this job".into());
+        };
+        match peer.state.get() {
+            State::Up | State::Lost => Reach::Yes(Endpoint(proc)),
+            // The library states here, and not at the first message, that it has no way to the peer, so that another transport can be used.
+            State::Fresh => match self.connect(peer) {
+                Ok(()) => Reach::Yes(Endpoint(proc)),
+                Err(why) => Reach::No(why),
+            },
+        }
+    }
+
+    #[inline]
+    fn send(
+        &self,
+        to: Endpoint,
+        am: Am,
+        header: Header,
+        mut payload: Payload<'_>,
+    ) -> Result<(), SendError> {
+        let (len, max) = (payload.len(), self.info.limits.max_send);
+        if len > max {
+            return Err(SendError::TooLong { len, max });
+        }
+        let peer = self.peer(to.0).ok_or(SendError::PeerGone)?;
+        match peer.state.get() {
+            State::Up => {}
+            State::Fresh => self.connect(peer).map_err(|_| SendError::PeerGone)?,
+            State::Lost => return Err(SendError::PeerGone),
+        }
+        let slot = match peer.unsent.get() < UNSENT {
+            true => self.pool.take(len),
+            false => None,
+        };
+        let Some(mut slot) = slot else {
+            self.wants_space.set(true);
+            return Err(SendError::WouldBlock);
+        };
+        payload.put(slot.payload_mut());
+        self.post(peer, slot, am, header, Kind::Message)
+    }
+
+    #[inline]
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        // The sink called this function; the running call continues after it.
+        if self.busy.replace(true) {
+            return 0;
+        }
+        let delivered = self.turn(Some(sink));
+        self.busy.set(false);
+        delivered
+    }
+
+    fn pending(&self) -> bool {
+        if self.busy.replace(true) {
+            return true;
+        }
+        let has_something = || {
+            let held = !self.held.borrow().is_empty() || !self.chores.borrow().is_empty();
+            held || self.has_space_again()
+        };
+        let mut pending = has_something();
+        let mut rounds = 0;
+        while !pending {
+            self.turn(None);
+            pending = has_something() || rounds == ROUNDS;
+            rounds += 1;
+            if !pending && self.port.may_sleep() {
+                break;
+            }
+        }
+        self.busy.set(false);
+        pending
+    }
+
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            connections: Some(self),
+            wakeup: Some(self),
+            ..Capabilities::default()
+        }
+    }
+}
+
+impl<P: Port> Wakeup for Fabric<P> {
+    fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
+        all.extend(self.port.descriptor());
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        self.port.longest_sleep()
+    }
+}
+
+impl<P: Port> Drop for Fabric<P> {
+    fn drop(&mut self) {
+        self.end_now();
+    }
+}

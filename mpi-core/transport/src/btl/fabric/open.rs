@@ -1,0 +1,124 @@
+//! Opening of a fabric transport: whether it is needed, asked for or has hardware, and its card.
+
+use super::card::{Card, MOST_ADDRESS};
+use super::library::LibraryError;
+use super::pool::Pool;
+use super::port::Port;
+use super::settings::{Knobs, Settings};
+use super::{Fabric, seen};
+use crate::btl::{Info, OpenContext, OpenError, SELECTION, Transport};
+use mpi_base::fdpass::Key;
+use mpi_base::param::Selection;
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+/// A component of the fabric transports.
+pub struct Fabrics<P: Port> {
+    pub name: &'static str,
+    /// The number of its library in cards.
+    pub kind: u8,
+    /// The modex key of its cards.
+    pub card_key: &'static str,
+    pub exclusivity: u32,
+    pub knobs: &'static Knobs,
+    /// Finds the devices that its library serves.
+    pub seen: fn(&Path) -> Vec<String>,
+    /// What such devices are called.
+    pub devices: &'static str,
+    /// Loads the library and opens the port; also returns the library's name and version.
+    pub open: fn(&OpenContext<'_>, &Settings) -> Result<(P, String), LibraryError>,
+}
+
+impl<P: Port + Send + 'static> Fabrics<P> {
+    /// Opens the transport; loads nothing unless the user has named the component or its hardware is here.
+    pub fn transports(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
+        if !context.needs_network().map_err(OpenError::Param)? {
+            return Err(OpenError::NotNeeded);
+        }
+        let selection = context.params.get(&SELECTION).map_err(OpenError::Param)?;
+        let is_named = match &selection {
+            Selection::Only(names) => names.iter().any(|name| name == self.name),
+            _ => false,
+        };
+        let devices = (self.seen)(Path::new(seen::SYS));
+        if !is_named && devices.is_empty() {
+            return Err(OpenError::NoDevice {
+                name: self.name,
+                devices: self.devices,
+            });
+        }
+        let settings = self.knobs.read(context.params).map_err(OpenError::Param)?;
+        Ok(vec![Box::new(self.fabric(context, &settings, &devices)?)])
+    }
+
+    /// Opens the port and publishes its card.
+    pub fn fabric(
+        &self,
+        context: &OpenContext<'_>,
+        settings: &Settings,
+        devices: &[String],
+    ) -> Result<Fabric<P>, OpenError> {
+        let modex = context.modex.clone().ok_or_else(|| OpenError::NoModex {
+            reason: "there is no launcher".into(),
+        })?;
+        let system =
+            |doing: &'static str| move |reason: String| OpenError::System { doing, reason };
+        let random = Key::random().map_err(|e| system("drawing a random key")(e.to_string()))?;
+        let mut key = [0; 8];
+        key.copy_from_slice(&random.bytes()[..8]);
+        let key = u64::from_le_bytes(key);
+        let (port, title) = (self.open)(context, settings).map_err(OpenError::Library)?;
+        let address = port.address().to_vec();
+        if address.is_empty() || address.len() > MOST_ADDRESS {
+            let reason = format!(
+                "it has {} bytes, and a card has {MOST_ADDRESS}",
+                address.len()
+            );
+            return Err(system("publishing the address of this process")(reason));
+        }
+        let card = Card {
+            fabric: self.kind,
+            proc: context.me,
+            key,
+            address,
+        };
+        modex
+            .put(self.card_key, &card.encode())
+            .map_err(|reason| OpenError::NoModex { reason })?;
+        let title = match devices {
+            [] => title,
+            devices => format!("{title} ({})", devices.join(", ")),
+        };
+        Ok(Fabric {
+            me: context.me,
+            title,
+            info: Info {
+                name: self.name,
+                exclusivity: self.exclusivity,
+                limits: settings.limits,
+                listens: true,
+                // A device is polled in memory, and without one the library uses sockets.
+                poll_is_syscall: devices.is_empty(),
+                connects: true,
+                relies_on_senders: false,
+            },
+            kind: self.kind,
+            card_key: self.card_key,
+            key,
+            connect_within: settings.connect,
+            connect_parameter: self.knobs.connect.about().full_name(),
+            port,
+            modex,
+            peers: (0..context.size).map(|_| Default::default()).collect(),
+            pool: Pool::new(settings.limits.max_send, settings.buffers),
+            held: RefCell::default(),
+            chores: RefCell::default(),
+            refusing: RefCell::default(),
+            connecting: RefCell::default(),
+            busy: Cell::new(false),
+            is_leaving: Cell::new(false),
+            wants_space: Cell::new(false),
+            has_space: Cell::new(false),
+        })
+    }
+}

@@ -1,0 +1,79 @@
+//! State of one peer.
+
+use super::order::Order;
+use super::pool::Slot;
+use crate::btl::{Am, Header, ProcId};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+pub(super) struct Peer {
+    pub proc: ProcId,
+    pub state: Cell<State>,
+    /// The key of its card, which each message to it carries.
+    pub key: Cell<u64>,
+    /// The number of the next ordered message to it.
+    pub next: Cell<u16>,
+    pub order: RefCell<Order<Early>>,
+    /// Messages that the library did not take.
+    pub refused: RefCell<VecDeque<Slot>>,
+    /// Number of messages to it that the library has not finished.
+    pub unsent: Cell<u32>,
+    /// A message has been handed over to it or has arrived from it on this connection.
+    pub is_made: Cell<bool>,
+    /// When the first message began to wait for the connection.
+    pub waits_since: Cell<Option<Instant>>,
+    /// Something was sent to it or has arrived from it, so that it must be notified of an end.
+    pub has_spoken: Cell<bool>,
+    /// Its last message on this connection has arrived.
+    pub has_left: Cell<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Fresh,
+    Up,
+    Lost,
+}
+
+/// A message that has arrived before its turn.
+pub(super) struct Early {
+    pub am: Am,
+    pub header: Header,
+    pub is_goodbye: bool,
+    pub payload: Vec<u8>,
+}
+
+impl Peer {
+    pub fn of(proc: ProcId) -> Box<Peer> {
+        Box::new(Peer {
+            proc,
+            state: Cell::new(State::Fresh),
+            key: Cell::new(0),
+            next: Cell::new(0),
+            order: RefCell::default(),
+            refused: RefCell::default(),
+            unsent: Cell::new(0),
+            is_made: Cell::new(false),
+            waits_since: Cell::new(None),
+            has_spoken: Cell::new(false),
+            has_left: Cell::new(false),
+        })
+    }
+
+    /// Forgets the connection; the next message makes a new one.
+    pub fn reset(&self) {
+        self.state.set(State::Fresh);
+        self.next.set(0);
+        self.order.take();
+        self.is_made.set(false);
+        self.waits_since.set(None);
+        self.has_spoken.set(false);
+        self.has_left.set(false);
+    }
+
+    /// Returns true if it must be notified when this process leaves.
+    pub fn expects_goodbye(&self) -> bool {
+        self.state.get() == State::Up && self.has_spoken.get()
+    }
+}

@@ -1,0 +1,77 @@
+//! The port: what the shared part of a fabric transport requires from the binding of one library.
+//!
+//! A port owns the memory of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to memory that has been freed.
+//! All events are passed on within [`Port::progress`].
+
+use super::pool::Slot;
+use crate::btl::ProcId;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+/// One process's access to a fabric.
+pub trait Port {
+    /// Returns the address that the peers need to connect to this process.
+    fn address(&self) -> &[u8];
+
+    /// Starts a connection to a peer whose card has this address; returns why it cannot be made.
+    fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String>;
+
+    /// Ends the connection to a peer, if there is one.
+    fn close(&self, peer: ProcId, how: Close);
+
+    /// Sends the bytes of a slot to a connected peer.
+    fn post(&self, peer: ProcId, slot: Slot) -> Posted;
+
+    /// Polls the library and passes on what has happened.
+    fn progress(&self, events: &dyn Events);
+
+    /// Asks the library to hand over everything that was posted.
+    fn flush(&self);
+
+    /// Returns true if nothing is left of the last [`Port::flush`], and no connection is being closed.
+    fn is_quiet(&self) -> bool;
+
+    /// Returns true if the descriptor will become readable at the next event, false if [`Port::progress`] must be called first.
+    fn may_sleep(&self) -> bool;
+
+    /// The descriptor that becomes readable at an event.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>>;
+
+    /// The longest sleep on the descriptor, if it may miss events; without a descriptor, the time between two polls.
+    fn longest_sleep(&self) -> Option<Duration> {
+        None
+    }
+}
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// After everything that was posted has been handed over.
+    InOrder,
+    /// At once; what was posted is dropped.
+    AtOnce,
+}
+
+/// The result of [`Port::post`].
+pub enum Posted {
+    /// The library has copied the message.
+    Done(Slot),
+    /// The library refers to the slot; [`Events::sent`] returns it.
+    Pending,
+    /// The library has no space now and has taken nothing.
+    Again(Slot),
+    /// The peer cannot be reached any more.
+    Gone(Slot, String),
+}
+
+/// Receives the events of a port.
+pub trait Events {
+    /// A message has arrived; both slices end with the call.
+    fn arrived(&self, head: &[u8], payload: &[u8]);
+
+    /// The library no longer refers to a slot; `why` is set if its message was not sent.
+    fn sent(&self, slot: Slot, why: Option<String>);
+
+    /// The connection to a peer has failed.
+    fn failed(&self, peer: ProcId, why: String);
+}

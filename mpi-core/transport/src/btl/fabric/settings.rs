@@ -1,0 +1,99 @@
+//! MCA parameters that all fabric transports have.
+
+use crate::btl::Limits;
+use mpi_base::param::{About, Level, Param, ParamError, Params};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The parameters of one component.
+pub struct Knobs {
+    pub library: Param<PathBuf>,
+    pub eager: Param<usize>,
+    pub max_send: Param<usize>,
+    pub buffers: Param<usize>,
+    pub connect: Param<Duration>,
+}
+
+/// The defaults that differ between the components.
+pub struct Defaults {
+    pub eager: &'static str,
+    pub max_send: &'static str,
+}
+
+impl Knobs {
+    pub const fn of(component: &'static str, defaults: &Defaults) -> Knobs {
+        Knobs {
+            library: Param::new(
+                "btl",
+                component,
+                "library",
+                "",
+                Level::USER,
+                "File of the library; empty: the system's",
+            ),
+            eager: Param::new(
+                "btl",
+                component,
+                "eager_limit",
+                defaults.eager,
+                Level::TUNER,
+                "Maximum size of a message that is sent eagerly",
+            ),
+            max_send: Param::new(
+                "btl",
+                component,
+                "max_send_size",
+                defaults.max_send,
+                Level::TUNER,
+                "Maximum size of a message of the transport; longer ones are sent in fragments",
+            ),
+            buffers: Param::new(
+                "btl",
+                component,
+                "buffers",
+                "64",
+                Level::TUNER,
+                "Maximum number of long messages that wait in this process for the library; further ones wait in their senders",
+            ),
+            connect: Param::new(
+                "btl",
+                component,
+                "connect_timeout",
+                "20s",
+                Level::TUNER,
+                "Time after which a peer is lost to which no connection can be made; 0: no limit",
+            ),
+        }
+    }
+
+    pub const fn about(&self) -> [&About; 5] {
+        [
+            self.library.about(),
+            self.eager.about(),
+            self.max_send.about(),
+            self.buffers.about(),
+            self.connect.about(),
+        ]
+    }
+
+    pub fn read(&self, params: &Params) -> Result<Settings, ParamError> {
+        let max_send = params.get(&self.max_send)?.clamp(1 << 10, 1 << 30);
+        Ok(Settings {
+            library: params.get(&self.library)?,
+            limits: Limits {
+                eager: params.get(&self.eager)?.min(max_send),
+                max_send,
+            },
+            buffers: params.get(&self.buffers)?.clamp(1, 1 << 16),
+            connect: params.get(&self.connect)?,
+        })
+    }
+}
+
+/// The values of [`Knobs`].
+pub struct Settings {
+    pub library: PathBuf,
+    pub limits: Limits,
+    pub buffers: usize,
+    pub connect: Duration,
+}

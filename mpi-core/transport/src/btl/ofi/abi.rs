@@ -1,0 +1,176 @@
+//! The part of libfabric's C interface that this transport uses: functions, offsets, bits, and calls through the tables of objects.
+//!
+//! Compared in the headers of libfabric 1.17 and 2.6: offsets and values are the same, and structures have only grown at their ends.
+//! An object refers to tables of functions, each of which begins with its size in bytes.
+
+#![allow(unsafe_code)]
+
+use super::super::fabric::layout::Block;
+use std::ffi::{c_char, c_int, c_void};
+
+pub type Pointer = *mut c_void;
+
+crate::functions! {
+    /// The functions of `libfabric.so.1`; all others are in tables.
+    Functions {
+        fi_getinfo: fn(u32, *const c_char, *const c_char, u64, Pointer, *mut Pointer) -> c_int;
+        fi_freeinfo: fn(Pointer);
+        fi_dupinfo: fn(Pointer) -> Pointer;
+        fi_fabric: fn(Pointer, *mut Pointer, Pointer) -> c_int;
+        fi_version: fn() -> u32;
+        fi_strerror: fn(c_int) -> *const c_char;
+    }
+}
+
+/// The interface that is requested, 1.9: the widest that has all of these functions.
+pub const VERSION: u32 = 1 << 16 | 9;
+
+pub const EAGAIN: isize = -11;
+pub const ENOMEM: isize = -12;
+pub const ENODATA: c_int = -61;
+/// An error entry is in the completion queue.
+pub const EAVAIL: isize = -259;
+pub const ENOSYS: c_int = -38;
+
+pub const MSG: u64 = 1 << 1;
+pub const RECV: u64 = 1 << 10;
+pub const SEND: u64 = 1 << 11;
+/// The caller provides 32, or 64, bytes for each operation.
+pub const CONTEXT: u64 = 1 << 59;
+pub const CONTEXT2: u64 = 1 << 52;
+pub const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
+pub const UNSPECIFIED: u64 = u64::MAX;
+/// Buffers must be registered.
+pub const MR_LOCAL: u32 = 4;
+/// What this transport can do about registrations: LOCAL, VIRT_ADDR, ALLOCATED, PROV_KEY, ENDPOINT.
+pub const MR_MODES: u32 = 4 | 0x10 | 0x20 | 0x40 | 0x200;
+pub const RELIABLE_DATAGRAM: u32 = 3;
+pub const THREADS_OF_DOMAIN: u32 = 3;
+pub const PROGRESS_MANUAL: u32 = 2;
+pub const WAIT_NONE: u32 = 0;
+pub const WAIT_FD: u32 = 3;
+pub const GETWAIT: c_int = 5;
+pub const ENABLE: c_int = 6;
+
+/// Offsets in `fi_info` and its parts.
+pub mod info {
+    pub const NEXT: usize = 0;
+    pub const CAPS: usize = 8;
+    pub const MODE: usize = 16;
+    pub const TX: usize = 72;
+    pub const RX: usize = 80;
+    pub const EP: usize = 88;
+    pub const DOMAIN: usize = 96;
+    pub const FABRIC: usize = 104;
+    /// In `tx_attr` and `rx_attr`.
+    pub const MSG_ORDER: usize = 24;
+    pub const INJECT_SIZE: usize = 40;
+    /// In `ep_attr`.
+    pub const TYPE: usize = 0;
+    /// In `domain_attr`.
+    pub const THREADING: usize = 16;
+    pub const CONTROL_PROGRESS: usize = 20;
+    pub const DATA_PROGRESS: usize = 24;
+    pub const MR_MODE: usize = 36;
+    /// In `fabric_attr`.
+    pub const PROVIDER: usize = 16;
+}
+
+/// `fi_cq_data_entry`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Completion {
+    pub context: Pointer,
+    pub flags: u64,
+    pub len: usize,
+    pub bytes: Pointer,
+    pub data: u64,
+}
+
+/// `fi_cq_err_entry`, longer than any version.
+pub type ErrorEntry = Block<16>;
+
+/// `fi_cq_attr`: entries of [`Completion`], and what to wait for.
+pub fn queue(wait: u32) -> Block<8> {
+    const DATA: u32 = 3;
+    Block::default().with32(16, DATA).with32(20, wait)
+}
+
+/// `fi_av_attr`: a table.
+pub fn addresses(count: usize) -> Block<8> {
+    const TABLE: u32 = 2;
+    Block::default().with32(0, TABLE).with64(8, count as u64)
+}
+
+/// An object of the library; its tables are at the offsets that its type has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Object(pub Pointer);
+
+/// A function in a table: the offset of the table in the object, and that of the function in the table.
+#[derive(Clone, Copy)]
+pub struct Entry(pub usize, pub usize);
+
+pub const CLOSE: Entry = Entry(16, 8);
+pub const BIND: Entry = Entry(16, 16);
+pub const CONTROL: Entry = Entry(16, 24);
+pub const DOMAIN: Entry = Entry(24, 8);
+pub const TRYWAIT: Entry = Entry(24, 40);
+pub const AV_OPEN: Entry = Entry(24, 8);
+pub const CQ_OPEN: Entry = Entry(24, 16);
+pub const ENDPOINT: Entry = Entry(24, 24);
+pub const REGISTER: Entry = Entry(32, 8);
+pub const GETNAME: Entry = Entry(32, 16);
+pub const RECEIVE: Entry = Entry(40, 8);
+pub const SENDS: Entry = Entry(40, 32);
+pub const INJECT: Entry = Entry(40, 56);
+pub const INSERT: Entry = Entry(24, 8);
+pub const READ: Entry = Entry(24, 8);
+pub const READ_ERROR: Entry = Entry(24, 24);
+
+pub type Close = unsafe extern "C" fn(Pointer) -> c_int;
+pub type Bind = unsafe extern "C" fn(Pointer, Pointer, u64) -> c_int;
+pub type Control = unsafe extern "C" fn(Pointer, c_int, Pointer) -> c_int;
+pub type OpenDomain = unsafe extern "C" fn(Pointer, Pointer, *mut Pointer, Pointer) -> c_int;
+pub type TryWait = unsafe extern "C" fn(Pointer, *const Pointer, c_int) -> c_int;
+pub type Open = unsafe extern "C" fn(Pointer, *const c_void, *mut Pointer, Pointer) -> c_int;
+pub type Register = unsafe extern "C" fn(
+    Pointer,
+    *const c_void,
+    usize,
+    u64,
+    u64,
+    u64,
+    u64,
+    *mut Pointer,
+    Pointer,
+) -> c_int;
+pub type GetName = unsafe extern "C" fn(Pointer, Pointer, *mut usize) -> c_int;
+pub type Receive = unsafe extern "C" fn(Pointer, Pointer, usize, Pointer, u64, Pointer) -> isize;
+pub type Send = unsafe extern "C" fn(Pointer, *const c_void, usize, Pointer, u64, Pointer) -> isize;
+pub type Inject = unsafe extern "C" fn(Pointer, *const c_void, usize, u64) -> isize;
+pub type Insert =
+    unsafe extern "C" fn(Pointer, *const c_void, usize, *mut u64, u64, Pointer) -> c_int;
+pub type Read = unsafe extern "C" fn(Pointer, Pointer, usize) -> isize;
+pub type ReadError = unsafe extern "C" fn(Pointer, Pointer, u64) -> isize;
+
+impl Object {
+    /// Returns a function of the object; `None` if its version of the library has no such function.
+    ///
+    /// # Safety
+    /// The object is of the type to which `entry` belongs and has not been closed, and `F` is the type of that function.
+    pub unsafe fn function<F: Copy>(self, Entry(table, entry): Entry) -> Option<F> {
+        const { assert!(size_of::<F>() == size_of::<Pointer>()) };
+        // SAFETY: an open object begins with the fields of its type, of which the pointer to the table is one; a table begins with its size.
+        unsafe {
+            let table = self.0.byte_add(table).cast::<*const u8>().read();
+            if table.is_null() || table.cast::<usize>().read() < entry + size_of::<Pointer>() {
+                return None;
+            }
+            let function = table.byte_add(entry).cast::<Pointer>();
+            match function.read().is_null() {
+                true => None,
+                false => Some(function.cast::<F>().read()),
+            }
+        }
+    }
+}

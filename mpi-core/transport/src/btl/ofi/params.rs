@@ -1,0 +1,30 @@
+//! MCA parameters of the transport.
+
+use crate::btl::fabric::settings::{Defaults, Knobs};
+use mpi_base::param::{About, Level, Param};
+
+pub(super) static KNOBS: Knobs = Knobs::of(
+    "ofi",
+    &Defaults {
+        eager: "32k",
+        max_send: "128k",
+    },
+);
+
+pub(super) static PROVIDER: Param<String> = Param::new(
+    "btl",
+    "ofi",
+    "provider",
+    "",
+    Level::USER,
+    "Provider of libfabric, or the first part of its name: verbs, tcp;ofi_rxm; empty: the first that serves between hosts",
+);
+
+pub(super) static PARAMS: &[&About] = &[
+    PROVIDER.about(),
+    KNOBS.about()[0],
+    KNOBS.about()[1],
+    KNOBS.about()[2],
+    KNOBS.about()[3],
+    KNOBS.about()[4],
+];

@@ -1,0 +1,138 @@
+//! The functions that UCX calls: a message, the end of a send, the failure of a peer.
+//!
+//! They only take notes, which the worker handles when UCX is no longer on the stack, so what follows from a message may call UCX again.
+//! UCX calls them only from within its own functions, on the thread that has called those; a worker is used by one thread at a time.
+
+#![allow(unsafe_code)]
+
+use super::abi::{self, Pointer, ReceiveParameters, Status};
+use crate::btl::ProcId;
+use crate::btl::fabric::pool::{Buffer, Slot};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+
+/// Data of this length are copied rather than kept in UCX's memory.
+const COPIED: usize = 2 << 10;
+/// Maximum number of buffers kept for reuse.
+const SPARE: usize = 64;
+
+/// What the callbacks of one worker share with it; boxed, so that its address does not change.
+pub struct Shared {
+    /// `ucp_request_free`.
+    free: unsafe extern "C" fn(Pointer),
+    arrivals: RefCell<VecDeque<Arrival>>,
+    spare: RefCell<Vec<Vec<u8>>>,
+    /// Slots that UCX no longer refers to.
+    pub sent: RefCell<Vec<(Slot, Status)>>,
+    /// Peers whose endpoints have failed.
+    pub failed: RefCell<Vec<(ProcId, Status)>>,
+}
+
+/// A message that has arrived.
+pub struct Arrival {
+    /// The header, then the data if they were copied.
+    pub bytes: Vec<u8>,
+    pub head_len: usize,
+    /// Data in UCX's memory, which must be released.
+    pub held: Option<Held>,
+}
+
+/// Data in UCX's memory.
+#[derive(Clone, Copy)]
+pub struct Held {
+    pub data: Pointer,
+    pub len: usize,
+}
+
+/// The argument of an endpoint's callback.
+pub struct Hook {
+    pub shared: *const Shared,
+    pub peer: ProcId,
+}
+
+impl Shared {
+    pub fn new(free: unsafe extern "C" fn(Pointer)) -> Box<Shared> {
+        Box::new(Shared {
+            free,
+            arrivals: RefCell::default(),
+            spare: RefCell::default(),
+            sent: RefCell::default(),
+            failed: RefCell::default(),
+        })
+    }
+
+    /// Returns the next message.
+    #[inline]
+    pub fn next_arrival(&self) -> Option<Arrival> {
+        self.arrivals.borrow_mut().pop_front()
+    }
+
+    /// Keeps the memory of a message that has been handled.
+    #[inline]
+    pub fn reuse(&self, arrival: Arrival) {
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE {
+            spare.push(arrival.bytes);
+        }
+    }
+}
+
+/// Notes an active message.
+pub unsafe extern "C" fn on_message(
+    argument: Pointer,
+    head: *const c_void,
+    head_len: usize,
+    data: Pointer,
+    len: usize,
+    parameters: *const ReceiveParameters,
+) -> Status {
+    // SAFETY: the argument is the worker's `Shared`, which outlives the worker; the parameters are valid during the call.
+    let (shared, parameters) = unsafe { (&*argument.cast::<Shared>(), &*parameters) };
+    // All processes of a job send eagerly; a process that does not is not of this library, and UCX drops its message.
+    if parameters.attributes & abi::RENDEZVOUS != 0 {
+        return abi::OK;
+    }
+    let slice = |pointer: *const c_void, len: usize| match len {
+        0 => &[][..],
+        // SAFETY: UCX passes a pointer to `len` bytes that are valid during the call and that no other code writes meanwhile.
+        len => unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), len) },
+    };
+    let mut bytes = shared.spare.borrow_mut().pop().unwrap_or_default();
+    bytes.clear();
+    bytes.extend_from_slice(slice(head, head_len));
+    let keeps = parameters.attributes & abi::MAY_KEEP != 0 && len > COPIED;
+    if !keeps {
+        bytes.extend_from_slice(slice(data, len));
+    }
+    shared.arrivals.borrow_mut().push_back(Arrival {
+        bytes,
+        head_len,
+        held: keeps.then_some(Held { data, len }),
+    });
+    match keeps {
+        true => abi::IN_PROGRESS,
+        false => abi::OK,
+    }
+}
+
+/// Notes the end of a send, and frees its request.
+pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the argument is a slot that `Worker::post` has given up with `Box::into_raw` for this call, which UCX makes once.
+    let slot = unsafe { Box::from_raw(argument.cast::<Buffer>()) };
+    // SAFETY: the slot's tag is the address of the worker's `Shared`, which outlives the worker.
+    let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(slot.tag) };
+    shared.sent.borrow_mut().push((slot, status));
+    // SAFETY: the request of this send, which has ended and is freed once; UCX allows it in this callback.
+    unsafe { (shared.free)(request) };
+}
+
+/// Notes the failure of a peer.
+pub unsafe extern "C" fn on_error(argument: Pointer, _endpoint: Pointer, status: Status) {
+    // SAFETY: the argument is the endpoint's `Hook`, which is freed after the endpoint is closed; `shared` outlives the worker.
+    let (shared, peer) = unsafe {
+        let hook = &*argument.cast::<Hook>();
+        (&*hook.shared, hook.peer)
+    };
+    shared.failed.borrow_mut().push((peer, status));
+}

@@ -1,0 +1,64 @@
+//! The transport over UCX: InfiniBand, RoCE, and everything else that UCX reaches.
+//!
+//! `libucp.so.0` is loaded only if the user names `ucx` in the parameter `btl`, or a device with an active port is in `/sys/class/infiniband`.
+//! Messages are UCX's active messages, eager so that their order is kept; [`super::fabric`] checks the order and has everything else.
+//! UCX's own variables (`UCX_TLS`, `UCX_NET_DEVICES`) have their usual effect; the few that are set here are in [`LIBRARY`].
+
+mod abi;
+mod callbacks;
+mod params;
+#[cfg(test)]
+mod tests;
+mod worker;
+
+use super::fabric::library::{LibraryError, Named};
+use super::fabric::open::Fabrics;
+use super::fabric::{seen, settings::Settings};
+use super::{Component, OpenContext};
+use worker::Worker;
+
+static LIBRARY: Named = Named {
+    title: "UCX",
+    soname: "libucp.so.0",
+    package: "libucx0",
+    oldest: "1.11",
+    variables: &[
+        // UCX would take the handlers of signals away from the program.
+        ("UCX_ERROR_SIGNALS", ""),
+        // Its hooks of munmap and others are for a cache of registrations, which is not used.
+        ("UCX_MEM_EVENTS", "n"),
+        ("UCX_WARN_UNUSED_ENV_VARS", "n"),
+        // It would print to the program's standard output, also about errors that this transport reports or handles.
+        ("UCX_LOG_LEVEL", "fatal"),
+        ("UCX_LOG_FILE", "stderr"),
+        // A connection that is not answered would block the process.
+        ("UCX_TCP_CONN_NB", "y"),
+    ],
+};
+
+static FABRICS: Fabrics<Worker> = Fabrics {
+    name: "ucx",
+    kind: 1,
+    card_key: "btl-ucx",
+    exclusivity: 600,
+    knobs: &params::KNOBS,
+    seen: seen::infiniband,
+    devices: "InfiniBand or RoCE device with an active port",
+    open,
+};
+
+pub(super) const COMPONENT: Component = Component {
+    name: "ucx",
+    params: params::PARAMS,
+    open: |context| FABRICS.transports(context),
+    posts: |context| context.needs_network().unwrap_or(true),
+};
+
+fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, String), LibraryError> {
+    let choice = |param| context.params.get(param).unwrap_or_default();
+    let choices = [
+        (c"TLS", choice(&params::TRANSPORTS)),
+        (c"NET_DEVICES", choice(&params::DEVICES)),
+    ];
+    Worker::open(&settings.library, context.size, &choices)
+}

@@ -1,0 +1,40 @@
+//! MCA parameters of the transport.
+
+use crate::btl::fabric::settings::{Defaults, Knobs};
+use mpi_base::param::{About, Level, Param};
+
+pub(super) static KNOBS: Knobs = Knobs::of(
+    "ucx",
+    &Defaults {
+        eager: "32k",
+        max_send: "128k",
+    },
+);
+
+pub(super) static TRANSPORTS: Param<String> = Param::new(
+    "btl",
+    "ucx",
+    "transports",
+    "",
+    Level::USER,
+    "Transports that UCX may use, as in UCX_TLS: tcp,self; empty: UCX_TLS or all",
+);
+
+pub(super) static DEVICES: Param<String> = Param::new(
+    "btl",
+    "ucx",
+    "devices",
+    "",
+    Level::USER,
+    "Network devices that UCX may use, as in UCX_NET_DEVICES: mlx5_0:1; empty: UCX_NET_DEVICES or all",
+);
+
+pub(super) static PARAMS: &[&About] = &[
+    TRANSPORTS.about(),
+    DEVICES.about(),
+    KNOBS.about()[0],
+    KNOBS.about()[1],
+    KNOBS.about()[2],
+    KNOBS.about()[3],
+    KNOBS.about()[4],
+];

@@ -1,0 +1,402 @@
+//! A UCX context with one worker, and its endpoints: the port of this transport.
+
+#![allow(unsafe_code)]
+
+use super::LIBRARY;
+use super::abi::{self, Functions, Pointer, Status, Texts};
+use super::callbacks::{Arrival, Held, Hook, Shared, on_error, on_message, on_sent};
+use crate::btl::ProcId;
+use crate::btl::fabric::library::{LibraryError, Opened};
+use crate::btl::fabric::pool::Slot;
+use crate::btl::fabric::port::{Close, Events, Port, Posted};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_uint};
+use std::mem::ManuallyDrop;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::path::Path;
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+/// The active message of this library.
+const ID: c_uint = 17;
+/// How long the end of the worker waits for its endpoints.
+const CLOSING: Duration = Duration::from_secs(2);
+
+pub struct Worker {
+    ucp: Functions,
+    texts: Option<Texts>,
+    context: Pointer,
+    worker: Pointer,
+    descriptor: Option<RawFd>,
+    address: Vec<u8>,
+    shared: ManuallyDrop<Box<Shared>>,
+    endpoints: RefCell<HashMap<ProcId, Endpoint>>,
+    /// Endpoints whose end has begun.
+    closing: RefCell<Vec<Closing>>,
+    /// The request of a flush, or null.
+    flush: Cell<Pointer>,
+}
+
+struct Endpoint {
+    handle: Pointer,
+    hook: Box<Hook>,
+}
+
+struct Closing {
+    request: Pointer,
+    _hook: Box<Hook>,
+}
+
+// SAFETY: the worker is made for use by one thread at a time (serialized), and its pointers are used through it only.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    /// Loads UCX and creates a worker; `choices` are settings of UCX that are not empty.
+    pub fn open(
+        path: &Path,
+        endpoints: u32,
+        choices: &[(&CStr, String)],
+    ) -> Result<(Worker, String), LibraryError> {
+        let library = Opened::open(&LIBRARY, path)?;
+        let ucp = Functions::find(&library)?;
+        let texts = Texts::find(&library).ok();
+        library.keep();
+        let (mut major, mut minor, mut release) = (0, 0, 0);
+        // SAFETY: three numbers that the call writes.
+        unsafe { (ucp.ucp_get_version)(&raw mut major, &raw mut minor, &raw mut release) };
+        let title = format!("UCX {major}.{minor}.{release}");
+        let mut worker = Worker {
+            ucp,
+            texts,
+            context: null_mut(),
+            worker: null_mut(),
+            descriptor: None,
+            address: Vec::new(),
+            shared: ManuallyDrop::new(Shared::new(ucp.ucp_request_free)),
+            endpoints: RefCell::default(),
+            closing: RefCell::default(),
+            flush: Cell::new(null_mut()),
+        };
+        worker.init(endpoints, choices)?;
+        worker.create()?;
+        Ok((worker, title))
+    }
+
+    fn failed<T>(&self, doing: &'static str, status: Status) -> Result<T, LibraryError> {
+        Err(LibraryError::Failed {
+            title: LIBRARY.title,
+            doing,
+            reason: self.text(status),
+        })
+    }
+
+    fn succeeded(&self, doing: &'static str, status: Status) -> Result<(), LibraryError> {
+        match status {
+            abi::OK => Ok(()),
+            status => self.failed(doing, status),
+        }
+    }
+
+    /// Reads UCX's configuration, changes it, and initializes the context.
+    fn init(&mut self, endpoints: u32, choices: &[(&CStr, String)]) -> Result<(), LibraryError> {
+        let mut config: Pointer = null_mut();
+        // SAFETY: without a prefix and a file; `config` receives a handle that is released below.
+        let status = unsafe {
+            (self.ucp.ucp_config_read)(std::ptr::null(), std::ptr::null(), &raw mut config)
+        };
+        self.succeeded("reading its configuration", status)?;
+        let mut status = abi::OK;
+        for (name, value) in choices.iter().filter(|(_, value)| !value.is_empty()) {
+            let value = CString::new(value.as_str()).unwrap_or_default();
+            if status == abi::OK {
+                // SAFETY: a valid configuration and two C strings, which the call copies.
+                status =
+                    unsafe { (self.ucp.ucp_config_modify)(config, name.as_ptr(), value.as_ptr()) };
+            }
+        }
+        let doing = match status {
+            abi::OK => "ucp_init",
+            _ => "setting btl_ucx_transports or btl_ucx_devices",
+        };
+        if status == abi::OK {
+            let parameters = abi::context(endpoints);
+            let (major, minor) = abi::VERSION;
+            // SAFETY: the parameters are a longer block than the structure, whose mask names two fields; `context` receives a handle.
+            status = unsafe {
+                (self.ucp.ucp_init_version)(
+                    major,
+                    minor,
+                    parameters.pointer(),
+                    config,
+                    &raw mut self.context,
+                )
+            };
+        }
+        // SAFETY: the handle of `ucp_config_read`, released once.
+        unsafe { (self.ucp.ucp_config_release)(config) };
+        self.succeeded(doing, status)
+    }
+
+    /// Creates the worker, its handler, its descriptor and its address.
+    fn create(&mut self) -> Result<(), LibraryError> {
+        let parameters = abi::worker();
+        // SAFETY: a valid context, and a block that is longer than the structure; `worker` receives a handle.
+        let status = unsafe {
+            (self.ucp.ucp_worker_create)(self.context, parameters.pointer(), &raw mut self.worker)
+        };
+        self.succeeded("ucp_worker_create", status)?;
+        let shared: *const Shared = &raw const **self.shared;
+        let handler = abi::handler(ID, on_message, shared.cast());
+        // SAFETY: a valid worker; the argument of the callback is boxed and outlives the worker.
+        let status =
+            unsafe { (self.ucp.ucp_worker_set_am_recv_handler)(self.worker, handler.pointer()) };
+        self.succeeded("ucp_worker_set_am_recv_handler", status)?;
+        let mut descriptor = -1;
+        // SAFETY: a valid worker, and a number that the call writes.
+        let status = unsafe { (self.ucp.ucp_worker_get_efd)(self.worker, &raw mut descriptor) };
+        self.descriptor = (status == abi::OK && descriptor >= 0).then_some(descriptor);
+        let (mut address, mut len) = (null_mut(), 0);
+        // SAFETY: a valid worker; the call writes a pointer to `len` bytes, which are copied and released.
+        let status = unsafe {
+            (self.ucp.ucp_worker_get_address)(self.worker, &raw mut address, &raw mut len)
+        };
+        self.succeeded("ucp_worker_get_address", status)?;
+        if !address.is_null() {
+            // SAFETY: as the call has succeeded, `address` has `len` bytes until it is released, once, here.
+            unsafe {
+                self.address = std::slice::from_raw_parts(address.cast::<u8>(), len).to_vec();
+                (self.ucp.ucp_worker_release_address)(self.worker, address);
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, status: Status) -> String {
+        let text = match &self.texts {
+            // SAFETY: the function takes any number and returns a static string, or null.
+            Some(texts) => unsafe { (texts.ucs_status_string)(status) },
+            None => std::ptr::null(),
+        };
+        match text.is_null() {
+            true => format!("error {status} of UCX"),
+            // SAFETY: the string is not null, ends with a zero and is static.
+            false => unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned(),
+        }
+    }
+
+    fn create_endpoint(
+        &self,
+        address: &[u8],
+        reports: bool,
+        hook: &Hook,
+        handle: &mut Pointer,
+    ) -> Status {
+        let argument: *const Hook = hook;
+        let parameters = abi::endpoint(address, reports, on_error, argument.cast());
+        // SAFETY: a valid worker; the address is read during the call; the hook is boxed and freed after the endpoint is closed.
+        unsafe { (self.ucp.ucp_ep_create)(self.worker, parameters.pointer(), handle) }
+    }
+
+    /// Returns true, and frees the request, if it has ended.
+    fn has_ended(&self, request: Pointer) -> bool {
+        if abi::status_of(request).is_some() {
+            return true;
+        }
+        // SAFETY: a request that UCX has returned and that has not been freed.
+        if unsafe { (self.ucp.ucp_request_check_status)(request) } == abi::IN_PROGRESS {
+            return false;
+        }
+        // SAFETY: as above; the caller forgets it.
+        unsafe { (self.ucp.ucp_request_free)(request) };
+        true
+    }
+
+    #[inline]
+    fn deliver(&self, arrival: Arrival, events: &dyn Events) {
+        let (head, copied) = arrival.bytes.split_at(arrival.head_len);
+        match arrival.held {
+            None => events.arrived(head, copied),
+            Some(Held { data, len }) => {
+                // SAFETY: UCX has allowed to keep these bytes until they are released, which is below.
+                let kept = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
+                events.arrived(head, kept);
+                // SAFETY: the data of a callback that has returned "in progress", released once.
+                unsafe { (self.ucp.ucp_am_data_release)(self.worker, data) };
+            }
+        }
+        self.shared.reuse(arrival);
+    }
+
+    /// Forgets the requests of endpoints and flushes that have ended.
+    fn check_requests(&self) {
+        if abi::status_of(self.flush.get()).is_none() && self.has_ended(self.flush.get()) {
+            self.flush.set(null_mut());
+        }
+        if !self.closing.borrow().is_empty() {
+            let closing = self.closing.take();
+            let left: Vec<Closing> = closing
+                .into_iter()
+                .filter(|closing| !self.has_ended(closing.request))
+                .collect();
+            self.closing.borrow_mut().extend(left);
+        }
+    }
+}
+
+impl Port for Worker {
+    fn address(&self) -> &[u8] {
+        &self.address
+    }
+
+    fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
+        // UCX checks few of the lengths within an address; the card is whole, so it is the one that the peer has published.
+        let hook = Box::new(Hook {
+            shared: &raw const **self.shared,
+            peer,
+        });
+        let mut handle: Pointer = null_mut();
+        let mut status = self.create_endpoint(address, true, &hook, &mut handle);
+        if status == abi::UNREACHABLE {
+            // Older versions do not notice failures in shared memory; there the launcher reports deaths.
+            status = self.create_endpoint(address, false, &hook, &mut handle);
+        }
+        if status != abi::OK {
+            return Err(format!("UCX has no way to it: {}", self.text(status)));
+        }
+        let endpoint = Endpoint { handle, hook };
+        self.endpoints.borrow_mut().insert(peer, endpoint);
+        Ok(())
+    }
+
+    fn close(&self, peer: ProcId, how: Close) {
+        let endpoint = self.endpoints.borrow_mut().remove(&peer);
+        let Some(Endpoint { handle, hook }) = endpoint else {
+            return;
+        };
+        let parameters = abi::close(how == Close::AtOnce);
+        // SAFETY: an endpoint of this worker that is closed once.
+        let request = unsafe { (self.ucp.ucp_ep_close_nbx)(handle, parameters.pointer()) };
+        self.closing.borrow_mut().push(Closing {
+            request,
+            _hook: hook,
+        });
+    }
+
+    #[inline]
+    fn post(&self, peer: ProcId, mut slot: Slot) -> Posted {
+        let endpoints = self.endpoints.borrow();
+        let Some(endpoint) = endpoints.get(&peer) else {
+            return Posted::Gone(slot, "there is no connection".into());
+        };
+        slot.tag = (&raw const **self.shared).expose_provenance();
+        let (head, payload) = (slot.head(), slot.payload());
+        let (head, head_len) = (head.as_ptr(), head.len());
+        let (data, len) = (payload.as_ptr(), payload.len());
+        let slot = Box::into_raw(slot);
+        let parameters = abi::send(on_sent, slot.cast_const().cast());
+        // SAFETY: an endpoint of this worker; header and payload are in the slot, which is neither freed nor written before the send ends:
+        // if the call returns a status, it has ended, else `on_sent` is called.
+        let request = unsafe {
+            (self.ucp.ucp_am_send_nbx)(
+                endpoint.handle,
+                ID,
+                head.cast(),
+                head_len,
+                data.cast(),
+                len,
+                parameters.pointer(),
+            )
+        };
+        let Some(status) = abi::status_of(request) else {
+            return Posted::Pending;
+        };
+        // SAFETY: the send has ended within the call, and then UCX does not call `on_sent`.
+        let slot = unsafe { Box::from_raw(slot) };
+        match status {
+            abi::OK => Posted::Done(slot),
+            abi::NO_RESOURCE | abi::NO_MEMORY | abi::BUSY => Posted::Again(slot),
+            status => Posted::Gone(slot, self.text(status)),
+        }
+    }
+
+    #[inline]
+    fn progress(&self, events: &dyn Events) {
+        // SAFETY: a valid worker, and no function of UCX is on the stack, since its callbacks only take notes.
+        unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
+        while let Some(arrival) = self.shared.next_arrival() {
+            self.deliver(arrival, events);
+        }
+        if !self.shared.sent.borrow().is_empty() {
+            for (slot, status) in self.shared.sent.take() {
+                let why = (status != abi::OK).then(|| self.text(status));
+                events.sent(slot, why);
+            }
+        }
+        if !self.shared.failed.borrow().is_empty() {
+            for (peer, status) in self.shared.failed.take() {
+                events.failed(peer, self.text(status));
+            }
+        }
+        if !self.is_quiet() {
+            self.check_requests();
+        }
+    }
+
+    fn flush(&self) {
+        if abi::status_of(self.flush.get()).is_none() {
+            return;
+        }
+        let parameters = abi::plain();
+        // SAFETY: a valid worker, and a block that is longer than the structure, with an empty mask.
+        let request = unsafe { (self.ucp.ucp_worker_flush_nbx)(self.worker, parameters.pointer()) };
+        self.flush.set(request);
+    }
+
+    fn is_quiet(&self) -> bool {
+        abi::status_of(self.flush.get()).is_some() && self.closing.borrow().is_empty()
+    }
+
+    fn may_sleep(&self) -> bool {
+        // SAFETY: a valid worker.
+        self.descriptor.is_some() && unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        // SAFETY: the descriptor belongs to the worker, which this value outlives by the lifetime of the result.
+        self.descriptor
+            .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let peers: Vec<ProcId> = self.endpoints.borrow().keys().copied().collect();
+        for peer in peers {
+            self.close(peer, Close::AtOnce);
+        }
+        let deadline = Instant::now() + CLOSING;
+        while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {
+            // SAFETY: a valid worker; messages that arrive now are dropped.
+            unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
+            self.check_requests();
+        }
+        if !self.is_quiet() {
+            // UCX may still refer to buffers and hooks, so all of them stay.
+            std::mem::forget(self.closing.take());
+            return;
+        }
+        // SAFETY: valid handles, or null if they were never made; nothing uses them afterwards, and all endpoints are closed.
+        unsafe {
+            if !self.worker.is_null() {
+                (self.ucp.ucp_worker_destroy)(self.worker);
+            }
+            if !self.context.is_null() {
+                (self.ucp.ucp_cleanup)(self.context);
+            }
+            ManuallyDrop::drop(&mut self.shared);
+        }
+    }
+}
