@@ -1,6 +1,7 @@
 //! The differences between MPI ABIs: handles, constants and the layout of a status.
 
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::AtomicU8;
 
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
@@ -199,6 +200,11 @@ pub trait Family: 'static {
     #[inline(always)]
     fn program<R>(call: impl FnOnce() -> R) -> R {
         call()
+    }
+
+    /// Returns the byte that the family's Fortran library sets to 0 after it has started a generalized request, if its callbacks are in Fortran.
+    fn language_of_callbacks(_request: Self::Handle) -> Option<&'static AtomicU8> {
+        None
     }
 
     /// Notifies the family that the program's request has ended, so that buffers kept for it can be released.

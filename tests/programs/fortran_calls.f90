@@ -1,19 +1,23 @@
-! A program in Fortran as users of Open MPI and MPICH compile it: messages, types, operators, attributes, windows, files, a communicator of its own.
+! A program in Fortran as users of Open MPI and MPICH compile it: messages, types, operators, attributes, windows, files, groups, persistent requests, a communicator of its own,
+! a generalized request.
 program fortran_calls
   use mpi
   implicit none
   integer :: code, me, n, total, largest, dup, op, key, slot, request, win, file, i
   integer :: status(MPI_STATUS_SIZE), left, right
-  integer, allocatable :: numbers(:), theirs(:)
+  ! Persistent requests reach both while no argument names them.
+  integer, allocatable, volatile :: numbers(:), theirs(:)
   logical :: found
   integer(kind=MPI_ADDRESS_KIND) :: value, expected, size_of_window
   integer(kind=MPI_OFFSET_KIND) :: place
   character(len=MPI_MAX_PROCESSOR_NAME) :: name
   character(len=256) :: path
   double precision :: began
-  external greater, copied, deleted
-  integer :: deletions
-  common /callbacks/ deletions
+  external greater, copied, deleted, queried, freed, cancelled
+  integer :: deletions, frees, cancels
+  common /callbacks/ deletions, frees, cancels
+  integer(kind=MPI_ADDRESS_KIND) :: state
+  integer :: pair(2), persistent(2), group, none, both
 
   call MPI_Init(code)
   call MPI_Comm_rank(MPI_COMM_WORLD, me, code)
@@ -74,6 +78,47 @@ program fortran_calls
   call MPI_Sendrecv(numbers, 100, MPI_INTEGER, right, 8, theirs, 100, MPI_INTEGER, left, 8, dup, MPI_STATUS_IGNORE, code)
   call claim(all(theirs == (/ (left * 1000 + i, i = 1, 100) /)), 'a send and receive')
 
+  call MPI_Send_init(numbers, 10, MPI_INTEGER, right, 9, dup, pair(1), code)
+  call MPI_Recv_init(theirs, 10, MPI_INTEGER, left, 9, dup, pair(2), code)
+  persistent = pair
+  do i = 1, 4
+    numbers(1) = i
+    theirs(1) = -1
+    call MPI_Startall(2, pair, code)
+    select case (i)
+    case (1)
+      call MPI_Waitall(2, pair, MPI_STATUSES_IGNORE, code)
+    case (2)
+      call MPI_Wait(pair(1), status, code)
+      call MPI_Wait(pair(2), status, code)
+    case (3)
+      call MPI_Waitany(2, pair, slot, status, code)
+      call MPI_Waitany(2, pair, slot, status, code)
+    case default
+      found = .false.
+      do while (.not. found)
+        call MPI_Testall(2, pair, found, MPI_STATUSES_IGNORE, code)
+      end do
+    end select
+    call claim(theirs(1) == i .and. all(pair == persistent), 'persistent requests stay when they are complete')
+  end do
+  numbers(1) = me * 1000 + 1
+  call MPI_Request_free(pair(1), code)
+  call MPI_Request_free(pair(2), code)
+  call claim(all(pair == MPI_REQUEST_NULL), 'persistent requests that are freed')
+  call MPI_Irecv(theirs, 1, MPI_INTEGER, MPI_PROC_NULL, 1, dup, request, code)
+  call MPI_Wait(request, status, code)
+  call claim(request == MPI_REQUEST_NULL, 'a request that is complete')
+  call MPI_Comm_group(dup, group, code)
+  call MPI_Group_incl(group, 0, pair, none, code)
+  call claim(none == MPI_GROUP_EMPTY, 'a group without members')
+  call MPI_Group_union(none, group, both, code)
+  call MPI_Group_size(both, i, code)
+  call claim(i == n, 'a union of groups')
+  call MPI_Group_free(both, code)
+  call MPI_Group_free(group, code)
+  call claim(group == MPI_GROUP_NULL, 'a group that is freed')
+
   size_of_window = 400
   call MPI_Win_create(theirs, size_of_window, 4, MPI_INFO_NULL, dup, win, code)
   call MPI_Win_get_attr(win, MPI_WIN_SIZE, value, found, code)
@@ -94,6 +139,20 @@ program fortran_calls
   call MPI_File_read_at_all(file, place, theirs, 100, MPI_INTEGER, status, code)
   call claim(all(theirs == (/ (right * 1000 + i, i = 1, 100) /)), 'a file')
   call MPI_File_close(file, code)
+
+  state = 40
+  frees = 0
+  cancels = 0
+  call MPI_Grequest_start(queried, freed, cancelled, state, request, code)
+  call MPI_Cancel(request, code)
+  call claim(cancels == 41, 'a generalized request that is cancelled before it is complete')
+  call MPI_Test(request, found, status, code)
+  call claim(.not. found, 'a generalized request that is not complete')
+  call MPI_Grequest_complete(request, code)
+  call MPI_Wait(request, status, code)
+  call MPI_Get_count(status, MPI_INTEGER, i, code)
+  call claim(i == 40 .and. status(MPI_SOURCE) == 3 .and. status(MPI_TAG) == 4, 'the status of a generalized request')
+  call claim(frees == 40 .and. request == MPI_REQUEST_NULL, 'a generalized request that is freed')
 
   call MPI_Comm_free_keyval(key, code)
   call MPI_Comm_free(dup, code)
@@ -129,9 +188,40 @@ end subroutine
 
 subroutine deleted(comm, key, value, extra, code)
   use mpi
-  integer :: comm, key, code, deletions
+  integer :: comm, key, code, deletions, frees, cancels
   integer(kind=MPI_ADDRESS_KIND) :: value, extra
-  common /callbacks/ deletions
+  common /callbacks/ deletions, frees, cancels
   if (extra == 5) deletions = deletions + int(value)
+  code = MPI_SUCCESS
+end subroutine
+
+! The callbacks of a generalized request, whose extra state is the number of its integers.
+subroutine queried(extra, status, code)
+  use mpi
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  integer :: status(MPI_STATUS_SIZE), code
+  call MPI_Status_set_elements(status, MPI_INTEGER, int(extra), code)
+  call MPI_Status_set_cancelled(status, .false., code)
+  status(MPI_SOURCE) = 3
+  status(MPI_TAG) = 4
+  code = MPI_SUCCESS
+end subroutine
+
+subroutine freed(extra, code)
+  use mpi
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  integer :: code, deletions, frees, cancels
+  common /callbacks/ deletions, frees, cancels
+  frees = frees + int(extra)
+  code = MPI_SUCCESS
+end subroutine
+
+subroutine cancelled(extra, complete, code)
+  use mpi
+  integer(kind=MPI_ADDRESS_KIND) :: extra
+  logical :: complete
+  integer :: code, deletions, frees, cancels
+  common /callbacks/ deletions, frees, cancels
+  cancels = int(extra) + merge(100, 1, complete)
   code = MPI_SUCCESS
 end subroutine

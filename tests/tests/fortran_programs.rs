@@ -54,6 +54,21 @@ programs! {
 }
 
 #[test]
+#[ignore = "long: cargo xtask test --long"]
+fn kernels_of_five_patterns_compute_it_at_sixteen_times_the_length() {
+    for compiler in Compiler::all() {
+        for way in [Way::Header, Way::F08] {
+            let program = compile(compiler, way, &["kernels.F90"]);
+            for ranks in [3, 4] {
+                let folder = tempfile::tempdir().unwrap();
+                let job = job(&program).ranks(ranks).arg(folder.path());
+                job.arg("16").holds();
+            }
+        }
+    }
+}
+
+#[test]
 fn sections_are_sent_and_received_in_place() {
     hold(&Compiler::all(), &[Way::F08], &["sections.f90"], &[1, 3]);
 }
@@ -128,6 +143,25 @@ fn a_logical_of_another_value_is_reported_once_and_is_true() {
 }
 
 #[test]
+fn a_copy_of_mpi_bottom_is_reported_once() {
+    for compiler in Compiler::all() {
+        // gfortran passes no copy to an argument of assumed type, as `mpi_f08` has.
+        for way in [Way::Header, Way::Mpi] {
+            let program = compile(compiler, way, &["copied_bottom.F90"]);
+            let outcome = job(&program).ranks(1).run();
+            assert!(outcome.status.success(), "{}", outcome.stderr);
+            let sentence = "a buffer is a copy of a constant such as MPI_BOTTOM or MPI_IN_PLACE";
+            assert_eq!(
+                outcome.stderr.matches(sentence).count(),
+                1,
+                "{}",
+                outcome.stderr
+            );
+        }
+    }
+}
+
+#[test]
 fn old_programs_in_fixed_form_run() {
     hold(&Compiler::all(), &[Way::Header], &["fixed.f"], &[1, 3]);
 }
@@ -135,6 +169,12 @@ fn old_programs_in_fixed_form_run() {
 #[test]
 fn attributes_and_handles_are_shared_with_c() {
     let sources = ["attributes.F90", "attributes.c"];
+    hold(&Compiler::all(), &WAYS, &sources, &[2]);
+}
+
+#[test]
+fn a_tool_in_c_sees_each_call_of_a_fortran_program_once() {
+    let sources = ["watched_by_tool.F90", "watched_by_tool.c"];
     hold(&Compiler::all(), &WAYS, &sources, &[2]);
 }
 

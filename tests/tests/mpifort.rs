@@ -119,6 +119,64 @@ fn refusal(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
+/// The flags of another compiler, as a project keeps them, name the folder of its modules.
+#[test]
+fn the_folder_of_another_compilers_modules_in_the_flags_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("uses.f90");
+    std::fs::write(&file, "use mpi_f08\nprint *, MPI_COMM_WORLD%MPI_VAL\nend\n").unwrap();
+    let run = |compiler: Compiler, args: &[&str]| {
+        let mut command = Command::new(wrapper());
+        command.arg(format!("-fc={}", compiler.name()));
+        command.args(args).current_dir(folder.path());
+        let output = process::output(&mut command, Duration::from_secs(120));
+        output.unwrap_or_else(|e| panic!("{e}")).stdout
+    };
+    for one in Compiler::all() {
+        for other in Compiler::all() {
+            let flags = run(other, &["--showme:compile"]);
+            let mut args: Vec<&str> = flags.split_whitespace().collect();
+            args.extend(["-c", "uses.f90"]);
+            run(one, &args);
+        }
+    }
+}
+
+#[test]
+fn a_cache_of_modules_that_cannot_be_written_is_named_with_a_cure() {
+    let folder = tempfile::tempdir().unwrap();
+    let prefix = folder.path();
+    let from = installation();
+    for part in ["bin", "share/portcullis/fortran"] {
+        std::fs::create_dir_all(prefix.join(part)).unwrap();
+    }
+    for file in [
+        "bin/mpifort",
+        "share/portcullis/fortran/mpi.f90",
+        "share/portcullis/fortran/mpi_f08.f90",
+    ] {
+        std::fs::copy(from.join(file), prefix.join(file)).unwrap();
+    }
+    // A file where the folder should be: even a user with all rights cannot write below it.
+    std::fs::write(prefix.join("lib"), "").unwrap();
+    for compiler in Compiler::all() {
+        let output = Command::new(prefix.join("bin/mpifort"))
+            .arg(format!("-fc={}", compiler.name()))
+            .args(["-c", "a.f90"])
+            .env("XDG_CACHE_HOME", prefix.join("lib"))
+            .current_dir(prefix)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let line = said.lines().next().unwrap_or_default();
+        assert!(
+            line.contains("and the folders for them cannot be written: ")
+                && line.contains("set XDG_CACHE_HOME to a folder that you may write"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn eight_byte_integers_and_missing_compilers_are_refused_in_a_sentence() {
     let said = refusal(&["-fdefault-integer-8", "-c", "a.f90"]);

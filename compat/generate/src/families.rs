@@ -255,10 +255,16 @@ pub fn openmpi_handles(tables: &Tables) -> String {
             continue;
         }
         written.push(symbol);
+        // Open MPI's Fortran library reads the numbers of groups and requests in Fortran from their objects.
+        let content = match (HANDLES[handle.kind], number) {
+            ("MPI_Group" | "MPI_Request", Some(number)) => {
+                format!("with_number({:#x}, {number})", handle.standard)
+            }
+            _ => format!("new({:#x})", handle.standard),
+        };
         let _ = writeln!(
             out,
-            "#[unsafe(no_mangle)]\npub static {symbol}: Object<{size}> = Object::new({:#x});",
-            handle.standard
+            "#[unsafe(no_mangle)]\npub static {symbol}: Object<{size}> = Object::{content};"
         );
         addresses[handle.standard as usize].get_or_insert(symbol);
     }

@@ -2,12 +2,12 @@
 //!
 //! That library converts Fortran's arguments to C and calls the C library. For attributes it calls functions that also take the kind of the value:
 //! an integer, as in Fortran, or a pointer, as in C. The value that Fortran sets is kept as it is, so C code gets the integer in place of a pointer to it.
-//! Generalized requests in Fortran are not served.
+//! For a generalized request it calls a function that states the language of the callbacks.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc)]
 
 use crate::entries::*;
-use compat::handwritten::keyvals;
+use compat::handwritten::{generalized, keyvals};
 use std::ffi::{c_int, c_void};
 
 /// The type of an attribute value, as C sets or reads it.
@@ -24,15 +24,11 @@ pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delet
     keyvals::call_through(keyval, copy, delete);
 }
 
-/// Called after a generalized request with callbacks in Fortran has been created; ends the process.
+/// Called after a generalized request with callbacks in Fortran has been created, by the same thread.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
-    printable::eprintln!(
-        "MPI_Grequest_start from Fortran is not served for programs of MPICH, so the process ends; \
-         compiled by this installation's mpifort the program runs"
-    );
-    // SAFETY: `abort` has no requirements; it ends the process.
-    unsafe { libc::abort() }
+    // SAFETY: MPICH's Fortran library calls this after a successful `MPI_Grequest_start`, before the program has the request.
+    unsafe { generalized::last_is_in_fortran() }
 }
 
 /// Fortran's predefined keyvals are C's plus one.

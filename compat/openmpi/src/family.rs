@@ -15,6 +15,7 @@ pub use compat::layout::OpenMpiStatus;
 use compat::{Family, Kind, Limit, StandardStatus, Word};
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
+use std::sync::atomic::AtomicU8;
 
 /// The family of programs compiled against Open MPI.
 #[derive(Clone, Copy, Debug)]
@@ -31,11 +32,24 @@ unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 impl<const SIZE: usize> Object<SIZE> {
     /// Fills every word with the standard's handle, since Open MPI's Fortran library reads some of the others ([`crate::internals`]).
     const fn new(standard: usize) -> Self {
+        Object::filled(standard, standard.to_ne_bytes())
+    }
+
+    /// The object of a kind whose number in Fortran that library reads from the object: every word but the first is the number, twice.
+    const fn with_number(standard: usize, number: u32) -> Self {
+        let number = (number as usize) << u32::BITS | number as usize;
+        Object::filled(standard, number.to_ne_bytes())
+    }
+
+    const fn filled(standard: usize, word: [u8; size_of::<usize>()]) -> Self {
         let mut bytes = [0; SIZE];
-        let word = standard.to_ne_bytes();
+        let first = standard.to_ne_bytes();
         let mut i = 0;
         while i < SIZE {
-            bytes[i] = word[i % word.len()];
+            bytes[i] = match i < first.len() {
+                true => first[i],
+                false => word[i % word.len()],
+            };
             i += 1;
         }
         Object(UnsafeCell::new(bytes))
@@ -101,7 +115,7 @@ fn handle_out(kind: Kind, handle: usize) -> usize {
     if handle >= FIRST_DYNAMIC {
         return match objects::are_wanted(kind) {
             false => handle | DYNAMIC,
-            true => objects::of(handle),
+            true => objects::of(kind, handle),
         };
     }
     let address = |handle: usize| ADDRESSES.get(handle).map_or(0, |a| a.0.expose_provenance());
@@ -228,6 +242,11 @@ impl Family for OpenMpi {
     #[inline(always)]
     fn status_above(status: &StandardStatus) -> StandardStatus {
         *status
+    }
+
+    /// Open MPI's Fortran library writes to the object of the request.
+    fn language_of_callbacks(request: usize) -> Option<&'static AtomicU8> {
+        objects::language_of_callbacks(handle_in(request))
     }
 
     /// The predefined function that does nothing is a null pointer.

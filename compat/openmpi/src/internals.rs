@@ -1,7 +1,8 @@
 //! Internal symbols of Open MPI 4.1 that its own Fortran libraries (`libmpi_mpifh.so.40` and those that use it) need.
 //!
 //! These libraries convert Fortran's arguments to C and call the C library, and in addition
-//! * access fields of the objects that handles point to: the attribute table of a communicator, the flags of an operator.
+//! * access fields of the objects that handles point to: the attribute table of a communicator, the flags of an operator and of a generalized request,
+//!   the numbers of groups and requests in Fortran.
 //!   So if they are loaded every handle is the address of an object ([`crate::family`]), each word of which is the standard's handle;
 //!   an attribute table is then identified by the handle of its object;
 //! * call functions for [`attributes`], [`strings`] and error handlers, which are defined here;

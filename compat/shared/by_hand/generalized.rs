@@ -54,6 +54,27 @@ unsafe extern "C-unwind" fn take(
     answer()
 }
 
+/// The same callbacks in Fortran: the code is an argument, and the flag is passed by its address.
+unsafe extern "C-unwind" fn query_in_fortran(
+    extra_state: *mut c_void,
+    status: *mut Status,
+    code: *mut c_int,
+) {
+    *code = query(extra_state, status);
+}
+
+unsafe extern "C-unwind" fn free_in_fortran(extra_state: *mut c_void, code: *mut c_int) {
+    *code = free(extra_state);
+}
+
+unsafe extern "C-unwind" fn cancel_in_fortran(
+    extra_state: *mut c_void,
+    complete: *mut c_int,
+    code: *mut c_int,
+) {
+    *code = cancel(extra_state, *complete);
+}
+
 const NAME: &str = "MPI_Grequest_start";
 
 fn start(functions: [usize; 3], code: (c_int, c_int)) {
@@ -85,6 +106,21 @@ pub fn check() {
         ],
         (0, 0),
     );
+    check_calls();
+    start(
+        [
+            query_in_fortran as *const () as usize,
+            free_in_fortran as *const () as usize,
+            cancel_in_fortran as *const () as usize,
+        ],
+        (0, 0),
+    );
+    unsafe { compat::handwritten::generalized::last_is_in_fortran() };
+    check_calls();
+}
+
+/// Calls the three functions that the backend was given, as it does.
+fn check_calls() {
     let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
     let call_query: unsafe extern "C-unwind" fn(*mut c_void, *mut BelowStatus) -> c_int =
         unsafe { std::mem::transmute(kept(0)) };

@@ -4,11 +4,19 @@
 use crate::backend;
 use crate::convert::{HandleOut, code_out, load, of, status_to_program};
 use crate::family::{Family, Kind, Word};
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Status) -> c_int;
 type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
+
+/// A callback in Fortran, as MPICH and Open MPI call it. Its arguments are addresses: that of the extra state as the program has passed it, that of the status or
+/// of the flag, which `MPI_Grequest_free_function` does not have, and that of the error code.
+type OfTwo = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
+type OfThree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int);
 
 /// The program's callbacks of one request, until it is freed.
 struct Request {
@@ -16,6 +24,54 @@ struct Request {
     free: usize,
     cancel: usize,
     extra_state: *mut c_void,
+    /// The callbacks are in Fortran, as `last_is_in_fortran` has stated.
+    in_fortran: AtomicBool,
+    /// The byte that is 0 if they are, of libraries that write it after `MPI_Grequest_start`.
+    language: Option<&'static AtomicU8>,
+}
+
+thread_local! {
+    /// The request that this thread has created last, until its language is known.
+    static LAST: Cell<Option<NonNull<Request>>> = const { Cell::new(None) };
+}
+
+/// Has the callbacks of the request that this thread has created last called as Fortran does.
+///
+/// # Safety
+/// The calling thread has just returned from a successful `MPI_Grequest_start`, so the request has not been freed.
+pub unsafe fn last_is_in_fortran() {
+    if let Some(request) = LAST.take() {
+        // SAFETY: the caller states that the request has not been freed.
+        unsafe { request.as_ref() }
+            .in_fortran
+            .store(true, Ordering::Relaxed);
+    }
+}
+
+impl Request {
+    /// Calls a callback in Fortran with the address of its second argument; returns its error code.
+    ///
+    /// # Safety
+    /// The callback is one of `MPI_Grequest_start` in Fortran with these arguments.
+    unsafe fn call_fortran(&self, function: usize, second: *mut c_void) -> c_int {
+        let mut code = 0;
+        // SAFETY: the caller states which arguments the callback has; the code is a local variable.
+        unsafe {
+            if second.is_null() {
+                let function: OfTwo = std::mem::transmute(function);
+                function(self.extra_state, &raw mut code);
+            } else {
+                let function: OfThree = std::mem::transmute(function);
+                function(self.extra_state, second, &raw mut code);
+            }
+        }
+        code
+    }
+
+    fn is_in_fortran(&self) -> bool {
+        let is_0 = |byte: &AtomicU8| byte.load(Ordering::Relaxed) == 0;
+        self.in_fortran.load(Ordering::Relaxed) || self.language.is_some_and(is_0)
+    }
 }
 
 unsafe extern "C-unwind" fn query<F: Family>(
@@ -25,9 +81,16 @@ unsafe extern "C-unwind" fn query<F: Family>(
     // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed; `status` points to a status of the backend.
     unsafe {
         let request = &*request.cast::<Request>();
-        let function: Query<F> = std::mem::transmute(request.query);
         let mut theirs = status_to_program::<F>(&status.read());
-        let code = F::program(|| function(request.extra_state, &mut theirs));
+        let code = F::program(|| {
+            // In Fortran a status is the same words.
+            let argument = &raw mut theirs;
+            if request.is_in_fortran() {
+                return request.call_fortran(request.query, argument.cast());
+            }
+            let function: Query<F> = std::mem::transmute(request.query);
+            function(request.extra_state, argument)
+        });
         status.write(F::status_below(&load::<F>(&theirs)));
         F::word_in(Word::Error, code)
     }
@@ -37,8 +100,14 @@ unsafe extern "C-unwind" fn free<F: Family>(request: *mut c_void) -> c_int {
     // SAFETY: the backend calls the free callback once, as the last one; the box is that of `MPI_Grequest_start`.
     unsafe {
         let request = Box::from_raw(request.cast::<Request>());
-        let function: Free = std::mem::transmute(request.free);
-        F::word_in(Word::Error, F::program(|| function(request.extra_state)))
+        let code = F::program(|| {
+            if request.is_in_fortran() {
+                return request.call_fortran(request.free, null_mut());
+            }
+            let function: Free = std::mem::transmute(request.free);
+            function(request.extra_state)
+        });
+        F::word_in(Word::Error, code)
     }
 }
 
@@ -46,11 +115,15 @@ unsafe extern "C-unwind" fn cancel<F: Family>(request: *mut c_void, complete: c_
     // SAFETY: the extra state is a `Request` of `MPI_Grequest_start` that has not been freed.
     unsafe {
         let request = &*request.cast::<Request>();
-        let function: Cancel = std::mem::transmute(request.cancel);
-        F::word_in(
-            Word::Error,
-            F::program(|| function(request.extra_state, complete)),
-        )
+        let code = F::program(|| {
+            if request.is_in_fortran() {
+                let mut flag = complete;
+                return request.call_fortran(request.cancel, (&raw mut flag).cast());
+            }
+            let function: Cancel = std::mem::transmute(request.cancel);
+            function(request.extra_state, complete)
+        });
+        F::word_in(Word::Error, code)
     }
 }
 
@@ -66,6 +139,8 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         free: free_function,
         cancel: cancel_function,
         extra_state,
+        in_fortran: AtomicBool::new(false),
+        language: None,
     }));
     let given = |theirs: usize, ours: usize| if theirs == 0 { 0 } else { ours };
     let ours_query: unsafe extern "C-unwind" fn(*mut c_void, *mut F::BelowStatus) -> c_int =
@@ -82,7 +157,12 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
             functions.cast(),
             made.argument(),
         );
-        if code != 0 {
+        drop(made);
+        if code == 0 {
+            // No callback is called before the program has the request.
+            (*functions).language = F::language_of_callbacks(*request);
+            LAST.set(NonNull::new(functions));
+        } else {
             // SAFETY: the call has failed, so the backend has not kept the pointer.
             drop(Box::from_raw(functions));
         }

@@ -10,7 +10,7 @@ mod attributes;
 mod datatypes;
 mod dropped;
 mod events;
-mod generalized;
+pub mod generalized;
 pub mod keyvals;
 mod requests;
 mod spawn;

@@ -102,14 +102,11 @@ pub fn described(
             if back {
                 let _ = writeln!(statements.after, "        {name}_section.restore(outcome);");
             }
-            let written = written(procedure, buffer);
-            format!("section::copied::<C, {back}>({name}, {written})")
+            copied(procedure, buffer, &name, &comm)
         }
         Section::KeptCopy => {
             statements.kept.push(format!("{name}_section"));
-            let root = if buffer.root { "root" } else { NONE };
-            let written = written(procedure, buffer);
-            format!("pending::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
+            copied(procedure, buffer, &name, &comm)
         }
     };
     let call = c_name(procedure, width);
@@ -120,13 +117,21 @@ pub fn described(
     statements.passed.push(format!("{name}_section.address()"));
 }
 
+/// The call that copies a buffer if its section is not contiguous.
+fn copied(procedure: &Procedure, buffer: &Parameter, name: &str, comm: &str) -> String {
+    let back = buffer.direction != Direction::In;
+    let root = if buffer.root { "root" } else { NONE };
+    let written = written(procedure, buffer);
+    format!("copies::copied::<C, {back}>({name}, ({root}, {comm}), {written})")
+}
+
 /// The message that covers the buffer of a result, if its length is stated for every rank. A persistent call may be started with other contents.
 fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     let reduces = ["allreduce", "iallreduce", "scan", "iscan"];
     let name = procedure.name.to_lowercase();
     if buffer.name == "recvbuf" && reduces.contains(&name.trim_start_matches("mpi_")) {
         let message = "sendbuf, count: *count as i64, datatype: input::<handle::Datatype>(datatype), calls: std::marker::PhantomData";
-        return format!("Some(section::Written::<C> {{ {message} }})");
+        return format!("Some(copies::Written::<C> {{ {message} }})");
     }
     "None".into()
 }

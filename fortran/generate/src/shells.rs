@@ -13,6 +13,9 @@ use crate::table::{Direction, Parameter, Procedure};
 
 /// The usual case of a call: its conditions, and what C gets then.
 struct Quick {
+    /// The arguments that are handles, which are predefined.
+    handles: Vec<String>,
+    /// The conditions for the others.
     conditions: Vec<String>,
     passed: Vec<String>,
 }
@@ -57,11 +60,12 @@ fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
         };
         passed.push(now);
     }
-    let checks = conditions.len() + handles.len();
-    if !handles.is_empty() {
-        conditions.push(format!("handle::are_predefined([{}])", handles.join(", ")));
-    }
-    (checks > 1).then_some(Quick { conditions, passed })
+    let quick = Quick {
+        handles,
+        conditions,
+        passed,
+    };
+    (quick.conditions.len() + quick.handles.len() > 1).then_some(quick)
 }
 
 /// With a predefined datatype, the buffer of a point-to-point message or of a file is no sentinel: `MPI_BOTTOM` needs a datatype with absolute
@@ -125,7 +129,7 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
                 c_name(procedure, width),
                 case.passed.join(", ")
             );
-            with_usual_case(text, &shell, &case.conditions.join(" && "), &call);
+            with_usual_case(text, &shell, &case, &call);
         } else {
             exported(text, &shell, "", &reported(&shell, &shell.call));
         }
@@ -141,36 +145,49 @@ fn reported(shell: &Shell, call: &str) -> String {
     format!("{report}(ierror, {call})")
 }
 
-/// Writes a shell whose usual case is a C call alone. The registers have the arguments unchanged where it jumps to one of the other cases.
-fn with_usual_case(text: &mut String, shell: &Shell, conditions: &str, call: &str) {
-    let Shell {
-        symbol,
-        declared,
-        passed,
-        ..
-    } = shell;
+/// Writes a shell whose usual case is a C call alone.
+///
+/// It reads the handles, and the other cases get them by value: so they are read once, and where the shell jumps to one of the other cases the registers
+/// have its arguments.
+fn with_usual_case(text: &mut String, shell: &Shell, case: &Quick, call: &str) {
+    let Shell { symbol, passed, .. } = shell;
+    let handles = &case.handles;
+    let (mut read, mut by_address) = (String::new(), String::new());
+    for name in handles {
+        let _ = write!(read, "let {name} = *{name}; ");
+        let _ = write!(
+            by_address,
+            "let mut {name} = {name}; let {name} = &raw mut {name}; "
+        );
+    }
+    let by_value = shell.declared.split(", ").map(|argument| {
+        let (name, _) = argument.split_once(": ").unwrap_or((argument, ""));
+        match handles.iter().any(|handle| handle == name) {
+            true => format!("{name}: i32"),
+            false => argument.into(),
+        }
+    });
+    let by_value = by_value.collect::<Vec<String>>().join(", ");
+    let handles = handles.join(", ");
+    let conditions: String = case.conditions.iter().map(|c| format!(" && {c}")).collect();
     let other = reported(shell, &shell.call);
     let _ = writeln!(
         text,
-        "\n#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn other_{symbol}({declared}) {{\n    unsafe {{ {other} }}\n}}"
+        "\n#[cold]\n#[inline(never)]\nunsafe extern \"C\" fn other_{symbol}({by_value}) {{\n    unsafe {{ {by_address}{other} }}\n}}"
     );
-    let usual = format!(
-        "if {conditions} {{ always_report(ierror, {call}) }} else {{ other_{symbol}({passed}, ierror) }}"
+    let reports = format!(
+        "handle::are_predefined([{handles}]){conditions} {{ always_report(ierror, {call}) }} else {{ other_{symbol}({passed}, ierror) }}"
     );
     if !shell.optional {
-        return exported(text, shell, "", &usual);
+        return exported(text, shell, "", &format!("{read}if {reports}"));
     }
-    let without = declared
-        .strip_suffix(", ierror: *mut i32")
-        .unwrap_or(declared);
     let _ = writeln!(
         text,
-        "\n#[inline(never)]\nunsafe extern \"C\" fn reporting_{symbol}({declared}) {{\n    unsafe {{ {usual} }}\n}}\n\n\
-         #[cold]\n#[inline(never)]\nunsafe extern \"C\" fn silent_{symbol}({without}) {{\n    unsafe {{ other_{symbol}({passed}, std::ptr::null_mut()) }}\n}}"
+        "\n#[inline(never)]\nunsafe extern \"C\" fn reporting_{symbol}({by_value}) {{\n    unsafe {{ if !ierror.is_null() && {reports} }}\n}}"
     );
-    // Without ierror, as most programs call, nothing follows the C call. Each branch is a jump: it passes on the arguments that the registers have.
+    // Without ierror, as most programs call, nothing follows the C call: each branch is a jump.
     let usual = format!(
-        "if !ierror.is_null() {{ reporting_{symbol}({passed}, ierror) }} else if {conditions} {{ _ = {call} }} else {{ silent_{symbol}({passed}) }}"
+        "{read}if handle::are_predefined_without([{handles}], ierror){conditions} {{ _ = {call} }} else {{ reporting_{symbol}({passed}, ierror) }}"
     );
     exported(text, shell, "", &usual);
 }

@@ -7,6 +7,7 @@
 use crate::bodies::Ptr;
 use std::cell::UnsafeCell;
 use std::ptr::without_provenance_mut;
+use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A value that is neither 0 nor a small number, so that a program which uses the memory of a sentinel fails visibly.
@@ -166,7 +167,33 @@ fn compared(argument: Ptr) -> Ptr {
 /// A choice buffer.
 #[inline(always)]
 pub fn buffer(argument: Ptr) -> Ptr {
+    let here = 0u8;
+    if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
+        // SAFETY: the argument is a variable of a caller, whose frame is on the stack above `here`.
+        unsafe { look_at_copy(argument.cast()) };
+    }
     translated(argument)
+}
+
+/// Where a compiler puts the copy of an argument: this far at most above the frame of the called procedure.
+const FRAME: usize = 4096;
+
+/// Reports, once, a buffer with the content of a sentinel: a copy that the compiler has made, whose address is not the sentinel's.
+///
+/// # Safety
+/// The argument is readable.
+#[inline(never)]
+unsafe fn look_at_copy(argument: *const [u8; 4]) {
+    static ONCE: Once = Once::new();
+    // SAFETY: the caller states it; a byte array has no alignment.
+    if unsafe { *argument } == [POISON; 4] {
+        ONCE.call_once(|| {
+            printable::eprintln!(
+                "a buffer is a copy of a constant such as MPI_BOTTOM or MPI_IN_PLACE, which MPI recognises by its address: \
+                 pass the constant itself, not in parentheses and not through a dummy argument with VALUE."
+            );
+        });
+    }
 }
 
 /// A status, or an array of statuses: in Fortran they have the memory layout of C.

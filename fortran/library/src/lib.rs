@@ -10,6 +10,7 @@ mod pool;
 
 mod cells;
 mod convert;
+mod copies;
 mod hand;
 mod handle;
 mod pending;
@@ -31,7 +32,7 @@ mod text;
 pub mod bodies {
     use crate::convert::{self, always_report, length, report};
     use crate::handle::{self, input, output};
-    use crate::{cells, hand, pending, section, text};
+    use crate::{cells, copies, hand, pending, section, text};
     use fortran_sections::Descriptor;
 
     pub type Ptr = *mut std::ffi::c_void;

@@ -1,15 +1,12 @@
 //! Copies of array sections that active operations use.
 //!
-//! A reduction computes with elements of a predefined datatype, and a collective with a block for each rank has one datatype for all blocks, so no
-//! datatype can describe a section that is not contiguous. A nonblocking or persistent call of that kind gets a copy of the section, which is kept in
-//! a table by the INTEGER of the request. The procedure that completes the request copies the elements back.
+//! A nonblocking or persistent call whose section must be copied (`copies`) gets a copy that is kept in a table by the INTEGER of the request.
+//! The procedure that completes the request copies the elements back.
 #![allow(unsafe_code)]
 
-use crate::bodies::{Calls, Pmpi, Ptr};
-use crate::cells;
+use crate::bodies::{Calls, Pmpi};
+use crate::copies::{Copied, Copy};
 use crate::handle::{self, input};
-use crate::section::{Copy, Refused, Written};
-use fortran_sections::Descriptor;
 use std::collections::BTreeMap;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +15,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SUCCESS: i32 = 0;
 const ERR_IN_STATUS: i32 = 19;
 const REQUEST_NULL: i32 = 384;
-/// The root's own number of the root in an intercommunicator.
-const ROOT: i32 = -4;
 
 /// The copies of one request.
 pub struct Operation {
@@ -51,76 +46,6 @@ fn none() -> bool {
     NUMBER.load(Ordering::Relaxed) == 0
 }
 
-/// A buffer of an active operation.
-pub struct Kept {
-    address: Ptr,
-    copy: Option<Box<Copy>>,
-}
-
-impl Kept {
-    #[inline(always)]
-    pub fn address(&self) -> Ptr {
-        self.address
-    }
-}
-
-/// A buffer of a nonblocking or persistent call; a section that is not contiguous is copied.
-/// `root` is null unless the buffer is significant only at the root.
-///
-/// # Safety
-/// The descriptor is one that a compiler has made, and `root` and `comm` are arguments of the procedure.
-#[inline(always)]
-pub unsafe fn copied<C: Calls, const BACK: bool>(
-    buffer: *const Descriptor,
-    (root, comm): (*const i32, *const i32),
-    written: Option<Written<C>>,
-) -> Result<Kept, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
-    unsafe {
-        let whole = Descriptor::is_contiguous(buffer);
-        let address = cells::buffer((*buffer).base());
-        if whole || (!root.is_null() && !is_root(root, comm)) {
-            return Ok(Kept {
-                address,
-                copy: None,
-            });
-        }
-        Ok(copy::<C>(buffer, BACK, written))
-    }
-}
-
-/// This rank is the root.
-#[cold]
-#[inline(never)]
-unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
-    let (mut is_inter, mut rank) = (0i32, 0i32);
-    // SAFETY: the caller states what the arguments are; an invalid communicator is reported by the call itself.
-    unsafe {
-        let comm = input::<handle::Comm>(comm);
-        Pmpi::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
-        Pmpi::MPI_Comm_rank(comm, (&raw mut rank).cast());
-        *root == if is_inter == 0 { rank } else { ROOT }
-    }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn copy<C: Calls>(
-    buffer: *const Descriptor,
-    back: bool,
-    written: Option<Written<C>>,
-) -> Kept {
-    // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
-    let copy = unsafe { Copy::of(buffer, back, written) };
-    let mut copy = copy.map(Box::new);
-    // SAFETY: as above.
-    let base = unsafe { (*buffer).base() };
-    Kept {
-        address: copy.as_mut().map_or(base, |copy| copy.address()),
-        copy,
-    }
-}
-
 /// Keeps the copies of an operation, if it has any, until its request is complete.
 ///
 /// # Safety
@@ -129,14 +54,14 @@ unsafe fn copy<C: Calls>(
 pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
     outcome: i32,
     request: *const i32,
-    buffers: [Kept; N],
+    buffers: [Copied; N],
 ) {
-    if buffers.iter().all(|b| b.copy.is_none()) {
+    if !buffers.iter().any(Copied::is_copy) {
         // SAFETY: the caller states what `request` is.
         unsafe { made(request) };
     } else {
         let operation = Operation {
-            copies: buffers.into_iter().filter_map(|b| b.copy).collect(),
+            copies: buffers.into_iter().filter_map(Copied::into_copy).collect(),
             persistent: PERSISTENT,
             active: false,
         };

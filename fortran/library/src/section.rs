@@ -1,21 +1,18 @@
 //! Choice buffers of module `mpi_f08`: arrays with a descriptor.
 //!
 //! A contiguous array is passed on by its address. Of another section, a message gets a datatype that describes where its elements are, so no
-//! element is copied and the call may be nonblocking. Where a call has no datatype for each buffer, the elements are copied.
+//! element is copied and the call may be nonblocking. Where a call has no datatype for each buffer, the elements are copied (`copies`).
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Ptr};
-use crate::{cells, handle, scratch};
+use crate::{cells, handle};
 use fortran_sections::{Descriptor, Layout, Section};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 
-const SUCCESS: i32 = 0;
 const ERR_BUFFER: i32 = 1;
 const ERR_COUNT: i32 = 2;
 const ERR_TYPE: i32 = 3;
-/// The address of `MPI_IN_PLACE` in C.
-const IN_PLACE: usize = 1;
 const COMM_SELF: i32 = 258;
 const BYTE: usize = 583;
 
@@ -340,160 +337,6 @@ pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
             });
         }
         Ok(InPlace(cells::buffer((*buffer).base())))
-    }
-}
-
-/// The message that a collective writes to a buffer. If it is as long as the section, the old elements need not be copied.
-pub struct Written<C: Calls> {
-    pub sendbuf: *const Descriptor,
-    pub count: i64,
-    pub datatype: Ptr,
-    pub calls: PhantomData<C>,
-}
-
-impl<C: Calls> Written<C> {
-    /// It is as long as the section, and the section is not read, too.
-    unsafe fn covers(&self, section: &Section) -> bool {
-        let mut size = 0i64;
-        // SAFETY: the arguments are those of the program's call; `size` is a variable for the result.
-        unsafe {
-            let in_place = cells::buffer((*self.sendbuf).base()) as usize == IN_PLACE;
-            C::MPI_Type_size_c(self.datatype, (&raw mut size).cast());
-            !in_place && size > 0 && self.count.saturating_mul(size) >= section.bytes() as i64
-        }
-    }
-}
-
-/// The elements of a section, in memory of their own.
-pub struct Copy {
-    section: Section,
-    elements: Vec<u8>,
-    /// The call writes to the buffer.
-    back: bool,
-}
-
-// SAFETY: the section is a buffer that the program has given to an operation until it is complete. Any thread may complete it.
-unsafe impl Send for Copy {}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        scratch::give(std::mem::take(&mut self.elements));
-    }
-}
-
-impl Copy {
-    /// Copies a section; none if it is empty: memory of no bytes has an address that is a sentinel in C.
-    ///
-    /// # Safety
-    /// The descriptor is one that a compiler has made, of an array that is readable.
-    pub unsafe fn of<C: Calls>(
-        buffer: *const Descriptor,
-        back: bool,
-        written: Option<Written<C>>,
-    ) -> Option<Copy> {
-        // SAFETY: the caller states that this is a compiler's descriptor.
-        let section = unsafe { Section::of(buffer) };
-        if section.is_empty() {
-            return None;
-        }
-        let elements = scratch::take(section.bytes());
-        let mut copy = Copy {
-            section,
-            elements,
-            back,
-        };
-        // SAFETY: the arguments of the message are those of the same call.
-        if written.is_some_and(|w| unsafe { w.covers(&copy.section) }) {
-            copy.elements.resize(copy.section.bytes(), 0);
-        } else {
-            copy.refresh();
-        }
-        Some(copy)
-    }
-
-    /// The address of the copy.
-    pub fn address(&mut self) -> Ptr {
-        self.elements.as_mut_ptr().cast()
-    }
-
-    /// The procedure writes to the program's array.
-    pub fn is_written(&self) -> bool {
-        self.back
-    }
-
-    /// Copies the elements of the program's array.
-    pub fn refresh(&mut self) {
-        // SAFETY: the program passes a readable buffer.
-        unsafe { self.section.pack_into(&mut self.elements) };
-    }
-
-    /// Copies the result to the program's array.
-    pub fn restore(&self) {
-        if self.back {
-            // SAFETY: the buffer belongs to the operation, which may write it, until the completing call returns.
-            unsafe { self.section.unpack(&self.elements) };
-        }
-    }
-}
-
-/// A buffer whose section, if it is not contiguous, is copied for the duration of the call.
-pub struct Copied {
-    address: Ptr,
-    copy: Option<Box<Copy>>,
-}
-
-impl Copied {
-    #[inline(always)]
-    pub fn address(&self) -> Ptr {
-        self.address
-    }
-
-    /// Copies the result to the program's array. After an error there is none.
-    #[inline(always)]
-    pub fn restore(&self, outcome: i32) {
-        if let (SUCCESS, Some(copy)) = (outcome, &self.copy) {
-            copy.restore();
-        }
-    }
-}
-
-/// A buffer of a blocking call, copied if it must be.
-///
-/// # Safety
-/// The descriptor is one that a compiler has made.
-#[inline(always)]
-pub unsafe fn copied<C: Calls, const BACK: bool>(
-    buffer: *const Descriptor,
-    written: Option<Written<C>>,
-) -> Result<Copied, Refused> {
-    // SAFETY: the caller states that this is a compiler's descriptor.
-    unsafe {
-        let address = cells::buffer((*buffer).base());
-        if Descriptor::is_contiguous(buffer) {
-            return Ok(Copied {
-                address,
-                copy: None,
-            });
-        }
-        Ok(copy::<C>(buffer, BACK, written))
-    }
-}
-
-#[cold]
-#[inline(never)]
-unsafe fn copy<C: Calls>(
-    buffer: *const Descriptor,
-    back: bool,
-    written: Option<Written<C>>,
-) -> Copied {
-    // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
-    let copy = unsafe { Copy::of(buffer, back, written) };
-    let mut copy = copy.map(Box::new);
-    // SAFETY: as above.
-    let base = unsafe { (*buffer).base() };
-    Copied {
-        address: copy.as_mut().map_or(base, |copy| copy.address()),
-        copy,
     }
 }
 

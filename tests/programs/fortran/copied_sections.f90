@@ -1,13 +1,17 @@
 ! Array sections of nonblocking and persistent collectives that compute or have a block for each rank: the library keeps a copy of the section until the
 ! request is complete, whichever procedure completes it. Between the elements of a section nothing changes.
 program copied_sections
+  use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t, c_null_ptr
   use mpi_f08
   implicit none
   integer, parameter :: n = 6, w = 2 * n
   integer :: me, ranks, round, sum_of, outcount, which, indices(3)
-  integer, asynchronous :: i, mine(w), result(w), other(w), grid(3, w)
-  integer, allocatable, asynchronous :: blocks(:), received(:), square(:, :)
+  integer, asynchronous :: i, mine(w), other(w), grid(3, w)
+  integer, asynchronous, target :: result(w)
+  integer, allocatable, asynchronous :: received(:), square(:, :)
+  integer, allocatable, asynchronous, target :: blocks(:)
   integer, allocatable :: counts(:)
+  integer, pointer, asynchronous :: nowhere(:)
   logical :: flag
   type(MPI_Request) :: request, three(3)
 
@@ -47,6 +51,25 @@ program copied_sections
   else
     call claim(all(result == 5), 'Ireduce elsewhere')
   end if
+
+  ! The buffer that only the root uses need not be memory elsewhere.
+  call fresh()
+  nowhere => result
+  if (me /= 0) call c_f_pointer(transfer(64_c_intptr_t, c_null_ptr), nowhere, [w])
+  call MPI_Reduce(mine(::3), nowhere(::3), w / 3, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD)
+  if (me == 0) call claim(all(result(::3) == [(sum_of * i, i = 1, w, 3)]) .and. result(2) == -1, 'Reduce at its root')
+  call fresh()
+  call MPI_Ireduce(mine(::3), nowhere(::3), w / 3, MPI_INTEGER, MPI_SUM, 0, MPI_COMM_WORLD, request)
+  call MPI_Wait(request, MPI_STATUS_IGNORE)
+  if (me == 0) call claim(all(result(::3) == [(sum_of * i, i = 1, w, 3)]) .and. result(2) == -1, 'Ireduce at its root, again')
+  call fresh()
+  blocks = [(7 * i, i = 1, 2 * ranks)]
+  nowhere => blocks
+  if (me /= 0) call c_f_pointer(transfer(64_c_intptr_t, c_null_ptr), nowhere, [2 * ranks])
+  call MPI_Scatter(nowhere(::2), 1, MPI_INTEGER, other, 1, MPI_INTEGER, 0, MPI_COMM_WORLD)
+  call claim(other(1) == 7 * (2 * me + 1), 'Scatter of a section')
+  call MPI_Gather(other, 1, MPI_INTEGER, nowhere(2::2), 1, MPI_INTEGER, 0, MPI_COMM_WORLD)
+  if (me == 0) call claim(all(blocks(2::2) == [(7 * i, i = 1, 2 * ranks, 2)]), 'Gather to a section')
 
   call fresh()
   call MPI_Iscan(mine(::2), result(::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, three(1))
