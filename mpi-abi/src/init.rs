@@ -84,6 +84,9 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     let (engine, explanation) = start_engine()?;
     let (provided, name) = served(&engine, provided, name);
     engine.join_world().map_err(at("the job cannot start"))?;
+    engine
+        .rehearse_on_world()
+        .map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
         explain::print(&engine, lines);
     }

@@ -54,6 +54,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Prepares the first collective operations on `MPI_COMM_WORLD`; every process of the job calls it after [`Engine::join_world`].
+    pub fn rehearse_on_world(&self) -> Result<(), Error> {
+        match self.world() {
+            Some(world) => match world.collectives().components() {
+                Some(components) => components.rehearse(&world),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
     /// Frees `MPI_COMM_WORLD`.
     pub fn leave_world(&self) {
         let world = self.predefined().world.take();
