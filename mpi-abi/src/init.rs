@@ -88,6 +88,10 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
         .process()
         .join_world()
         .map_err(at("the job cannot start"))?;
+    engine
+        .process()
+        .rehearse_on_world()
+        .map_err(at("the job cannot start"))?;
     if let Some(lines) = explanation {
         explain::print(&engine, lines);
     }

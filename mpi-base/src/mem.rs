@@ -36,6 +36,18 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
 }
 
+/// Maps the pages of `len` bytes at `start` that have memory, and gives memory to the others.
+///
+/// One page fault maps the pages around it that are present, so this costs much less than the accesses that would follow. If the system refuses, pages are mapped on access.
+#[cfg(not(any(loom, miri)))]
+pub(crate) fn map_present(start: NonNull<u8>, len: usize) {
+    let before = start.addr().get() % PAGE;
+    let first = start.as_ptr().wrapping_sub(before);
+    let len = (before + len).next_multiple_of(PAGE);
+    // SAFETY: this advice changes no contents and no mapping (madvise(2), MADV_POPULATE_READ), so it is harmless on any range.
+    let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateRead) };
+}
+
 /// A type that may be stored in memory which other processes write at any time.
 ///
 /// # Safety

@@ -76,6 +76,34 @@ fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     );
 }
 
+/// Every operation of the benchmark of first uses has a row, and no file is left behind.
+#[test]
+fn first_uses_have_a_row_each_and_leave_no_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut bench = Command::new(installation().join("bin/mpi-bench"));
+    bench.args(["first", "-n", "2", "--rounds", "1", "--directory"]);
+    bench.arg(folder.path());
+    let outcome = process::output(&mut bench, Duration::from_secs(60)).expect("a run");
+    let said = &outcome.stdout;
+    let rows: Vec<&str> = said.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(rows.len() > 30, "{said}{}", outcome.stderr);
+    for row in [
+        "first barrier ",
+        "first allreduce 8 on a duplicate ",
+        "first free of a window ",
+        "second write, file kept open ",
+    ] {
+        assert!(
+            rows.iter().any(|line| line.starts_with(row)),
+            "{row}: {said}"
+        );
+    }
+    let left = std::fs::read_dir(folder.path())
+        .expect("the folder")
+        .count();
+    assert_eq!(left, 0);
+}
+
 trait ShortRun {
     fn args_for_a_short_run(self) -> Self;
 }

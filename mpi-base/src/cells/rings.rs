@@ -82,9 +82,10 @@ impl CellRing {
         (self.cell - 1) * WORD
     }
 
-    /// The number of bytes of a result, which is more than [`CellRing::capacity`].
-    pub fn capacity_of_result(&self) -> usize {
-        (of_result(self.cell) - 1) * WORD
+    /// The number of bytes that a member can publish in a cell of `cell` bytes, and the number of bytes of a result, which is more.
+    pub const fn capacities(cell: usize) -> (usize, usize) {
+        let words = cell / WORD;
+        ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
     /// The first word of the cells of operation `number`.

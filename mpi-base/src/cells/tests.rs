@@ -111,12 +111,12 @@ fn no_two_cells_overlap() {
         let tracks = cell_rings(members, &rings);
         for (cell_ring, ring) in tracks.iter().zip(rings) {
             assert_eq!(cell_ring.capacity(), ring.cell - WORD);
-            assert!(cell_ring.capacity_of_result() > ring.cell);
+            assert!(CellRing::capacities(ring.cell).1 > ring.cell);
             for number in 1..=ring.depth {
                 let address = cell_ring.address(number);
                 let of_members = |member| (CellOf::Of(member), address, cell_ring.capacity());
                 all.extend((0..members).map(of_members));
-                all.push((CellOf::Result, address, cell_ring.capacity_of_result()));
+                all.push((CellOf::Result, address, CellRing::capacities(ring.cell).1));
             }
         }
         for (i, (place, address, capacity)) in all.iter().enumerate() {

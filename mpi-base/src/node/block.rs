@@ -80,6 +80,16 @@ impl Node {
         self.arena().longest_free()
     }
 
+    /// Maps the pages of `len` bytes of a block that will be used at once, so that the first uses find them.
+    pub fn map_ahead(&self, offset: ShmOffset, len: usize) {
+        #[cfg(not(miri))]
+        if let Some((segment, at)) = self.block_at(offset, len)
+            && let Some(start) = segment.range(at, len)
+        {
+            crate::mem::map_present(start, len);
+        }
+    }
+
     /// The address in this process of a block that its owner named by its offset, if it is inside some rank's arena or part of the annex.
     pub fn resolve(&self, offset: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(offset, len)?;
@@ -238,6 +248,11 @@ impl ShmBlock {
                 .collect();
             if !resident.is_empty() && self.node.kept_pages().keep(&in_arena) {
                 for run in resident {
+                    // Other ranks may have written pages that this process has never accessed.
+                    #[cfg(not(miri))]
+                    if let Some(start) = segment.range(run.start, run.len()) {
+                        crate::mem::map_present(start, run.len());
+                    }
                     // SAFETY: inside the block, which by the contract of `ShmBlock` no process uses any more.
                     unsafe { zero(segment, run) };
                 }

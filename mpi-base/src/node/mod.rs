@@ -44,7 +44,7 @@ use crate::atomic::{AtomicU64, Ordering};
 use crate::cma;
 use crate::inbox::Inbox;
 use crate::kept_pages::KeptPages;
-use crate::mem::{Held, Segment, Shared, fits_file_limit, memfd};
+use crate::mem::{Held, PAGE, Segment, Shared, fits_file_limit, memfd};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
@@ -75,6 +75,9 @@ struct Attached {
 
 /// The bytes of free memory that all ranks of a node keep together, each the same part of it.
 const KEPT: usize = 64 << 20;
+
+/// The largest number of ranks of which each maps all of its rings at the start.
+const FEW: u32 = 8;
 
 #[derive(Default)]
 struct Taken {
@@ -335,6 +338,23 @@ impl Node {
         })
         // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only consumer.
         .map(|memory| unsafe { Consumer::new(memory) })
+    }
+
+    /// Maps the first page of each ring from and to this rank, where the node has few ranks, so that the first message to a peer finds it.
+    pub fn map_rings_ahead(&self) {
+        if self.nlocal() > FEW {
+            return;
+        }
+        let me = self.rank();
+        for peer in (0..self.nlocal()).filter(|peer| *peer != me) {
+            for (from, to) in [(me, peer), (peer, me)] {
+                let at = self.0.layout.ring(from, to);
+                #[cfg(not(miri))]
+                if let Some(start) = self.0.segment.range(at, PAGE) {
+                    crate::mem::map_present(start, PAGE);
+                }
+            }
+        }
     }
 
     /// This rank's pool of fragments; handed out once.

@@ -180,6 +180,11 @@ pub trait Module {
         Err(Unserved::on(comm, call.id()))
     }
 
+    /// Carries out a few operations without data and without messages, which no program sees; see [`mpi_engine::comm::Collectives::rehearse`]. All members call it.
+    fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// The module's eureka line for this communicator, if it has one.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None

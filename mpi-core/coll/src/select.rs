@@ -231,6 +231,11 @@ impl Collectives for Table {
         }
     }
 
+    fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
+        let mut modules = self.chosen.iter().map(|chosen| &chosen.module);
+        modules.try_for_each(|module| module.rehearse(comm))
+    }
+
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         self.chosen.iter().find_map(|chosen| chosen.module.eureka())
     }

@@ -54,7 +54,7 @@ pub const FREE: f32 = 0.0;
 
 /// Number of size classes, by powers of two from 2^`SMALLEST` bytes; the last class has no upper bound.
 pub const ORDERS: usize = 9;
-const SMALLEST: u32 = 14;
+pub const SMALLEST: u32 = 14;
 
 pub fn order_of(bytes: u64) -> usize {
     let order = bytes.max(1).ilog2().saturating_sub(SMALLEST);

@@ -1,7 +1,7 @@
 //! A communicator's cells (see [`mpi_base::cells`]), and waiting for free cells.
 //!
 //! Long data use long cells, [`DEPTH`] per member. Short data use short cells of their own, adjacent to each other;
-//! only where few members wait for each other are these spaced apart.
+//! only where few members wait for each other are these spaced apart, by a few lines: the first operations of a communicator then touch two pages.
 //! Where no rank waits for all others ([`Flow::OneWay`]) rings of short cells are deep, so that the sender may run far ahead:
 //! when oversubscribed, each wait for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
@@ -44,6 +44,10 @@ pub const SHORT: usize = LINE;
 
 /// The cell size of slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
+
+/// The distance of cells for short and for slightly longer data that are spaced apart.
+const SHORT_APART: usize = 4 * LINE;
+const MIDDLING_APART: usize = 2 << 10;
 
 /// The number of short or medium cells per member for operations in which no rank waits for all others.
 ///
@@ -156,11 +160,13 @@ impl Layout {
             // With few members, prefetching beyond one member's cell reaches the cell that the next member is writing, so these are spaced apart:
             // 1 KiB on two ranks, adjacent and apart: allreduce 0.178 and 0.168 us, allgather 0.179 and 0.171.
             // 8 bytes on 60 oversubscribed ranks, adjacent and apart: allgather 77 and 100 us, alltoall 79 and 125.
+            // Two members' cells need only be further apart than that; the distance of long cells would put each into a page of its own.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth)| {
-                let cell = match apart {
-                    true => longest,
-                    false => length.min(longest),
+                let cell = match (apart, length) {
+                    (true, SHORT) => SHORT_APART.min(longest),
+                    (true, MIDDLING) => MIDDLING_APART.min(longest),
+                    _ => length.min(longest),
                 };
                 let ring = Ring { cell, depth };
                 let known = rings.iter().position(|known| *known == ring);
@@ -247,12 +253,21 @@ impl Cells {
         Some(Cells {
             board: Board::new(words, members.me(), members.count(), &rings)?,
             lane,
-            choices: choices.map(|rings| {
-                rings.map(|ring| Choice {
-                    cell_ring: tracks[ring],
-                    bytes: tracks[ring].capacity(),
-                    bytes_of_result: tracks[ring].capacity_of_result(),
-                })
+            choices: choices.map(|[short, middling, long]| {
+                let choice = |ring: usize, most: usize| {
+                    // Cells that are spaced apart are longer than the data for which they are used.
+                    let (bytes, bytes_of_result) = CellRing::capacities(rings[ring].cell.min(most));
+                    Choice {
+                        cell_ring: tracks[ring],
+                        bytes,
+                        bytes_of_result,
+                    }
+                };
+                [
+                    choice(short, SHORT),
+                    choice(middling, MIDDLING),
+                    choice(long, LONGEST),
+                ]
             }),
             number: Cell::new(0),
             poll_delay: PollDelay::new(lane == Lane::Blocking && occupancy == Occupancy::Dedicated),
@@ -435,10 +450,25 @@ mod tests {
             let layout = Layout::of(Lane::Blocking, LONGEST, members, Occupancy::Oversubscribed);
             layout.rings[layout.choices[flow as usize][0]].cell
         };
-        assert_eq!(shortest(FEW, Flow::CooperativeCopy), LONGEST);
+        assert_eq!(shortest(FEW, Flow::CooperativeCopy), SHORT_APART);
         assert_eq!(shortest(FEW + 1, Flow::CooperativeCopy), SHORT);
         for members in [2, 60] {
             assert_eq!(shortest(members, Flow::OneWay), SHORT);
+        }
+    }
+
+    #[test]
+    fn the_first_operations_of_few_members_are_in_two_pages() {
+        for occupancy in [Occupancy::Dedicated, Occupancy::Oversubscribed] {
+            for members in 2..=FEW {
+                let cell = fitting_cell(members, occupancy);
+                let Layout { rings, choices } =
+                    Layout::of(Lane::Blocking, cell, members, occupancy);
+                let short = choices[Flow::CooperativeCopy as usize][0];
+                let bytes = cells::words(members, &rings[..=short]) * WORD;
+                assert!(bytes <= 3 << 12, "{members} members: {bytes} bytes");
+                assert_eq!(rings[short].depth, DEPTH);
+            }
         }
     }
 

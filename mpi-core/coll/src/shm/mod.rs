@@ -39,8 +39,9 @@ use super::{
 };
 use crate::Error;
 use crate::comm::Comm;
-use crate::datatype::RecvBuf;
+use crate::datatype::{Named, RecvBuf, RecvBytes};
 use crate::engine::Engine;
+use crate::op::{DenseOp, Predefined};
 use crate::trial::Way;
 use barrier::ShmBarrier;
 use cells::Lane;
@@ -428,6 +429,23 @@ impl Module for ShmModule {
             wait: Blocking(comm),
         };
         wait::now(comm, operation.run_fast_call(call))
+    }
+
+    /// Uses each of the cells once, and passes a barrier.
+    fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
+        let state = &*self.0;
+        let sum = DenseOp::new(&Predefined::Sum.into(), &Named::DOUBLE.into());
+        let (Some(op), Some(_)) = (sum, state.blocking()) else {
+            return Ok(());
+        };
+        if state.members.count() > cells::FEW || state.survives {
+            return Ok(());
+        }
+        for _ in 0..cells::DEPTH {
+            let (send, recv) = (&[][..], RecvBytes::empty());
+            self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
+        }
+        state.pass(comm)
     }
 
     fn disable(&self) {

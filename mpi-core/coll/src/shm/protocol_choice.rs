@@ -21,7 +21,7 @@
 
 use super::cells::DEPTH;
 use crate::CallId;
-use crate::trial::{Either, FREE, Known, ORDERS, Way, order_of};
+use crate::trial::{Either, FREE, Known, ORDERS, SMALLEST, Way, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::cells::LINE;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -51,8 +51,8 @@ pub struct ProtocolChoice<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// By call: the protocol before the first plan applies.
-    first: [Way; CallId::ALL.len()],
+    /// By class: the protocol before the first plan applies.
+    first: [Way; CLASSES],
     /// By class: the number of calls begun on this rank.
     begun: OnceCell<Box<[Cell<u64>]>>,
     /// Used on rank 0 only.
@@ -68,8 +68,12 @@ impl Class {
         Class(call as usize * ORDERS + order_of(bytes))
     }
 
-    fn call(self) -> usize {
-        self.0 / ORDERS
+    /// Returns the classes of a call, from the shortest data to the longest, each with a size in it.
+    fn all_of(call: CallId) -> impl Iterator<Item = (Class, u64)> {
+        (0..ORDERS).map(move |order| {
+            let bytes = 1 << (SMALLEST as usize + order);
+            (Class::of(call, bytes), bytes)
+        })
     }
 }
 
@@ -169,26 +173,32 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         memory: M,
         me: u32,
         members: u32,
-        first: impl Fn(CallId) -> Way,
+        first: impl Fn(CallId, u64) -> Way,
     ) -> Option<ProtocolChoice<M>> {
         let fits = me < members && memory.len() >= words(members);
+        let mut firsts = [Way::Copy; CLASSES];
+        for call in CallId::ALL {
+            for (class, bytes) in Class::all_of(call) {
+                firsts[class.0] = first(call, bytes);
+            }
+        }
         fits.then(|| ProtocolChoice {
             memory,
             me,
             members,
-            first: CallId::ALL.map(first),
+            first: firsts,
             begun: OnceCell::new(),
             decider: RefCell::default(),
         })
     }
 
-    /// The protocol of a call while nothing has been measured.
-    pub fn first(&self, call: CallId) -> Way {
-        self.first[call as usize]
+    /// The protocol of a call of blocks of `bytes` bytes while nothing has been measured.
+    pub fn first(&self, call: CallId, bytes: u64) -> Way {
+        self.first[Class::of(call, bytes).0]
     }
 
     fn plan(&self, class: Class) -> Plan {
-        let first = self.first[class.call()];
+        let first = self.first[class.0];
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
@@ -268,7 +278,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         if !class.ends.is_none_or(finished) {
             return;
         }
-        let first = self.first[measured.class.call()];
+        let first = self.first[measured.class.0];
         let Some((way, run)) = class.next_trial(plan.then, first) else {
             return;
         };
@@ -350,7 +360,7 @@ mod tests {
     ) -> Vec<Vec<Way>> {
         let memory: Vec<AtomicU64> = (0..words(members)).map(|_| AtomicU64::new(0)).collect();
         let member = |me| Member {
-            choice: ProtocolChoice::new(&memory[..], me, members, |_| Way::Fragments).unwrap(),
+            choice: ProtocolChoice::new(&memory[..], me, members, |_, _| Way::Fragments).unwrap(),
             number: 0,
             finished: 0,
             under_way: None,

@@ -87,7 +87,10 @@ impl State {
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
-            _ => LongWay(Some(protocol_choice.first(call.id()))),
+            _ => {
+                let bytes = call.agreed_bytes().unwrap_or(0) as u64;
+                LongWay(Some(protocol_choice.first(call.id(), bytes)))
+            }
         }
     }
 

@@ -23,7 +23,11 @@ use mpi_base::atomic::AtomicU64;
 use mpi_base::mem::Held;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
+use mpi_base::ring::NEAR;
 use std::cell::RefCell;
+
+/// The bytes of a segment that the first operations of few members use: head, barrier, and short cells.
+const FIRST_USED: usize = 8 << 10;
 
 /// One member's view of the segment.
 pub(super) struct Segment {
@@ -67,6 +71,10 @@ impl State {
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
+        if members.count() <= cells::FEW {
+            // Making a communicator is a wait for messages, in which these pages cost little; with many members they are many.
+            node.map_ahead(config.place, FIRST_USED);
+        }
         let left = node.hold(config.place).ok_or_else(outside)?;
         let lease = SegmentLease::new(left, (self.block.take(), self.survives), members.count());
         let at = |offset: usize| ShmOffset(config.place.0 + offset as u64);
@@ -110,7 +118,8 @@ impl State {
                 let place = at(behind + cells);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let first = |call| usual(config.occupancy, call);
+                let is_cycled = node.ring_span() > NEAR;
+                let first = |call, bytes| usual((config.occupancy, is_cycled), call, bytes);
                 let choice = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(choice.ok_or_else(outside)?)
             }
@@ -163,12 +172,49 @@ impl State {
     }
 }
 
-/// The protocol of long data while nothing is measured.
-fn usual(occupancy: Occupancy, call: CallId) -> Way {
+/// From this length on, a broadcast between cores that share only their last cache begins with single copies:
+/// the cells of so many pieces have never been used, and their pages cost more than the copies.
+const COPIED_FIRST: u64 = 512 << 10;
+
+/// From this length of a block on, rows begin with single copies: each member shows as many blocks as there are others, in pages that were never used.
+const ROWS_COPIED_FIRST: u64 = 64 << 10;
+
+/// The protocol of long data while nothing is measured, by the occupancy of the cores and whether they share only their last cache.
+fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
     match occupancy {
+        Occupancy::Dedicated if is_cycled && call == CallId::Bcast && bytes >= COPIED_FIRST => {
+            Way::Copy
+        }
         Occupancy::Dedicated => Way::Fragments,
-        Occupancy::Oversubscribed if goes_in_rows(call, occupancy) => Way::Fragments,
+        Occupancy::Oversubscribed if goes_in_rows(call, occupancy) && bytes < ROWS_COPIED_FIRST => {
+            Way::Fragments
+        }
         // The sender would be switched out and in once every few pieces.
         Occupancy::Oversubscribed => Way::Copy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rows_begin_with_single_copies() {
+        let first = |bytes| usual((Occupancy::Oversubscribed, false), CallId::Alltoall, bytes);
+        assert_eq!(first(16 << 10), Way::Fragments);
+        assert_eq!(first(64 << 10), Way::Copy);
+    }
+
+    #[test]
+    fn a_long_broadcast_begins_with_single_copies_where_only_the_last_cache_is_shared() {
+        let first = |is_cycled, call, bytes| usual((Occupancy::Dedicated, is_cycled), call, bytes);
+        for (call, bytes, way) in [
+            (CallId::Bcast, 1 << 20, Way::Copy),
+            (CallId::Bcast, 64 << 10, Way::Fragments),
+            (CallId::Allreduce, 1 << 20, Way::Fragments),
+        ] {
+            assert_eq!(first(true, call, bytes), way);
+            assert_eq!(first(false, call, bytes), Way::Fragments);
+        }
     }
 }

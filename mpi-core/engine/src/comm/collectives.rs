@@ -73,6 +73,11 @@ pub trait Collectives: Any {
     /// Carries out a fast call of a kind and size that [`Collectives::takes_fast_call`] accepts.
     fn carry_out_fast_call(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 
+    /// Carries out a few operations without data that no program sees, so that its first ones find code and memory in the caches. All members call it.
+    fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Returns the eureka line of a component for the communicator, if one has it.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None

@@ -82,6 +82,17 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
+    /// Prepares the first collective operations on `MPI_COMM_WORLD`; every process of the job calls it after [`Process::join_world`].
+    pub fn rehearse_on_world(self) -> Result<(), Error> {
+        match self.engine.world() {
+            Some(world) => match world.collectives().components() {
+                Some(components) => components.rehearse(&world),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        }
+    }
+
     /// Frees `MPI_COMM_WORLD`.
     pub fn leave_world(self) {
         let world = self.predefined().world.take();

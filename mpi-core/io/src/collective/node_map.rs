@@ -6,12 +6,20 @@ pub(crate) const WORDS: usize = 3;
 /// Maximum bytes of a leader's buffers for accesses between nodes, two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
+/// The bytes of the file that an aggregator handles in a round where all members share memory.
+///
+/// A round costs one barrier of the node there, so a buffer need not be long; a short one stays in the caches,
+/// and the pages of longer ones cost more than the copies where a program opens a file for a single access.
+const STAGED: i64 = 512 << 10;
+
 /// The map of the members to nodes, summarised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeMap {
     nodes: u32,
     /// Whether two-level aggregation applies: several nodes, at least one with several members, and all may share memory within their node.
     levels: bool,
+    /// Whether all members may share memory within their node.
+    shares: bool,
     /// The number of cores of rank 0's host.
     cores: u32,
 }
@@ -31,6 +39,7 @@ impl NodeMap {
         let shares = told.iter().all(|words| words[1] == 1);
         NodeMap {
             nodes: nodes.len() as u32,
+            shares,
             levels: shares && nodes.len() > 1 && nodes.len() < told.len(),
             cores: told.first().map_or(1, |words| words[2].clamp(1, 1 << 16)) as u32,
         }
@@ -64,6 +73,7 @@ impl NodeMap {
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),
+            false if self.shares && self.nodes == 1 => wanted.min(STAGED),
             false => wanted,
         }
     }
@@ -100,6 +110,10 @@ mod tests {
         assert_eq!(wide.part(1000, 4 << 20), 64 << 10);
         let one = node_map(&[1, 1, 1], 1);
         assert_eq!((one.usual_aggregators(), one.aggregators(3)), (2, 3));
-        assert_eq!(one.part(2, 1 << 30), 1 << 30);
+        // Where members share memory a buffer is short; a hint may make it shorter.
+        assert_eq!(one.part(2, 4 << 20), STAGED);
+        assert_eq!(one.part(2, 64 << 10), 64 << 10);
+        let apart = node_map(&[1, 1, 1], 0);
+        assert_eq!(apart.part(2, 1 << 30), 1 << 30);
     }
 }

@@ -117,6 +117,7 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     }
     let single_copy = around.params.get(&SINGLE_COPY).map_err(OpenError::Param)?;
     let sm = Sm::of(node.clone(), procs.clone(), around.params, single_copy)?;
+    node.map_rings_ahead();
     Ok(vec![Box::new(sm)])
 }
 
