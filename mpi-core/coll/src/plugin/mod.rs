@@ -9,6 +9,7 @@
 //! | [`abi`] | the tables, as in the header |
 //! | `passed` | plugins that were skipped on purpose |
 //! | `table` | validation of a foreign table |
+//! | `trust` | which files and folders are opened: those that only trusted users can write |
 //! | `load` | discovery and opening of files |
 //! | `module_comm` | the communicator as a module sees it: the services in safe code |
 //! | `memory` | the shared memory service |
@@ -35,17 +36,21 @@ mod shared_memory;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trust;
 
 pub use load::LoadError;
 pub use passed::Passed;
 pub use table::{Plugin, TableError};
+pub use trust::Untrusted;
 
 use crate::Component;
-use mpi_base::param::{About, Level, Param, Params};
+use crate::select::SELECTION;
+use mpi_base::param::{About, Level, Param, Params, Selection};
 use mpi_base::text;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use trust::Trust;
 
 /// The plugin directories.
 pub static PATH: Param<String> = Param::new(
@@ -137,9 +142,24 @@ impl Catalogue {
             }
         }
         let prefer = params.text(PREFER.about());
-        for file in catalogue.files(params, usual) {
-            let found = load::open(&file).and_then(|plugin| {
+        // An invalid selection is reported when the components are selected.
+        let selection = params.get(&SELECTION).unwrap_or(Selection::All);
+        let trust = Trust::of_this_process(usual);
+        for file in catalogue.files(params, usual, &trust) {
+            let named = load::component_of(&file);
+            if named.is_some_and(|name| !selection.allows(name)) {
+                catalogue.passed.files.push(file);
+                continue;
+            }
+            let opened = match named {
+                None => Err(LoadError::FileName),
+                Some(_) => trust.check(&file).map_err(LoadError::Untrusted),
+            };
+            let found = opened.and_then(|()| load::open(&file)).and_then(|plugin| {
                 let (name, params) = (plugin.name, plugin.params);
+                if named != Some(name) {
+                    return Err(LoadError::OtherName { name: name.into() });
+                }
                 if engine_names.contains(&name) {
                     return Err(LoadError::Reserved { name: name.into() });
                 }
@@ -166,7 +186,7 @@ impl Catalogue {
     }
 
     /// The plugin files; unreadable directories are rejected only if the user has named them.
-    fn files(&mut self, params: &Params, usual: Option<&Path>) -> Vec<PathBuf> {
+    fn files(&mut self, params: &Params, usual: Option<&Path>, trust: &Trust) -> Vec<PathBuf> {
         let named = text::to_os(params.text(PATH.about()));
         if let (false, Some(directory)) = (named.is_empty(), usual) {
             // Only file names are needed, so an unreadable directory is ignored.
@@ -176,6 +196,13 @@ impl Catalogue {
         let directories = std::env::split_paths(&named).filter(|d| !d.as_os_str().is_empty());
         let mut all = Vec::new();
         for directory in directories.chain(usual) {
+            if let Err(why) = trust.check(&directory) {
+                self.rejected.push(Rejected {
+                    file: directory,
+                    reason: LoadError::Untrusted(why),
+                });
+                continue;
+            }
             match load::files(&directory) {
                 Ok(files) => all.extend(files),
                 Err(_) if named.is_empty() => {}

@@ -1,7 +1,10 @@
 //! Tests of discovery: which files become components, and the errors of the others.
 
-use super::{Catalogue, Shelf};
-use crate::plugin::{LoadError, Origin, TableError, load};
+use super::{Catalogue, Shelf, compile, guests};
+use crate::plugin::{LoadError, Origin, TableError, Untrusted, load};
+use mpi_base::param::Source;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
 
 /// The error of the only rejected file.
 fn sentence(catalogue: &Catalogue) -> String {
@@ -41,7 +44,7 @@ fn a_plugin_is_found_with_its_name_version_and_parameters() {
 
 #[test]
 fn a_plugin_for_another_version_is_refused_with_both_versions() {
-    let catalogue = Shelf::new().with("future.so", &["-DABI=2"]).gather();
+    let catalogue = Shelf::new().with("coll_linear.so", &["-DABI=2"]).gather();
     assert_eq!(
         sentence(&catalogue),
         "it was built for version 2 of the plugin ABI, this library speaks version 1"
@@ -52,7 +55,7 @@ fn a_plugin_for_another_version_is_refused_with_both_versions() {
 fn every_defect_of_a_table_has_its_own_sentence() {
     let error = |defines: &[&str]| {
         Shelf::new()
-            .with("bad.so", defines)
+            .with("coll_linear.so", defines)
             .gather()
             .rejected
             .remove(0)
@@ -90,25 +93,102 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 #[test]
 fn a_newer_and_larger_table_is_taken() {
     // A plugin built against a later header of the same version has a larger size; what is beyond ours is not read.
-    let catalogue = Shelf::new().with("later.so", &["-DSIZE=4096"]).gather();
+    let catalogue = Shelf::new()
+        .with("coll_linear.so", &["-DSIZE=4096"])
+        .gather();
     assert_eq!(catalogue.taken.len(), 1);
+}
+
+/// A library whose constructor ends the process, so that a test which opens it fails.
+const ABORTS: &str =
+    "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }\n";
+
+#[test]
+fn a_file_that_the_selection_leaves_out_is_not_opened() {
+    let shelf = Shelf::new();
+    let source = shelf.path().join("aborts.c");
+    fs::write(&source, ABORTS).expect("writing");
+    let file = shelf.path().join("coll_aborts.so");
+    compile(&source, &["-shared", "-fPIC"], &file);
+    for selection in ["^aborts", "shm,basic"] {
+        let mut params = shelf.params();
+        params.set("coll", selection, Source::CommandLine);
+        let catalogue = Catalogue::gather(&[], &[], &params, None);
+        assert!(catalogue.taken.is_empty() && catalogue.rejected.is_empty());
+        assert!(catalogue.passed.reads("coll_aborts_priority"));
+    }
+    // Neither is a file without the name of a component.
+    fs::rename(&file, shelf.path().join("aborts.so")).expect("renaming");
+    assert_eq!(
+        sentence(&shelf.gather()),
+        "its name is not coll_COMPONENT.so, so it is not opened; COMPONENT is the name in its table"
+    );
+}
+
+#[test]
+fn a_file_is_named_after_its_component() {
+    let shelf = Shelf::new().with("coll_other.so", &[]);
+    assert_eq!(
+        sentence(&shelf.gather()),
+        "its component is called linear, so the file must be called coll_linear.so"
+    );
+}
+
+#[test]
+fn what_every_user_can_write_is_not_opened() {
+    let shelf = Shelf::new().with("coll_linear.so", &[]);
+    let file = shelf.path().join("coll_linear.so");
+    let set = |path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).expect("rights");
+    set(&file, 0o666);
+    let all = |mode| LoadError::Untrusted(Untrusted::All { mode });
+    assert_eq!(shelf.gather().rejected[0].reason, all(0o666));
+    set(&file, 0o644);
+    assert_eq!(shelf.gather().taken.len(), 1);
+    let folder = shelf.path();
+    set(&folder, 0o1777);
+    let catalogue = shelf.gather();
+    assert!(catalogue.taken.is_empty());
+    assert_eq!(
+        (&catalogue.rejected[0].file, &catalogue.rejected[0].reason),
+        (&folder, &all(0o1777))
+    );
+}
+
+#[test]
+fn a_symbol_of_a_library_that_the_file_needs_does_not_make_it_a_plugin() {
+    let shelf = Shelf::new().with("coll_linear.so", &[]);
+    let elsewhere = Shelf::new();
+    let source = elsewhere.path().join("nothing.c");
+    fs::write(&source, "int nothing;\n").expect("writing");
+    let needed = shelf.path().join("coll_linear.so");
+    let needed = needed.to_str().expect("a path");
+    compile(
+        &source,
+        &["-shared", "-fPIC", "-Wl,--no-as-needed", needed],
+        &elsewhere.path().join("coll_nothing.so"),
+    );
+    let said = sentence(&elsewhere.gather());
+    assert!(
+        said.contains("coll_linear.so, which it needs, is not its own"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_file_that_cannot_be_loaded_keeps_the_linkers_reason() {
     let shelf = Shelf::new();
-    std::fs::write(shelf.path().join("garbage.so"), "no library").expect("writing");
+    std::fs::write(shelf.path().join("coll_garbage.so"), "no library").expect("writing");
     std::fs::write(shelf.path().join("README"), "no plugin at all").expect("writing");
     let said = sentence(&shelf.gather());
     assert!(
-        said.starts_with("it cannot be loaded: ") && said.contains("garbage.so"),
+        said.starts_with("it cannot be loaded: ") && said.contains("coll_garbage.so"),
         "{said}"
     );
 }
 
 #[test]
 fn a_library_that_is_no_plugin_is_told_apart() {
-    let shelf = Shelf::new().with("other.so", &["-Dportcullis_component=something_else"]);
+    let shelf = Shelf::new().with("coll_linear.so", &["-Dportcullis_component=something_else"]);
     assert_eq!(
         sentence(&shelf.gather()),
         "it does not export portcullis_component, so it is not a plugin"
@@ -145,17 +225,17 @@ fn a_directory_that_the_user_named_must_exist() {
 
 #[test]
 fn files_of_the_usual_directory_are_passed_over_where_another_is_named() {
-    let (usual, named) = (Shelf::new().with("coll_c.so", &[]), Shelf::new());
+    let (usual, named) = (Shelf::new().with("coll_linear.so", &[]), Shelf::new());
     let passed = |params| Catalogue::gather(&[], &[], &params, Some(&usual.path())).passed;
-    assert!(passed(named.params()).reads("coll_c_size"));
-    assert!(!passed(Default::default()).reads("coll_c_size"));
+    assert!(passed(named.params()).reads("coll_linear_size"));
+    assert!(!passed(Default::default()).reads("coll_linear_size"));
 }
 
 #[test]
 fn the_newer_of_two_wins_and_a_preferred_file_always() {
     let as_old = ["-DNAME=\"old\"", "-DVERSION=\"1.9.0\""];
     let origin = |shelf: &Shelf, prefer| shelf.gather_preferring(prefer).taken[0].origin.clone();
-    let older = Shelf::new().with("a.so", &as_old);
+    let older = Shelf::new().with("coll_old.so", &as_old);
     assert_eq!(origin(&older, ""), Origin::BuiltIn);
     let reason = older.gather_preferring("").rejected[0].reason.to_string();
     assert!(
@@ -164,22 +244,29 @@ fn the_newer_of_two_wins_and_a_preferred_file_always() {
     );
     assert_eq!(
         origin(&older, "x, old"),
-        Origin::File(older.path().join("a.so"))
+        Origin::File(older.path().join("coll_old.so"))
     );
     // The parameters of the skipped one are not reported as unknown.
     for prefer in ["", "old"] {
         let passed = older.gather_preferring(prefer).passed;
         assert!(passed.reads("coll_old_priority"), "{prefer}");
     }
-    let newer = Shelf::new()
-        .with("a.so", &["-DNAME=\"old\"", "-DVERSION=\"1.10\""])
-        .with("b.so", &as_old);
-    assert_eq!(origin(&newer, ""), Origin::File(newer.path().join("a.so")));
+    let newer = Shelf::new().with("coll_old.so", &["-DNAME=\"old\"", "-DVERSION=\"1.10\""]);
+    let file = newer.path().join("coll_old.so");
+    let both = std::env::join_paths([older.path(), newer.path()]).expect("paths");
+    let mut params = newer.params();
+    params.set(
+        "mca_component_path",
+        &both.to_string_lossy(),
+        Source::Environment,
+    );
+    let taken = Catalogue::gather(&[guests::OLD], &[], &params, None).taken;
+    assert_eq!((taken.len(), &taken[0].origin), (1, &Origin::File(file)));
 }
 
 #[test]
 fn names_of_the_engine_are_not_for_files() {
-    let shelf = Shelf::new().with("basic.so", &["-DNAME=\"basic\""]);
+    let shelf = Shelf::new().with("coll_basic.so", &["-DNAME=\"basic\""]);
     let catalogue = Catalogue::gather(&[], &["basic", "shm"], &shelf.params(), None);
     assert_eq!(
         catalogue.rejected[0].reason,
