@@ -81,7 +81,7 @@ mod tests {
                 if takes {
                     kept.take(range.clone());
                     model[range].fill(false);
-                } else if is_new && len > 0 && kept.keep(&[range.clone()]) {
+                } else if is_new && len > 0 && kept.keep(std::slice::from_ref(&range)) {
                     model[range].fill(true);
                 }
                 let bytes = model.iter().filter(|kept| **kept).count();
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn more_than_the_bound_is_not_kept() {
         let mut kept = KeptPages::new(100);
-        assert!(kept.keep(&[0..60]));
+        assert!(kept.keep(std::slice::from_ref(&(0..60))));
         assert!(!kept.keep(&[100..120, 200..221]));
         assert!(kept.keep(&[100..120, 200..220]));
         kept.take(30..110);

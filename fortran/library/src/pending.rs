@@ -18,6 +18,10 @@ const REQUEST_NULL: i32 = 384;
 
 /// The copies of one request.
 pub struct Operation {
+    #[allow(
+        clippy::vec_box,
+        reason = "copies arrive in boxes, and a box is cheaper to move"
+    )]
     copies: Vec<Box<Copy>>,
     persistent: bool,
     /// A persistent operation has been started and is not complete.
@@ -213,8 +217,8 @@ impl Reported {
         Reported {
             all: false,
             positions,
-            // SAFETY: the caller states that it is readable.
             count: if known {
+                // SAFETY: `count` points to an INTEGER by this function's contract.
                 unsafe { *count }.max(0) as usize
             } else {
                 0

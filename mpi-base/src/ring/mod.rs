@@ -67,7 +67,7 @@ const UNIT: usize = 64;
 /// Measured where cores share a cache, the first messages of 256 bytes after shorter ones: 0.165 -> 0.110 us, because their pages are in the cache already.
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
-/// The longest part of a byte ring in bytes that is meant to stay in the nearest caches; see the module's head.
+/// The longest part of a byte ring in bytes that stays in the nearest caches; see the module's head.
 pub const NEAR: usize = 384 << 10;
 
 /// The number of units after which the consumer releases what it has consumed, unless a quarter of the ring comes first: 96 KiB.

@@ -35,7 +35,7 @@ pub struct Producer {
     wish: u64,
     /// The number of units after which the producer tries to restart at the beginning of the byte ring.
     lap: u32,
-    /// The offset from which it tries that next; more than a lap after it has tried in vain.
+    /// The offset from which it tries that next; more than a lap after an attempt that failed.
     again_from: u32,
     /// The unit up to which the byte ring is populated.
     populated: u32,

@@ -166,6 +166,10 @@ pub enum ToDaemon {
 
 /// A message to the launcher that the user started.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "reports are read and handled one at a time, and never kept"
+)]
 pub enum FromDaemon {
     Started {
         proc: usize,

@@ -12,6 +12,9 @@ use mpi_base::param::Selection;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 
+/// Opens a port of a fabric; also returns the name and version of its library.
+pub type OpenPort<P> = fn(&OpenContext<'_>, &Settings) -> Result<(P, String), LibraryError>;
+
 /// A component of the fabric transports.
 pub struct Fabrics<P: Port> {
     pub name: &'static str,
@@ -25,8 +28,8 @@ pub struct Fabrics<P: Port> {
     pub seen: fn(&Path) -> Vec<String>,
     /// What such devices are called.
     pub devices: &'static str,
-    /// Loads the library and opens the port; also returns the library's name and version.
-    pub open: fn(&OpenContext<'_>, &Settings) -> Result<(P, String), LibraryError>,
+    /// Loads the library and opens the port.
+    pub open: OpenPort<P>,
 }
 
 impl<P: Port + Send + 'static> Fabrics<P> {
