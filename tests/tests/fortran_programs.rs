@@ -48,6 +48,7 @@ programs! {
     procedures_of_the_program_are_called: "callbacks.F90" on [3, 1];
     files_are_written_and_read: "files.F90" on [3, 1];
     files_have_representations_of_the_program: "representations.F90" on [2, 1];
+    sizes_are_stated_and_read: "sizes.F90" on [2, 1];
     windows_are_put_to_and_got_from: "windows.F90" on [3, 1];
     processes_are_started_with_arguments: "spawning.F90" on [2];
     kernels_of_five_patterns_compute_what_one_process_would: "kernels.F90" on [4, 1];

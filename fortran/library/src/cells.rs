@@ -170,7 +170,7 @@ pub fn buffer(argument: Ptr) -> Ptr {
     let here = 0u8;
     if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
         // SAFETY: the argument is a variable of a caller, whose frame is on the stack above `here`.
-        unsafe { look_at_copy(argument.cast()) };
+        unsafe { report_if_copy(argument.cast()) };
     }
     translated(argument)
 }
@@ -183,7 +183,7 @@ const FRAME: usize = 4096;
 /// # Safety
 /// The argument is readable.
 #[inline(never)]
-unsafe fn look_at_copy(argument: *const [u8; 4]) {
+unsafe fn report_if_copy(argument: *const [u8; 4]) {
     static ONCE: Once = Once::new();
     // SAFETY: the caller states it; a byte array has no alignment.
     if unsafe { *argument } == [POISON; 4] {

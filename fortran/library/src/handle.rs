@@ -82,8 +82,8 @@ pub unsafe fn input<K: Kind>(argument: *const i32) -> Ptr {
 
 /// Returns true if all handles are predefined: the same numbers in both languages.
 ///
-/// It is their sum that is compared, which costs an instruction less than the largest one; the sum of any three predefined handles of different kinds is
-/// small enough.
+/// It is their sum that is compared, which costs an instruction less than their union of bits. A sum below the limit has only terms below it; the largest
+/// predefined handle is 0x2eb, so the sum of five is below it too.
 #[inline(always)]
 pub fn are_predefined<const N: usize>(numbers: [i32; N]) -> bool {
     sum(numbers) < PREDEFINED

@@ -1,4 +1,4 @@
-//! Packages installed into a root with only Debian and a C compiler: their programs run there.
+//! Packages installed into a root with only Debian and compilers of C and Fortran: their programs run there.
 //!
 //! The root is made by debootstrap, once, in the target folder. Each test mounts a layer of its own in memory over it,
 //! in a mount namespace of its own, so a test leaves nothing, and no test sees what another has installed.
@@ -34,7 +34,10 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        let root = workspace::target().join("clean-root").join(&suite);
+        // A root of other packages has another name.
+        let root = workspace::target()
+            .join("clean-root")
+            .join(format!("{suite}-fortran"));
         if !root.exists() {
             make(&suite, &root);
         }
@@ -50,19 +53,22 @@ fn make(suite: &str, root: &Path) {
     fs::create_dir_all(&fresh).unwrap_or_else(|e| panic!("{}: {e}", fresh.display()));
     let mut debootstrap = Command::new("/usr/sbin/debootstrap");
     debootstrap
-        .args(["--variant=minbase", "--include=gcc,libc6-dev,python3-venv"])
+        .args([
+            "--variant=minbase",
+            "--include=gcc,gfortran,libc6-dev,python3-venv",
+        ])
         .arg(suite)
         .arg(&fresh);
     process::output(&mut debootstrap, MAKING).unwrap_or_else(|e| panic!("{e}"));
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// The contents of the root's folder `/given`: the packages, two programs in C, and mpi4py's wheel.
+/// The contents of the root's folder `/given`: the packages, two programs in C and one in Fortran, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
         let given = shipped().folder.as_path();
-        for name in ["hello.c", "barrier_loop.c", "check.h"] {
+        for name in ["hello.c", "barrier_loop.c", "check.h", "greeting_f08.f90"] {
             fs::copy(workspace::programs().join(name), given.join(name)).unwrap();
         }
         let mut pip = venv::pip(Path::new("python3"), "download");
@@ -106,13 +112,15 @@ fn inside(root: &Path, script: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// The README's first program, a barrier of the simulated hardware, and mpi4py, with the programs in the path.
+/// The README's first program, a barrier of the simulated hardware, a program in Fortran, and mpi4py, with the programs in the path.
 const WORKS: &str = r#"
 cd /root
 mpicc -o hello /given/hello.c
 mpirun -n 4 ./hello
 mpicc -o barrier_loop /given/barrier_loop.c
 mpirun -n 3 --explain --mca coll_hwbarr_port sim ./barrier_loop 20 0
+mpifort -o greeting /given/greeting_f08.f90
+mpirun -n 2 ./greeting
 python3 -m venv --system-site-packages mpi4py
 mpi4py/bin/pip install --quiet --no-index --find-links /given mpi4py
 mpirun -n 3 mpi4py/bin/python -c "$HELLO"
@@ -124,6 +132,10 @@ fn works_after(installed: &str) {
     let said = inside(root, &script);
     assert!(said.contains("Hello from 3 of 4"), "{said}");
     assert!(said.contains("hwbarr"), "{said}");
+    assert!(
+        said.contains("all claims of greeting hold on 2 ranks"),
+        "{said}"
+    );
     assert_eq!(said.matches("3 Portcullis").count(), 3, "{said}");
 }
 

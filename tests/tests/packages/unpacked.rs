@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use tests::fortran::Compiler;
 use tests::needs;
 use xtask::process;
 use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
-/// The README's first program and a barrier of the simulated hardware, built and run with the programs in `bin`.
+/// The README's first program, a barrier of the simulated hardware and a program in Fortran, built and run with the programs in `bin`.
 fn works(bin: &Path) {
     let folder = tempfile::tempdir().unwrap();
     for name in ["hello", "barrier_loop"] {
@@ -34,6 +35,16 @@ fn works(bin: &Path) {
         .args(["20", "0"]);
     let barrier = output(&mut barrier);
     assert!(barrier.stderr.contains("hwbarr"), "{}", barrier.stderr);
+    if Compiler::gfortran().is_none() {
+        return;
+    }
+    let greeting = folder.path().join("greeting");
+    let mut mpifort = Command::new(bin.join("mpifort"));
+    mpifort.args(["-fc=gfortran", "-o"]).arg(&greeting);
+    output(mpifort.arg(workspace::programs().join("greeting_f08.f90")));
+    let mut mpirun = Command::new(bin.join("mpirun"));
+    let said = output(mpirun.args(["-n", "2"]).arg(&greeting)).stdout;
+    assert_eq!(said, "all claims of greeting hold on 2 ranks\n");
 }
 
 /// Each kind of package has the licence texts in its usual place, and its dependencies with versions.
