@@ -8,6 +8,8 @@
 //!
 //! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has left ([`following`]).
+//! If more threads wait than the process has cores, each polls for itself and yields without the lock between two polls, until it has done so in vain
+//! for a while and follows, too ([`crowd`]): a leader that polls would only keep the core from the threads that it waits for.
 //! A thread that finds the lock taken increments `waiters` and rings the process's bell, so that a sleeping leader releases the lock.
 //!
 //! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
@@ -15,10 +17,13 @@
 //! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
-//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
+//! The heavy fence interrupts all cores, so after [`RARE_SLEEPS`] sleeps both have their own as well. Only the owner changes `asymmetric`, and only the owner releases,
+//! so every owner since the change releases accordingly; a sleeper that sees the change sees those owners.
+//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `restless`, `crowded_polls`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
 //! `waiters` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
+mod crowd;
 mod following;
 mod reserved;
 #[cfg(test)]
@@ -27,6 +32,7 @@ mod tests;
 use mpi_base::fence;
 use mpi_base::inbox::Inbox;
 use mpi_base::race_detectors;
+use mpi_base::yield_now::{Yielded, timed_yield};
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed,
 };
@@ -42,8 +48,11 @@ const SPINS: u32 = 32;
 /// threads at each call, and with it all cache lines that the engine touches.
 const POLL_EVERY: u32 = 16;
 
-/// Number of yields before a waiting thread sleeps.
+/// Number of yields before a waiting thread sleeps; fewer if a process that computes shares the core.
 const YIELDS: u32 = 4;
+
+/// Number of sleeps with a heavy fence; threads that sleep more often cost more by it than a fence at each release.
+const RARE_SLEEPS: u32 = 32;
 
 /// Number of hand-overs without a taker after which a thread sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
@@ -62,6 +71,8 @@ pub struct GlobalLock {
     reservation: Reservation,
     /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
+    /// Number of heavy fences for sleeps; written under `inside`.
+    heavy_fences: AtomicU32,
     /// True if a thread sleeps until the lock is released.
     sleeper: AtomicBool,
     /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
@@ -73,6 +84,14 @@ pub struct GlobalLock {
     /// The thread that polls for all that wait in the engine, 0 for none; and the number of its followers.
     leader: AtomicUsize,
     followers: AtomicU32,
+    /// The number of threads that may wait at once without sharing a core.
+    cores: AtomicU32,
+    /// The number of threads that yield between two polls of their own.
+    restless: AtomicU32,
+    /// The number of empty polls for which more threads than cores are assumed to wait.
+    crowded_polls: AtomicU32,
+    /// The number of waits for the lock that do not yield, because another process computes.
+    beside_load: AtomicU32,
     /// Polls with news that the followers have not been notified of.
     news_polls: AtomicU32,
     /// Counts notifications of followers.
@@ -108,12 +127,17 @@ impl GlobalLock {
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
             asymmetric: AtomicBool::new(false),
+            heavy_fences: AtomicU32::new(0),
             sleeper: AtomicBool::new(false),
             turns: AtomicU32::new(0),
             unused_hand_overs: AtomicU32::new(0),
             waiters: AtomicU32::new(0),
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
+            cores: AtomicU32::new(u32::MAX),
+            restless: AtomicU32::new(0),
+            crowded_polls: AtomicU32::new(0),
+            beside_load: AtomicU32::new(0),
             news_polls: AtomicU32::new(0),
             notifications: AtomicU32::new(0),
             sleeping_followers: AtomicU32::new(0),
@@ -130,6 +154,11 @@ impl GlobalLock {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
+    }
+
+    /// Sets the number of cores that this process's threads have.
+    pub fn set_cores(&self, cores: u32) {
+        self.cores.store(cores.max(1), Relaxed);
     }
 
     /// Returns true if a thread waits for the lock.
@@ -177,6 +206,7 @@ impl GlobalLock {
 
     #[inline]
     fn unlock(&self) {
+        // SYNC POINT lock.sleeper
         self.owner.store(0, Ordering::Release);
         self.release_fence();
         if self.sleeper.load(Relaxed) {
@@ -194,9 +224,14 @@ impl GlobalLock {
         }
     }
 
-    /// The sleeper's counterpart of [`GlobalLock::release_fence`].
+    /// The sleeper's counterpart of [`GlobalLock::release_fence`]; the caller holds `inside`.
     fn sleeper_fence(&self) {
-        if !(self.asymmetric.load(Relaxed) && fence::heavy()) {
+        let asymmetric = self.asymmetric.load(Ordering::Acquire);
+        if asymmetric {
+            let fences = self.heavy_fences.load(Relaxed);
+            self.heavy_fences.store(fences.saturating_add(1), Relaxed);
+        }
+        if !(asymmetric && fence::heavy()) {
             mpi_base::atomic::fence(Ordering::SeqCst);
         }
     }
@@ -234,11 +269,9 @@ impl GlobalLock {
             std::hint::spin_loop();
             spins += 1;
         }
-        if !was_taken() {
-            // The waiting thread may need this core.
-            std::thread::yield_now();
-        }
-        if !was_taken() && unused_hand_overs >= PATIENCE {
+        // The waiting thread may need this core.
+        let yielded = was_taken() || self.give_core_away();
+        if !was_taken() && (!yielded || unused_hand_overs >= PATIENCE) {
             // The waiting thread is asleep, or preempted.
             std::thread::sleep(HAND_OVER_SLEEP);
         }
@@ -246,6 +279,23 @@ impl GlobalLock {
         self.take(me, depth);
         let unused_hand_overs = if used { 0 } else { unused_hand_overs + 1 };
         self.unused_hand_overs.store(unused_hand_overs, Relaxed);
+        true
+    }
+
+    /// Yields once; returns false beside a process that computes, where a yield would take a time slice.
+    ///
+    /// The caller does not hold the lock.
+    fn give_core_away(&self) -> bool {
+        let left = self.beside_load.load(Relaxed);
+        if left > 0 {
+            // If two threads decrement it at once, the next yield comes one wait later.
+            self.beside_load.store(left - 1, Relaxed);
+            return false;
+        }
+        let took = timed_yield();
+        if took > Yielded::LONG {
+            self.beside_load.store(took.waits_until_next(), Relaxed);
+        }
         true
     }
 
@@ -260,6 +310,9 @@ impl GlobalLock {
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
             self.wait_until_free(me);
+            if self.heavy_fences.load(Relaxed) > RARE_SLEEPS {
+                self.asymmetric.store(false, Ordering::Release);
+            }
         }
         self.depth.store(depth, Relaxed);
         self.turns
@@ -305,7 +358,9 @@ impl GlobalLock {
                 }
                 std::hint::spin_loop();
             }
-            std::thread::yield_now();
+            if !self.give_core_away() {
+                return false;
+            }
         }
         false
     }
@@ -313,6 +368,7 @@ impl GlobalLock {
     /// Sleeps until the lock is released, unless it is free.
     fn sleep(&self) {
         let inside = self.lock();
+        // SYNC POINT lock.sleeper
         self.sleeper.store(true, Relaxed);
         self.sleeper_fence();
         if self.owner.load(Relaxed) != 0 && !self.is_reservation_valid() {

@@ -44,8 +44,9 @@ impl GlobalLock {
         if !(fence::register() && fence::heavy()) {
             return;
         }
-        self.asymmetric.store(true, Relaxed);
         let (me, _inside) = (me(), self.lock());
+        self.heavy_fences.store(0, Relaxed);
+        self.asymmetric.store(true, Relaxed);
         let mine = self.owner.load(Relaxed) == me && !self.is_wanted();
         if mine && self.reservation.holder.load(Relaxed) == 0 {
             self.reservation

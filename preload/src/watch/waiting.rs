@@ -17,6 +17,7 @@ use super::pending::{Pending, Transfer};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_base::clock::now_ns;
 use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
+use mpi_base::yield_now::Backoff;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -217,6 +218,7 @@ impl Watch {
             _ => return,
         };
         let (begin, ignore) = (Instant::now(), self.library.constants.status_ignore);
+        let mut backoff = Backoff::new();
         while open.len() > 1 {
             let before = open.len();
             let mut is_wrong = false;
@@ -237,7 +239,7 @@ impl Watch {
                     page.about(&about);
                 }
             } else if begin.elapsed() < EAGER {
-                std::thread::yield_now();
+                backoff.pause();
             } else {
                 std::thread::sleep(PAUSE);
             }

@@ -214,6 +214,7 @@ fn rest(
         if done() {
             return Ok(());
         }
+        engine.let_threads_in();
     }
     let mut arrived = false;
     while !arrived {
