@@ -161,7 +161,7 @@ mod tests {
         let times: Vec<_> = (0..7).map(|_| kept(2 * HOGGED).unwrap()).collect();
         let millis: Vec<_> = times.iter().map(Duration::as_millis).collect();
         assert_eq!(millis, [20, 40, 80, 160, 320, 640, 640]);
-        // The load has gone.
+        // The load has ended.
         kept(QUICK);
         assert_eq!(kept(2 * HOGGED), Some(KEEP));
     }

@@ -85,7 +85,11 @@ fn mpi_bench_compares_operations_beside_busy_loops() {
         .args(["--max-seconds", "0.02", "--settle", "0", "--vs"])
         .arg(installation().join("lib"));
     let outcome = process::output(&mut bench, Duration::from_secs(120)).expect("a run");
-    for row in ["ping-pong 8 ", "barrier ", "200 us of work and an allreduce "] {
+    for row in [
+        "ping-pong 8 ",
+        "barrier ",
+        "200 us of work and an allreduce ",
+    ] {
         let found = outcome.stdout.lines().find(|line| line.starts_with(row));
         let figures = found.map(|line| line[row.len()..].split_whitespace().count());
         assert!(

@@ -4,7 +4,7 @@
 //! Followers wait for a notification as other waiters wait for messages: they spin first and then sleep. Only sleepers cost the leader a system call.
 //!
 //! Protocol: a notifying thread increments `notifications`, or clears `leader`, and then reads `sleeping_followers`; a follower increments `sleeping_followers` under `inside`
-//! and then reads both once more (SYNC POINT `lock.restless` for the end of a `restless` thread). [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
+//! and then reads both once more (SYNC POINT `lock.yielding` for the end of a `yielding` thread). [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
@@ -42,13 +42,13 @@ impl GlobalLock {
         if !self.holds(me) {
             return ThreadStep::Alone;
         }
-        let crowded = self.is_crowded();
+        let crowded = self.is_oversubscribed();
         if crowded && polled.may_yield {
             return self.wait_in_crowd(me, polled);
         }
         let Polled { busy, slept, .. } = polled;
         let leader = self.leader.load(Relaxed);
-        if leader == me || leader == 0 && self.restless.load(Relaxed) == 0 {
+        if leader == me || leader == 0 && self.yielding.load(Relaxed) == 0 {
             self.leader.store(me, Relaxed);
             if self.followers.load(Relaxed) > 0 {
                 self.notify_followers(busy, slept);
@@ -80,9 +80,9 @@ impl GlobalLock {
         }
     }
 
-    /// Returns true if a leader or a restless thread polls, so that followers may sleep.
+    /// Returns true if a leader or a yielding thread polls, so that followers may sleep.
     fn is_polled(&self) -> bool {
-        self.leader.load(Relaxed) != 0 || self.restless.load(Relaxed) > 0
+        self.leader.load(Relaxed) != 0 || self.yielding.load(Relaxed) > 0
     }
 
     /// Notifies the followers, if there is news and no more is arriving just now.

@@ -8,7 +8,7 @@
 //!
 //! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has left ([`following`]).
-//! If more threads wait than the process has cores, each polls for itself and yields without the lock between two polls, until it has done so in vain
+//! If more threads wait than the process has cores, each polls for itself and yields without the lock between two polls, until it has done so without a result
 //! for a while and follows, too ([`crowd`]): a leader that polls would only keep the core from the threads that it waits for.
 //! A thread that finds the lock taken increments `waiters` and rings the process's bell, so that a sleeping leader releases the lock.
 //!
@@ -17,9 +17,10 @@
 //! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
-//! The heavy fence interrupts all cores, so after [`RARE_SLEEPS`] sleeps both have their own as well. Only the owner changes `asymmetric`, and only the owner releases,
+//! The heavy fence interrupts all cores, so where threads sleep often both have their own as well ([`RARE_SLEEPS`]). Only the owner changes `asymmetric`, and only the owner releases,
 //! so every owner since the change releases accordingly; a sleeper that sees the change sees those owners.
-//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `restless`, `crowded_polls`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
+//! A change back is made under `inside`, so that each sleeper is either before it, and its flag is seen, or after it.
+//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`, `crowded_polls`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
 //! `waiters` is incremented before the bell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
@@ -51,11 +52,16 @@ const POLL_EVERY: u32 = 16;
 /// Number of yields before a waiting thread sleeps; fewer if a process that computes shares the core.
 const YIELDS: u32 = 4;
 
-/// Number of sleeps with a heavy fence; threads that sleep more often cost more by it than a fence at each release.
+/// If more than this number of threads went to sleep in the last [`PERIOD`] acquisitions, releases have a fence of their own:
+/// it waits for the stores to a ring, some ten nanoseconds, where the heavy fence of a sleep takes about ten microseconds of each core.
 const RARE_SLEEPS: u32 = 32;
+const PERIOD: u32 = 1 << 18;
 
 /// Number of hand-overs without a taker after which a thread sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
+
+/// The same beside a process that computes, where a hand-over does not yield.
+const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of that sleep.
 const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
@@ -71,8 +77,11 @@ pub struct GlobalLock {
     reservation: Reservation,
     /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
-    /// Number of heavy fences for sleeps; written under `inside`.
-    heavy_fences: AtomicU32,
+    /// True if the system executes other threads' fences for this process.
+    has_heavy_fence: AtomicBool,
+    /// Number of sleeps in the current period, and `turns` when it began; written under `inside`.
+    sleeps: AtomicU32,
+    period_began: AtomicU32,
     /// True if a thread sleeps until the lock is released.
     sleeper: AtomicBool,
     /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
@@ -87,7 +96,7 @@ pub struct GlobalLock {
     /// The number of threads that may wait at once without sharing a core.
     cores: AtomicU32,
     /// The number of threads that yield between two polls of their own.
-    restless: AtomicU32,
+    yielding: AtomicU32,
     /// The number of empty polls for which more threads than cores are assumed to wait.
     crowded_polls: AtomicU32,
     /// The number of waits for the lock that do not yield, because another process computes.
@@ -127,7 +136,9 @@ impl GlobalLock {
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
             asymmetric: AtomicBool::new(false),
-            heavy_fences: AtomicU32::new(0),
+            has_heavy_fence: AtomicBool::new(false),
+            sleeps: AtomicU32::new(0),
+            period_began: AtomicU32::new(0),
             sleeper: AtomicBool::new(false),
             turns: AtomicU32::new(0),
             unused_hand_overs: AtomicU32::new(0),
@@ -135,7 +146,7 @@ impl GlobalLock {
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
             cores: AtomicU32::new(u32::MAX),
-            restless: AtomicU32::new(0),
+            yielding: AtomicU32::new(0),
             crowded_polls: AtomicU32::new(0),
             beside_load: AtomicU32::new(0),
             news_polls: AtomicU32::new(0),
@@ -227,13 +238,25 @@ impl GlobalLock {
     /// The sleeper's counterpart of [`GlobalLock::release_fence`]; the caller holds `inside`.
     fn sleeper_fence(&self) {
         let asymmetric = self.asymmetric.load(Ordering::Acquire);
-        if asymmetric {
-            let fences = self.heavy_fences.load(Relaxed);
-            self.heavy_fences.store(fences.saturating_add(1), Relaxed);
-        }
+        let turns = self.turns.load(Relaxed);
+        let sleeps = match turns.wrapping_sub(self.period_began.load(Relaxed)) < PERIOD {
+            true => self.sleeps.load(Relaxed).saturating_add(1),
+            false => {
+                self.period_began.store(turns, Relaxed);
+                1
+            }
+        };
+        self.sleeps.store(sleeps, Relaxed);
         if !(asymmetric && fence::heavy()) {
             mpi_base::atomic::fence(Ordering::SeqCst);
         }
+    }
+
+    /// Chooses whether a sleep has a heavy fence or each release one of its own; the caller has just taken the lock.
+    #[cold]
+    fn choose_fences(&self, asymmetric: bool) {
+        let _inside = self.lock();
+        self.asymmetric.store(asymmetric, Ordering::Release);
     }
 
     #[cold]
@@ -271,7 +294,11 @@ impl GlobalLock {
         }
         // The waiting thread may need this core.
         let yielded = was_taken() || self.give_core_away();
-        if !was_taken() && (!yielded || unused_hand_overs >= PATIENCE) {
+        let patience = match yielded {
+            true => PATIENCE,
+            false => PATIENCE_BESIDE_LOAD,
+        };
+        if !was_taken() && unused_hand_overs >= patience {
             // The waiting thread is asleep, or preempted.
             std::thread::sleep(HAND_OVER_SLEEP);
         }
@@ -310,8 +337,9 @@ impl GlobalLock {
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
             self.wait_until_free(me);
-            if self.heavy_fences.load(Relaxed) > RARE_SLEEPS {
-                self.asymmetric.store(false, Ordering::Release);
+            let rarely = self.sleeps.load(Relaxed) <= RARE_SLEEPS;
+            if self.asymmetric.load(Relaxed) != (rarely && self.has_heavy_fence.load(Relaxed)) {
+                self.choose_fences(rarely);
             }
         }
         self.depth.store(depth, Relaxed);

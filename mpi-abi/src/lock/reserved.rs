@@ -45,8 +45,9 @@ impl GlobalLock {
             return;
         }
         let (me, _inside) = (me(), self.lock());
-        self.heavy_fences.store(0, Relaxed);
-        self.asymmetric.store(true, Relaxed);
+        self.sleeps.store(0, Relaxed);
+        self.has_heavy_fence.store(true, Relaxed);
+        self.asymmetric.store(true, Ordering::Release);
         let mine = self.owner.load(Relaxed) == me && !self.is_wanted();
         if mine && self.reservation.holder.load(Relaxed) == 0 {
             self.reservation

@@ -11,7 +11,7 @@ use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 /// The words of the lock that followers and polling threads exchange.
 struct Words {
     leader: AtomicU32,
-    restless: AtomicU32,
+    yielding: AtomicU32,
     sleeping_followers: AtomicU32,
     leader_called: AtomicBool,
     inside: Mutex<()>,
@@ -19,10 +19,10 @@ struct Words {
 }
 
 impl Words {
-    fn of_one_restless_thread() -> Words {
+    fn of_one_yielding_thread() -> Words {
         Words {
             leader: AtomicU32::new(0),
-            restless: AtomicU32::new(1),
+            yielding: AtomicU32::new(1),
             sleeping_followers: AtomicU32::new(0),
             leader_called: AtomicBool::new(false),
             inside: Mutex::new(()),
@@ -31,7 +31,7 @@ impl Words {
     }
 
     fn is_polled(&self) -> bool {
-        self.leader.load(Ordering::Relaxed) != 0 || self.restless.load(Ordering::Relaxed) > 0
+        self.leader.load(Ordering::Relaxed) != 0 || self.yielding.load(Ordering::Relaxed) > 0
     }
 
     /// A follower that has released the lock: it returns when it has to poll.
@@ -49,7 +49,7 @@ impl Words {
 
     /// The end of a call of the last thread that polls, which owns the lock.
     fn leave(&self) {
-        self.restless.store(0, Ordering::Relaxed);
+        self.yielding.store(0, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let idle = !self.is_polled() && !self.leader_called.load(Ordering::Relaxed);
         if idle && self.sleeping_followers.load(Ordering::Relaxed) > 0 {
@@ -62,11 +62,11 @@ impl Words {
     }
 }
 
-/// SYNC POINT lock.restless: under loom a sleep has no time limit, so a follower that is not called never ends.
+/// SYNC POINT lock.yielding: under loom a sleep has no time limit, so a follower that is not called never ends.
 #[test]
-fn the_last_restless_thread_calls_a_follower_to_lead() {
+fn the_last_yielding_thread_calls_a_follower_to_lead() {
     check(|| {
-        let words = Arc::new(Words::of_one_restless_thread());
+        let words = Arc::new(Words::of_one_yielding_thread());
         let follower = {
             let words = words.clone();
             thread::spawn(move || words.sleep_as_follower())
@@ -77,11 +77,11 @@ fn the_last_restless_thread_calls_a_follower_to_lead() {
     });
 }
 
-/// SYNC POINT lock.restless: of two followers each becomes the polling thread in turn.
+/// SYNC POINT lock.yielding: of two followers each becomes the polling thread in turn.
 #[test]
 fn a_follower_that_leads_and_leaves_calls_the_next() {
     check(|| {
-        let words = Arc::new(Words::of_one_restless_thread());
+        let words = Arc::new(Words::of_one_yielding_thread());
         let followers = [(); 2].map(|()| {
             let words = words.clone();
             thread::spawn(move || {

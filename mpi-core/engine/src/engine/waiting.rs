@@ -41,7 +41,7 @@ pub enum ThreadStep {
     Yielded(Yielded),
 }
 
-/// The largest number of waits in a row that sleep without a yield: as many as a time slice of 4 ms costs.
+/// The largest number of waits in a row that sleep without a yield: the number after a yield of a time slice of 4 ms.
 const MOST_WAITS: u32 = 2000;
 
 pub(super) struct Waiting {
