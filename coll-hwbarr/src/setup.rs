@@ -7,6 +7,7 @@ use crate::settings::Settings;
 use crate::setup_group::SetupGroup;
 use barrier_driver::SelfTest;
 use embedded_hal::digital::PinState;
+use mpi_base::yield_now::Backoff;
 use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::time::Duration;
@@ -68,17 +69,18 @@ pub fn prove(
     // Starts with the last rank, because the first tends to be late anyway.
     let ranks = setup_group.ranks().iter().rev().take(settings.late_nodes);
     let late: Vec<_> = ranks.map(|rank| *rank as usize).collect();
-    let rest = || {
+    let mut backoff = Backoff::new();
+    let mut rest = || {
         comm.progress();
         // In a simulation the nodes usually outnumber the cores.
-        std::thread::yield_now();
+        backoff.pause();
     };
-    let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut { rest });
+    let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut rest);
     setup_group.agree(tested)?;
     let Some(level) = settings.reboot else {
         return Ok((wire, LevelChanges::Once));
     };
-    let returning = wire.returning(level, &mut { rest }, test.limit);
+    let returning = wire.returning(level, &mut rest, test.limit);
     Ok((setup_group.agree(returning)?, LevelChanges::Twice))
 }
 

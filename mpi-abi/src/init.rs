@@ -166,6 +166,9 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let multiple = of_program || helped;
     engine.set_relax(multiple.then_some(state::yield_lock as fn()));
     engine.set_threads(multiple.then_some(state::THREADS));
+    let cores = engine.cores();
+    let ranks = cores.shared_by(engine.neighbours().len());
+    state::set_cores_for_threads(cores.usable / ranks.max(1));
     state::set_locking(multiple);
     match helped {
         true => helper::start(),

@@ -28,8 +28,10 @@ const IN_A_ROW: u32 = 8;
 /// A longer yield has given the core to a process that uses all of its time slice, so one that computes.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield to such a process again.
+/// The time for which a thread does not yield to such a process again. It doubles while each next yield finds such a process still there,
+/// so the yields cost less than a hundredth of the time then.
 const KEEP: Duration = Duration::from_millis(20);
+const LONGEST_KEEP: Duration = Duration::from_millis(640);
 
 /// A thread's state about its core.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +39,8 @@ struct Crowd {
     late: u32,
     moves: Moves,
     keep_until: Option<Instant>,
+    /// The next time of keeping the core.
+    keep: Duration,
 }
 
 impl Crowd {
@@ -44,6 +48,7 @@ impl Crowd {
         late: 0,
         moves: Moves::NEW,
         keep_until: None,
+        keep: KEEP,
     };
 
     /// Returns true if a yield at the time `now` would give the core to a process that computes.
@@ -53,12 +58,14 @@ impl Crowd {
 
     /// Records a yield that ended at `now` and took `took`; returns true if the thread should move.
     fn count(&mut self, now: Instant, took: Duration) -> bool {
-        if took < SHARED {
-            self.late = 0;
+        if took > HOGGED {
+            self.keep_until = Some(now + self.keep);
+            self.keep = (2 * self.keep).min(LONGEST_KEEP);
             return false;
         }
-        if took > HOGGED {
-            self.keep_until = Some(now + KEEP);
+        self.keep = KEEP;
+        if took < SHARED {
+            self.late = 0;
             return false;
         }
         self.late += 1;
@@ -137,10 +144,25 @@ mod tests {
         assert!(moves(&mut crowd, start, &hogged).is_empty());
         let now = start + 50 * Duration::from_micros(10);
         assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
-        assert!(!crowd.keeps(now + KEEP));
+        assert!(!crowd.keeps(now + LONGEST_KEEP));
         // A single such yield does not reset the count of late yields either.
         let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
         assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
         assert!(!Crowd::NEW.keeps(start));
+    }
+
+    #[test]
+    fn a_thread_beside_lasting_load_tries_a_yield_more_and_more_rarely() {
+        let (mut crowd, start) = (Crowd { ..Crowd::NEW }, Instant::now());
+        let mut kept = |took| {
+            crowd.count(start, took);
+            crowd.keep_until.map(|until| until - start)
+        };
+        let times: Vec<_> = (0..7).map(|_| kept(2 * HOGGED).unwrap()).collect();
+        let millis: Vec<_> = times.iter().map(Duration::as_millis).collect();
+        assert_eq!(millis, [20, 40, 80, 160, 320, 640, 640]);
+        // The load has ended.
+        kept(QUICK);
+        assert_eq!(kept(2 * HOGGED), Some(KEEP));
     }
 }

@@ -22,6 +22,7 @@ mod order;
 mod pair;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::yield_now::Backoff;
 pub use order::AccessOrder;
 pub use pair::{Arrivals, Awaited, has_reached};
 
@@ -314,13 +315,14 @@ impl Stripe {
             taken.is_ok()
         };
         let mut looks = 0;
+        let mut backoff = Backoff::new();
         while !take(0) {
             looks += 1;
             if looks % LOOKS != 0 {
                 crate::atomic::spin_loop();
                 continue;
             }
-            crate::yield_now::yield_now();
+            backoff.pause();
             let holder = self.0.load(Ordering::Relaxed);
             if holder.checked_sub(1).is_some_and(&has_ended) && take(holder) {
                 break;

@@ -104,6 +104,63 @@ fn first_uses_have_a_row_each_and_leave_no_file() {
     assert_eq!(left, 0);
 }
 
+/// With itself as the peer, so that no other library is needed.
+#[test]
+fn mpi_bench_compares_operations_beside_busy_loops() {
+    let mut bench = Command::new(installation().join("bin/mpi-bench"));
+    bench
+        .args(["beside", "-n", "2", "--load", "1", "--rounds", "1"])
+        .args(["--max-seconds", "0.02", "--settle", "0", "--vs"])
+        .arg(installation().join("lib"));
+    let outcome = process::output(&mut bench, Duration::from_secs(120)).expect("a run");
+    for row in [
+        "ping-pong 8 ",
+        "barrier ",
+        "200 us of work and an allreduce ",
+    ] {
+        let found = outcome.stdout.lines().find(|line| line.starts_with(row));
+        let figures = found.map(|line| line[row.len()..].split_whitespace().count());
+        assert!(
+            figures.is_some_and(|figures| figures >= 4),
+            "{row}: no figures of both in {}{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
+    let mut bench = Command::new(installation().join("bin/mpi-bench"));
+    bench.args(["farm", "-n", "3", "--sizes", "50,1K", "--rounds", "1"]);
+    bench.args(["--max-seconds", "0.05", "--settle", "0"]);
+    let outcome = process::output(&mut bench, Duration::from_secs(120)).expect("a run");
+    for task in ["50 ", "1024 "] {
+        let row = outcome.stdout.lines().find(|line| line.starts_with(task));
+        let share = row.and_then(|row| row[task.len()..].trim().parse::<f64>().ok());
+        assert!(
+            share.is_some_and(|share| share > 0.0 && share < 110.0),
+            "{}{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+    }
+}
+
+/// Load is the comparison's: a rank alone has none to measure beside, and no peer.
+#[test]
+fn mpi_bench_beside_and_farm_ask_for_a_second_rank() {
+    for benchmark in ["beside", "farm"] {
+        let bench = Job::command(&installation().join("bin/mpi-bench"))
+            .under(&installation().join("bin/mpirun"))
+            .ranks(1)
+            .arg(benchmark);
+        let outcome = bench.run();
+        let said = outcome.stderr.contains("start more with -n");
+        assert!(said && !outcome.status.success(), "{}", outcome.stderr);
+    }
+}
+
 trait ShortRun {
     fn args_for_a_short_run(self) -> Self;
 }

@@ -4,6 +4,7 @@
 use crate::library::{Handle, Library, address, done, place};
 use crate::messages::{Messages, length, rank};
 use mpi_base::environment;
+use mpi_base::yield_now::Backoff;
 use mpi_core::plugin::abi::Param;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -164,6 +165,7 @@ impl ForeignComm {
     pub fn wait(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> bool {
         let begin = limit.map(|limit| (Instant::now(), limit));
         let mut looks: u32 = 0;
+        let mut backoff = Backoff::new();
         loop {
             if ready() {
                 return true;
@@ -176,7 +178,7 @@ impl ForeignComm {
                 }
             }
             if self.crowded || looks > PATIENCE {
-                std::thread::yield_now();
+                backoff.pause();
             } else {
                 std::hint::spin_loop();
             }

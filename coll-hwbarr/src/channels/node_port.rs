@@ -26,6 +26,7 @@ use barrier_driver::channels::{
 };
 use barrier_driver::last_resort::Watch;
 use barrier_driver::ports::{BoxedChannel, BoxedIn, BoxedOut, Pause, Resting, WireError};
+use mpi_base::yield_now::Backoff;
 use mpi_core::plugin::guest::Comm;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -289,7 +290,7 @@ impl NodePort {
         let Some(lead) = &self.lead else {
             return Ok(());
         };
-        let since = Instant::now();
+        let (since, mut backoff) = (Instant::now(), Backoff::new());
         while since.elapsed() < FAREWELL {
             let since_poll = Instant::now();
             match lead
@@ -301,7 +302,7 @@ impl NodePort {
                 Some(false) => {
                     std::thread::sleep((since_poll.elapsed() * self.node).min(BACK_OFF_MAX));
                 }
-                None => std::thread::yield_now(),
+                None => backoff.pause(),
             }
         }
         match lead.simulated.take() {

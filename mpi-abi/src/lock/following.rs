@@ -4,10 +4,11 @@
 //! Followers wait for a notification as other waiters wait for messages: they spin first and then sleep. Only sleepers cost the leader a system call.
 //!
 //! Protocol: a notifying thread increments `notifications`, or clears `leader`, and then reads `sleeping_followers`; a follower increments `sleeping_followers` under `inside`
-//! and then reads both once more. [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
+//! and then reads both once more (SYNC POINT `lock.yielding` for the end of a `yielding` thread). [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
+use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::PoisonError;
 use std::sync::atomic::{Ordering, Ordering::Relaxed};
 use std::time::Duration;
@@ -28,34 +29,38 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
 const LONG_BURST: u32 = 64;
 
 impl GlobalLock {
-    /// Runs between two polls of a wait in the engine. Without another leader, makes the caller the leader and returns false; otherwise
-    /// waits until the leader has news or has left, and returns true.
-    /// `busy`: the caller's last poll may have found something for other threads, and more is likely to arrive at once.
-    /// `slept`: something may have arrived while the caller slept.
+    /// Runs between two polls of a wait in the engine. In a crowd the caller yields; without another leader it becomes the leader; otherwise
+    /// it waits until the leader has news or has left.
     ///
     /// Only the owner may call it, and only while nothing is borrowed from the state.
-    pub fn follow(&self, busy: bool, slept: bool) -> bool {
+    pub fn wait_step(&self, polled: Polled) -> ThreadStep {
         if self.is_reserved() {
             // No second thread has ever called, so there is none to follow or to notify.
-            return false;
+            return ThreadStep::Alone;
         }
-        let (me, leader) = (me(), self.leader.load(Relaxed));
+        let me = me();
         if !self.holds(me) {
-            return false;
+            return ThreadStep::Alone;
         }
-        if leader == 0 || leader == me {
+        let crowded = self.is_oversubscribed();
+        if crowded && polled.may_yield {
+            return self.wait_in_crowd(me, polled);
+        }
+        let Polled { busy, slept, .. } = polled;
+        let leader = self.leader.load(Relaxed);
+        if leader == me || leader == 0 && self.yielding.load(Relaxed) == 0 {
             self.leader.store(me, Relaxed);
             if self.followers.load(Relaxed) > 0 {
                 self.notify_followers(busy, slept);
             }
-            return false;
+            return ThreadStep::Alone;
         }
         if busy || slept {
             self.news_polls
                 .store(self.news_polls.load(Relaxed).max(1), Relaxed);
         }
-        self.wait_for_leader(me);
-        true
+        self.follow(me, crowded);
+        ThreadStep::Followed
     }
 
     /// Ends a call whose effects followers may be waiting for: the leader will notify them; without a leader, one of them is woken to lead.
@@ -64,7 +69,7 @@ impl GlobalLock {
         self.news_polls
             .store(self.news_polls.load(Relaxed).max(1), Relaxed);
         self.release_fence();
-        let idle = self.leader.load(Relaxed) == 0 && !self.leader_called.load(Relaxed);
+        let idle = !self.is_polled() && !self.leader_called.load(Relaxed);
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
             // It may have woken up for its own poll meanwhile.
@@ -75,8 +80,13 @@ impl GlobalLock {
         }
     }
 
+    /// Returns true if a leader or a yielding thread polls, so that followers may sleep.
+    fn is_polled(&self) -> bool {
+        self.leader.load(Relaxed) != 0 || self.yielding.load(Relaxed) > 0
+    }
+
     /// Notifies the followers, if there is news and no more is arriving just now.
-    fn notify_followers(&self, busy: bool, slept: bool) {
+    pub(super) fn notify_followers(&self, busy: bool, slept: bool) {
         let news_polls = self.news_polls.load(Relaxed) + u32::from(busy || slept);
         let notify = news_polls > 0 && (!busy || news_polls > LONG_BURST);
         self.news_polls
@@ -92,18 +102,18 @@ impl GlobalLock {
         }
     }
 
+    /// Waits without the lock for news, or until a leader is needed; in a crowd asleep from the start, because others need the core.
     #[cold]
-    fn wait_for_leader(&self, me: usize) {
+    fn follow(&self, me: usize, crowded: bool) {
         let depth = self.depth.load(Relaxed);
         // The leader publishes only while it holds the lock, which this thread still holds.
         let seen = self.notifications.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
         mpi_base::race_detectors::releasing(self);
         self.unlock();
-        let waits =
-            || self.notifications.load(Ordering::Acquire) == seen && self.leader.load(Relaxed) != 0;
+        let waits = || self.notifications.load(Ordering::Acquire) == seen && self.is_polled();
         let mut waiter = Waiter::new(FOLLOWING);
-        while waits() && !waiter.is_tired() {
+        while !crowded && waits() && !waiter.is_tired() {
             waiter.pause_or(|_| {});
         }
         if waits() {

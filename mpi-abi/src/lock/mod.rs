@@ -8,6 +8,8 @@
 //!
 //! Of several threads that wait in the engine one is the leader: it polls, and it alone may sleep while it holds the lock;
 //! the others follow it without the lock until it has news or has left ([`following`]).
+//! If more threads wait than the process has cores, each polls for itself and yields without the lock between two polls, until it has done so without a result
+//! for a while and follows, too ([`crowd`]): a leader that polls would only keep the core from the threads that it waits for.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell, so that a sleeping leader releases the lock.
 //!
 //! Protocol: `owner` is taken from 0 by compare-and-swap (Acquire) and released by a store (Release).
@@ -15,10 +17,14 @@
 //! the thread that releases it reads `sleeper` after its store, and wakes one under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost: the sleeper's [`fence::heavy`] executes it for both
 //! where the system supports that, and otherwise both have their own ([`GlobalLock::release_fence`]).
-//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
+//! The heavy fence interrupts all cores, so where threads sleep often both have their own as well ([`RARE_SLEEPS`]). Only the owner changes `asymmetric`, and only the owner releases,
+//! so every owner since the change releases accordingly; a sleeper that sees the change sees those owners.
+//! A change back is made under `inside`, so that each sleeper is either before it, and its flag is seen, or after it.
+//! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`, `crowded_polls`, `news_polls` and `notifications`, and `leader_called` except for a follower that wakes.
 //! `waiters` is incremented before the doorbell is rung; the leader reads it after announcing that it sleeps and before sleeping.
 #![allow(unsafe_code)]
 
+mod crowd;
 mod following;
 mod reserved;
 #[cfg(test)]
@@ -27,6 +33,7 @@ mod tests;
 use mpi_base::fence;
 use mpi_base::inbox::Inbox;
 use mpi_base::race_detectors;
+use mpi_base::yield_now::{Yielded, timed_yield};
 use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed,
 };
@@ -42,11 +49,19 @@ const SPINS: u32 = 32;
 /// threads at each call, and with it all cache lines that the engine touches.
 const POLL_EVERY: u32 = 16;
 
-/// Number of yields before a waiting thread sleeps.
+/// Number of yields before a waiting thread sleeps; fewer if a process that computes shares the core.
 const YIELDS: u32 = 4;
+
+/// If more than this number of threads went to sleep in the last [`PERIOD`] acquisitions, releases have a fence of their own:
+/// it waits for the stores to a ring, some ten nanoseconds, where the heavy fence of a sleep takes about ten microseconds of each core.
+const RARE_SLEEPS: u32 = 32;
+const PERIOD: u32 = 1 << 18;
 
 /// Number of hand-overs without a taker after which a thread sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
+
+/// The same beside a process that computes, where a hand-over does not yield.
+const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of that sleep.
 const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
@@ -62,6 +77,11 @@ pub struct GlobalLock {
     reservation: Reservation,
     /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
     asymmetric: AtomicBool,
+    /// True if the system executes other threads' fences for this process.
+    has_heavy_fence: AtomicBool,
+    /// Number of sleeps in the current period, and `turns` when it began; written under `inside`.
+    sleeps: AtomicU32,
+    period_began: AtomicU32,
     /// True if a thread sleeps until the lock is released.
     sleeper: AtomicBool,
     /// Counts acquisitions, so that a thread that released the lock detects that another has taken it.
@@ -73,6 +93,14 @@ pub struct GlobalLock {
     /// The thread that polls for all that wait in the engine, 0 for none; and the number of its followers.
     leader: AtomicUsize,
     followers: AtomicU32,
+    /// The number of threads that may wait at once without sharing a core.
+    cores: AtomicU32,
+    /// The number of threads that yield between two polls of their own.
+    yielding: AtomicU32,
+    /// The number of empty polls for which more threads than cores are assumed to wait.
+    crowded_polls: AtomicU32,
+    /// The number of waits for the lock that do not yield, because another process computes.
+    beside_load: AtomicU32,
     /// Polls with news that the followers have not been notified of.
     news_polls: AtomicU32,
     /// Counts notifications of followers.
@@ -108,12 +136,19 @@ impl GlobalLock {
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
             asymmetric: AtomicBool::new(false),
+            has_heavy_fence: AtomicBool::new(false),
+            sleeps: AtomicU32::new(0),
+            period_began: AtomicU32::new(0),
             sleeper: AtomicBool::new(false),
             turns: AtomicU32::new(0),
             unused_hand_overs: AtomicU32::new(0),
             waiters: AtomicU32::new(0),
             leader: AtomicUsize::new(0),
             followers: AtomicU32::new(0),
+            cores: AtomicU32::new(u32::MAX),
+            yielding: AtomicU32::new(0),
+            crowded_polls: AtomicU32::new(0),
+            beside_load: AtomicU32::new(0),
             news_polls: AtomicU32::new(0),
             notifications: AtomicU32::new(0),
             sleeping_followers: AtomicU32::new(0),
@@ -130,6 +165,11 @@ impl GlobalLock {
         race_detectors::find(self);
         let inbox = std::ptr::from_ref(inbox).cast_mut();
         self.inbox.store(inbox, Ordering::Release);
+    }
+
+    /// Sets the number of cores that this process's threads have.
+    pub fn set_cores(&self, cores: u32) {
+        self.cores.store(cores.max(1), Relaxed);
     }
 
     /// Returns true if a thread waits for the lock.
@@ -177,6 +217,7 @@ impl GlobalLock {
 
     #[inline]
     fn unlock(&self) {
+        // SYNC POINT lock.sleeper
         self.owner.store(0, Ordering::Release);
         self.release_fence();
         if self.sleeper.load(Relaxed) {
@@ -194,11 +235,28 @@ impl GlobalLock {
         }
     }
 
-    /// The sleeper's counterpart of [`GlobalLock::release_fence`].
+    /// The sleeper's counterpart of [`GlobalLock::release_fence`]; the caller holds `inside`.
     fn sleeper_fence(&self) {
-        if !(self.asymmetric.load(Relaxed) && fence::heavy()) {
+        let asymmetric = self.asymmetric.load(Ordering::Acquire);
+        let turns = self.turns.load(Relaxed);
+        let sleeps = match turns.wrapping_sub(self.period_began.load(Relaxed)) < PERIOD {
+            true => self.sleeps.load(Relaxed).saturating_add(1),
+            false => {
+                self.period_began.store(turns, Relaxed);
+                1
+            }
+        };
+        self.sleeps.store(sleeps, Relaxed);
+        if !(asymmetric && fence::heavy()) {
             mpi_base::atomic::fence(Ordering::SeqCst);
         }
+    }
+
+    /// Chooses whether a sleep has a heavy fence or each release one of its own; the caller has just taken the lock.
+    #[cold]
+    fn choose_fences(&self, asymmetric: bool) {
+        let _inside = self.lock();
+        self.asymmetric.store(asymmetric, Ordering::Release);
     }
 
     #[cold]
@@ -234,11 +292,13 @@ impl GlobalLock {
             std::hint::spin_loop();
             spins += 1;
         }
-        if !was_taken() {
-            // The waiting thread may need this core.
-            std::thread::yield_now();
-        }
-        if !was_taken() && unused_hand_overs >= PATIENCE {
+        // The waiting thread may need this core.
+        let yielded = was_taken() || self.give_core_away();
+        let patience = match yielded {
+            true => PATIENCE,
+            false => PATIENCE_BESIDE_LOAD,
+        };
+        if !was_taken() && unused_hand_overs >= patience {
             // The waiting thread is asleep, or preempted.
             std::thread::sleep(HAND_OVER_SLEEP);
         }
@@ -246,6 +306,23 @@ impl GlobalLock {
         self.take(me, depth);
         let unused_hand_overs = if used { 0 } else { unused_hand_overs + 1 };
         self.unused_hand_overs.store(unused_hand_overs, Relaxed);
+        true
+    }
+
+    /// Yields once; returns false beside a process that computes, where a yield would take a time slice.
+    ///
+    /// The caller does not hold the lock.
+    fn give_core_away(&self) -> bool {
+        let left = self.beside_load.load(Relaxed);
+        if left > 0 {
+            // If two threads decrement it at once, the next yield comes one wait later.
+            self.beside_load.store(left - 1, Relaxed);
+            return false;
+        }
+        let took = timed_yield();
+        if took > Yielded::LONG {
+            self.beside_load.store(took.waits_until_next(), Relaxed);
+        }
         true
     }
 
@@ -260,6 +337,10 @@ impl GlobalLock {
     fn take(&self, me: usize, depth: u32) {
         if !self.try_take(me) {
             self.wait_until_free(me);
+            let rarely = self.sleeps.load(Relaxed) <= RARE_SLEEPS;
+            if self.asymmetric.load(Relaxed) != (rarely && self.has_heavy_fence.load(Relaxed)) {
+                self.choose_fences(rarely);
+            }
         }
         self.depth.store(depth, Relaxed);
         self.turns
@@ -305,7 +386,9 @@ impl GlobalLock {
                 }
                 std::hint::spin_loop();
             }
-            std::thread::yield_now();
+            if !self.give_core_away() {
+                return false;
+            }
         }
         false
     }
@@ -313,6 +396,7 @@ impl GlobalLock {
     /// Sleeps until the lock is released, unless it is free.
     fn sleep(&self) {
         let inside = self.lock();
+        // SYNC POINT lock.sleeper
         self.sleeper.store(true, Relaxed);
         self.sleeper_fence();
         if self.owner.load(Relaxed) != 0 && !self.is_reservation_valid() {

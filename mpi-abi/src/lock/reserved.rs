@@ -44,8 +44,10 @@ impl GlobalLock {
         if !(fence::register() && fence::heavy()) {
             return;
         }
-        self.asymmetric.store(true, Relaxed);
         let (me, _inside) = (me(), self.lock());
+        self.sleeps.store(0, Relaxed);
+        self.has_heavy_fence.store(true, Relaxed);
+        self.asymmetric.store(true, Ordering::Release);
         let mine = self.owner.load(Relaxed) == me && !self.is_wanted();
         if mine && self.reservation.holder.load(Relaxed) == 0 {
             self.reservation

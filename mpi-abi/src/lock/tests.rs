@@ -1,8 +1,26 @@
 //! Tests of the lock.
 
 use super::*;
+use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+/// A poll of a thread that no longer yields.
+fn tired(busy: bool) -> Polled {
+    Polled {
+        busy,
+        slept: false,
+        may_yield: false,
+    }
+}
+
+/// A poll of a thread that may yield.
+fn yielding(busy: bool) -> Polled {
+    Polled {
+        may_yield: true,
+        ..tired(busy)
+    }
+}
 
 /// Admits other threads, as the owner, until one has entered and left.
 fn start_waiter(lock: &Arc<GlobalLock>) -> std::thread::JoinHandle<()> {
@@ -70,7 +88,7 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
                     let seen = total.load(Relaxed);
                     if (round + thread) % 3 == 0 {
                         lock.acquire();
-                        lock.follow(round % 2 == 0, false);
+                        lock.wait_step(tired(round % 2 == 0));
                         lock.release();
                         lock.yield_to_waiters();
                         total.store(total.load(Relaxed) + 1, Relaxed);
@@ -103,14 +121,15 @@ fn followers_wait_outside_until_the_leader_has_news_or_goes() {
         Arc::new(AtomicBool::new(false)),
     );
     lock.acquire();
-    assert!(!lock.follow(false, false), "the first to wait leads");
+    let first = lock.wait_step(tired(false));
+    assert_eq!(first, ThreadStep::Alone, "the first to wait leads");
     let other = {
         let (lock, done) = (lock.clone(), done.clone());
         std::thread::spawn(move || {
             lock.acquire();
             let mut followed = 0;
             while !done.load(Relaxed) {
-                followed += u32::from(lock.follow(false, false));
+                followed += u32::from(lock.wait_step(tired(false)) == ThreadStep::Followed);
                 lock.yield_to_waiters();
             }
             lock.release();
@@ -122,13 +141,141 @@ fn followers_wait_outside_until_the_leader_has_news_or_goes() {
         std::thread::yield_now();
     }
     done.store(true, Relaxed);
-    assert!(!lock.follow(true, false), "the leader stays the leader");
+    let again = lock.wait_step(tired(true));
+    assert_eq!(again, ThreadStep::Alone, "the leader stays the leader");
     lock.release();
     assert!(other.join().is_ok_and(|followed| followed > 0));
     assert_eq!(
         (lock.leader.load(Relaxed), lock.followers.load(Relaxed)),
         (0, 0)
     );
+}
+
+#[test]
+fn more_waiting_threads_than_cores_yield_without_the_lock() {
+    let (lock, done) = (
+        Arc::new(GlobalLock::new()),
+        Arc::new(AtomicBool::new(false)),
+    );
+    lock.set_cores(1);
+    lock.acquire();
+    let alone = lock.wait_step(yielding(false));
+    assert_eq!(alone, ThreadStep::Alone, "one thread on one core");
+    let other = {
+        let (lock, done) = (lock.clone(), done.clone());
+        std::thread::spawn(move || {
+            lock.acquire();
+            while !done.load(Relaxed) {
+                lock.wait_step(yielding(false));
+            }
+            lock.release();
+        })
+    };
+    while lock.waiters.load(Relaxed) + lock.yielding.load(Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    // The other thread polls while this one is in its step, so it sees what this one has stored only if it gets the lock then.
+    done.store(true, Relaxed);
+    let with_another = lock.wait_step(yielding(false));
+    assert!(matches!(with_another, ThreadStep::Yielded(_)));
+    let busy = lock.wait_step(yielding(true));
+    assert_eq!(busy, ThreadStep::Alone, "after news a thread goes on");
+    lock.release();
+    assert!(other.join().is_ok());
+    assert_eq!(lock.yielding.load(Relaxed), 0);
+}
+
+/// Whether a thread that has waited for the lock finds that sleeps have heavy fences, after this number of sleeps in the period.
+fn has_heavy_fences_after(lock: &Arc<GlobalLock>, sleeps: u32) -> bool {
+    lock.acquire();
+    lock.sleeps.store(sleeps, Relaxed);
+    let other = {
+        let lock = lock.clone();
+        std::thread::spawn(move || {
+            lock.acquire();
+            let asymmetric = lock.asymmetric.load(Relaxed);
+            lock.release();
+            asymmetric
+        })
+    };
+    while lock.waiters.load(Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    lock.release();
+    other.join().expect("the other thread got the lock")
+}
+
+#[test]
+fn where_threads_sleep_often_releases_have_a_fence_and_sleeps_no_heavy_one() {
+    let lock = Arc::new(GlobalLock::new());
+    lock.acquire();
+    lock.reserve();
+    lock.release();
+    if !lock.has_heavy_fence.load(Relaxed) {
+        return;
+    }
+    // The other thread may sleep once itself.
+    assert!(has_heavy_fences_after(&lock, RARE_SLEEPS - 8));
+    assert!(!has_heavy_fences_after(&lock, RARE_SLEEPS + 1));
+    // In the next period the sleeps are counted from the start.
+    lock.period_began
+        .store(lock.turns.load(Relaxed).wrapping_sub(PERIOD), Relaxed);
+    let inside = lock.lock();
+    lock.sleeper_fence();
+    drop(inside);
+    assert_eq!(lock.sleeps.load(Relaxed), 1);
+    assert!(has_heavy_fences_after(&lock, 1));
+}
+
+#[test]
+fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
+    let lock = GlobalLock::new();
+    lock.set_cores(1);
+    lock.acquire();
+    lock.followers.store(1, Relaxed);
+    assert!(lock.is_oversubscribed());
+    lock.followers.store(0, Relaxed);
+    let polls = (0..).find(|_| !lock.is_oversubscribed());
+    assert!(polls.is_some_and(|polls| polls > 10), "{polls:?}");
+    lock.release();
+}
+
+/// Threads of a crowd wait for a number that one of them increments after another: if a wake-up were lost, the turn would be lost with it.
+#[test]
+fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
+    const THREADS: u32 = 5;
+    const ROUNDS: u32 = 60;
+    let (lock, turn) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
+    lock.set_cores(2);
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let (lock, turn) = (lock.clone(), turn.clone());
+            std::thread::spawn(move || {
+                for round in 0..ROUNDS {
+                    lock.acquire();
+                    let mut steps = 0;
+                    while turn.load(Relaxed) % THREADS != thread {
+                        // Tired at different times, some from the start.
+                        let polled = match steps < (round + thread) % 4 {
+                            true => yielding(false),
+                            false => tired(false),
+                        };
+                        lock.wait_step(polled);
+                        lock.yield_to_waiters();
+                        steps += 1;
+                    }
+                    turn.store(turn.load(Relaxed) + 1, Relaxed);
+                    lock.release();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        assert!(thread.join().is_ok());
+    }
+    assert_eq!(turn.load(Relaxed), THREADS * ROUNDS);
+    let left = [&lock.yielding, &lock.followers, &lock.waiters];
+    assert_eq!(left.map(|count| count.load(Relaxed)), [0; 3]);
 }
 
 #[test]

@@ -25,6 +25,11 @@ pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Sets the number of cores that the threads of this process have.
+pub(crate) fn set_cores_for_threads(cores: usize) {
+    GLOBAL_LOCK.set_cores(u32::try_from(cores).unwrap_or(u32::MAX));
+}
+
 /// Chooses whether calls take the global lock.
 ///
 /// Only initialization calls it, when no other thread is inside.
@@ -37,7 +42,7 @@ pub(crate) fn set_locking(locking: bool) {
 
 /// The hooks by which the engine lets threads wait together.
 pub const THREADS: Threads = Threads {
-    follow: |busy, slept| GLOBAL_LOCK.follow(busy, slept),
+    wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
     wanted: || GLOBAL_LOCK.is_wanted(),
     is_alone: || GLOBAL_LOCK.is_of_one_thread(),
 };

@@ -34,7 +34,7 @@ pub use entry::{CallGuard, enter, leave};
 pub(crate) use entry::{set_world_place, world_place};
 pub(crate) use extras::{is_forked, is_unlocked, is_untraced, mark_forked};
 pub use global_lock::{THREADS, yield_lock};
-pub(crate) use global_lock::{locked, set_doorbell, set_locking};
+pub(crate) use global_lock::{locked, set_cores_for_threads, set_doorbell, set_locking};
 pub(crate) use lookup::{
     comm, datatype, datatype_of, engine, file, group, not_running, op, session, win, with_win,
 };

@@ -6,6 +6,7 @@
 
 mod bitmap;
 mod cells;
+mod crowd;
 mod doorbell;
 mod inbox;
 mod lock;

@@ -17,6 +17,7 @@ use super::pending::{Pending, Transfer};
 use coll_hwbarr_foreign::library::Handle;
 use mpi_base::clock::now_ns;
 use mpi_base::state::{About, NO_PEER, NO_TAG, StatePage, Waits};
+use mpi_base::yield_now::Backoff;
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -230,6 +231,7 @@ impl<'a> StateWriter<'a> {
             _ => return,
         };
         let (begin, ignore) = (Instant::now(), self.watch.library.constants.status_ignore);
+        let mut backoff = Backoff::new();
         while open.len() > 1 {
             let before = open.len();
             let mut is_wrong = false;
@@ -251,7 +253,7 @@ impl<'a> StateWriter<'a> {
                     page.about(&about);
                 }
             } else if begin.elapsed() < EAGER {
-                std::thread::yield_now();
+                backoff.pause();
             } else {
                 std::thread::sleep(PAUSE);
             }

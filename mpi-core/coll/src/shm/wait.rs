@@ -216,6 +216,7 @@ fn rest(
         if done() {
             return Ok(());
         }
+        engine.let_threads_in();
     }
     let mut arrived = false;
     while !arrived {

@@ -4,6 +4,7 @@ use super::{Comm, SplitKey};
 use crate::Error;
 use crate::topo::reorder::Place;
 use mpi_base::hardware::{Confinement, Kind};
+use mpi_base::yield_now::Backoff;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The splits of a communicator by hardware.
@@ -92,13 +93,14 @@ impl<'a> HardwareSplits<'a> {
         for (rank, local) in engine.members_here(self.comm.group()) {
             let page = engine.node().state(local).ok()?;
             // A member of a communicator is at least in MPI_Init, where it publishes its confinement before its first message, or has died before that.
+            let mut backoff = Backoff::new();
             let here = loop {
                 match page.confinement() {
                     Some(here) => break here,
                     None if self.comm.usable().is_err() => return None,
                     None => {
                         engine.poll_once();
-                        std::thread::yield_now();
+                        backoff.pause();
                     }
                 }
             };

@@ -5,7 +5,7 @@
 //!
 //! One thread at a time may use an engine.
 //! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call, and [`Engine::set_relax`] releases it while the engine waits;
-//! of several waiting threads, one polls for all ([`Threads`]).
+//! several waiting threads share the polling ([`Threads`]).
 
 mod background;
 mod balance;
@@ -24,7 +24,7 @@ pub use progress_hook::{Occasion, ProgressHook};
 pub use names::Peers;
 pub use progress::PollAlways;
 pub use published::Published;
-pub use waiting::Threads;
+pub use waiting::{Polled, ThreadStep, Threads};
 
 use crate::RunObserver;
 use crate::bml::Bml;
@@ -41,7 +41,7 @@ use mpi_base::occupancy::Occupancy;
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::StatePage;
 use mpi_base::wait::WaitPolicy;
-use mpi_base::yield_now::yield_meets_load;
+use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_transport::universe::{Universe, job_number};
 use operations::Operations;
 use place::Place;
@@ -247,8 +247,9 @@ impl Engine {
         if waiting.take_beside_load() {
             return;
         }
-        if yield_meets_load() {
-            waiting.meets_load();
+        let took = timed_yield();
+        if took > Yielded::LONG {
+            waiting.meets_load(took);
         }
         waiting.waits();
     }
@@ -257,6 +258,11 @@ impl Engine {
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.0.waiting.is_beside_load()
+    }
+
+    /// Lets other threads of this process into the engine, between two polls of a wait that has its own loop.
+    pub fn let_threads_in(&self) {
+        self.0.waiting.relax();
     }
 
     /// Spins briefly on an oversubscribed core, if no other rank on it is likely to be runnable. Returns true if `done` became true.

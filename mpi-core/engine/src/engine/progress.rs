@@ -4,7 +4,7 @@
 //! Nothing called from inside it may block; a nested call returns at once.
 
 use super::operations::Awaited;
-use super::{Engine, Inner, Occasion, Threads};
+use super::{Engine, Inner, Occasion, Polled, ThreadStep, Threads};
 use crate::Error;
 use crate::comm::CommError;
 use crate::fault::FaultError;
@@ -208,11 +208,21 @@ impl Engine {
         }
         let waiting = &self.0.waiting;
         let threads = waiting.threads();
-        if let Some(threads) = &threads
-            && (threads.follow)(busy, waiting.take_slept())
-        {
-            // Another thread has polled for this one, and something has happened.
-            return false;
+        if let Some(threads) = &threads {
+            let polled = Polled {
+                busy,
+                slept: waiting.take_slept(),
+                may_yield: waiter.may_yield_to_threads(),
+            };
+            match (threads.wait_step)(polled) {
+                ThreadStep::Alone => {}
+                ThreadStep::Followed => return false,
+                ThreadStep::Yielded(took) => {
+                    waiter.has_yielded_to_threads(took);
+                    waiting.note_load(waiter);
+                    return false;
+                }
+            }
         }
         if busy {
             waiter.reset();
@@ -234,9 +244,7 @@ impl Engine {
                 });
                 waiting.has_slept();
             });
-            if waiter.has_met_load() {
-                waiting.meets_load();
-            }
+            waiting.note_load(waiter);
         }
         waiting.relax();
         false

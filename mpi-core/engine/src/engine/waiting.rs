@@ -5,25 +5,46 @@ use mpi_base::cpu::Cores;
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::occupancy::Occupancy;
-use mpi_base::wait::WaitPolicy;
+use mpi_base::wait::{WaitPolicy, Waiter};
+use mpi_base::yield_now::Yielded;
 use std::cell::{Cell, OnceCell};
 
-/// How several threads of a process wait in one engine: one thread polls for all, and the others follow it.
+/// How several threads of a process wait in one engine: with a core for each, one thread polls for all and the others follow it;
+/// without, each polls for itself and yields to the others between polls.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// If another thread polls already, waits until that one has news or has left, and returns true; otherwise the caller becomes the polling thread.
-    /// The arguments report whether followers may have news: the caller's poll was `busy`, or it `slept` before.
-    pub follow: fn(busy: bool, slept: bool) -> bool,
+    /// Waits one step on behalf of the caller, which has polled once.
+    pub wait_step: fn(Polled) -> ThreadStep,
     /// Returns true if a thread waits to begin a call, so that no thread may sleep.
     pub wanted: fn() -> bool,
     /// Returns true if no second thread of this process has ever called MPI.
     pub is_alone: fn() -> bool,
 }
 
-/// The number of waits that sleep without a yield after a yield during which another process computed.
-///
-/// The yield after them tests whether that process still runs. It takes up to 4 ms, which is 2 us for each of these waits.
-const BESIDE_LOAD: u32 = 2000;
+/// A thread's last poll in a wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Polled {
+    /// The poll has found something, perhaps for other threads.
+    pub busy: bool,
+    /// The thread slept before the poll, so something may have arrived meanwhile.
+    pub slept: bool,
+    /// The thread may yield its core instead of a step of its own.
+    pub may_yield: bool,
+}
+
+/// What was done for a thread in place of a step of its wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadStep {
+    /// Nothing: the thread polls for all, and waits as the only thread of a process does.
+    Alone,
+    /// Another thread has polled, and something has happened.
+    Followed,
+    /// The other threads had the core and the engine.
+    Yielded(Yielded),
+}
+
+/// The largest number of waits in a row that sleep without a yield: the number after a yield of a time slice of 4 ms.
+const MOST_WAITS: u32 = 2000;
 
 pub(super) struct Waiting {
     policy: WaitPolicy,
@@ -61,7 +82,8 @@ impl Waiting {
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
         Ok(Waiting {
-            policy: WaitPolicy::of(occupancy),
+            policy: WaitPolicy::of(occupancy)
+                .for_ranks(cores.shared_by(ranks).div_ceil(cores.usable)),
             occupancy,
             balance: balance.transpose()?,
             descriptors: OnceCell::new(),
@@ -92,9 +114,20 @@ impl Waiting {
     }
 
     /// A yield gave this core to a process that computes: the next waits sleep without one.
+    ///
+    /// The yield after them tests whether that process still computes. If it takes as long as this one, that is 2 us for each of these waits.
     #[cold]
-    pub fn meets_load(&self) {
-        self.beside_load.set(BESIDE_LOAD);
+    pub fn meets_load(&self, took: Yielded) {
+        let waits = took.waits_until_next().min(MOST_WAITS);
+        self.beside_load.set(self.beside_load.get().max(waits));
+    }
+
+    /// As [`Waiting::meets_load`], for a yield of this wait, if it was long.
+    #[inline]
+    pub fn note_load(&self, waiter: &Waiter) {
+        if let Some(took) = waiter.has_met_load() {
+            self.meets_load(took);
+        }
     }
 
     /// Returns true if, as far as this process knows, a yield would give the core to a computing process.
@@ -221,13 +254,17 @@ mod tests {
         let cores = Cores::of_this_process();
         let ranks = cores.usable + 1;
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
-        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::OVERSUBSCRIBED);
-        waiting.meets_load();
-        assert!(waiting.is_beside_load());
-        for _ in 0..BESIDE_LOAD {
-            assert_eq!(waiting.policy_of_next_wait().yields, 0);
+        let yields = || waiting.policy_of_next_wait().yields;
+        assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
+        // A longer suspension, such as that of a whole virtual machine, has no longer consequences.
+        for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
+            waiting.meets_load(Yielded::micros(1_000 * millis));
+            assert!(waiting.is_beside_load());
+            for _ in 0..waits {
+                assert_eq!(yields(), 0);
+            }
+            assert!(!waiting.is_beside_load());
+            assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
         }
-        assert!(!waiting.is_beside_load());
-        assert_eq!(waiting.policy_of_next_wait(), WaitPolicy::OVERSUBSCRIBED);
     }
 }

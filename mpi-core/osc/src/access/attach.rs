@@ -20,6 +20,7 @@ use crate::state::target::{Route, Target};
 use crate::win::Win;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::node::ShmOffset;
+use mpi_base::yield_now::Backoff;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -164,6 +165,7 @@ impl<'a> AttachedMemory<'a> {
 
     /// Returns the regions of another member on this node.
     fn regions(self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
+        let mut backoff = Backoff::new();
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
@@ -172,7 +174,7 @@ impl<'a> AttachedMemory<'a> {
                     return None;
                 }
                 self.win.engine().poll_once();
-                mpi_base::yield_now::yield_now();
+                backoff.pause();
                 continue;
             }
             let known = self

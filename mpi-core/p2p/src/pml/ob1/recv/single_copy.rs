@@ -21,6 +21,7 @@ use crate::btl::{
     CooperativeCopy, GetError, Header, Payload, ProcId, Region, Share, SingleCopy, Target,
 };
 use crate::request::{Body, Req, ReqId};
+use mpi_base::yield_now::Backoff;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -306,9 +307,10 @@ pub fn abandon(core: &Core, req: &Req) {
         if shared.is_ours_alone(left, wanted) {
             return finished(core, &peer, shared.sender());
         }
+        let mut backoff = Backoff::new();
         // A sender that died while copying never reports its end.
         while !core.losses().has(from) && together.is_helping(peer.endpoint(), shared.number()) {
-            std::thread::yield_now();
+            backoff.pause();
         }
     }
 }

@@ -1,0 +1,140 @@
+//! Models of the protocol by which waiting threads of one process poll for themselves, follow and lead (`mpi-abi/src/lock/`).
+//!
+//! The lock is not of this crate, so the steps are written down here in the order in which the lock makes them.
+
+use loom::sync::{Arc, Condvar, Mutex};
+use loom::thread;
+
+use super::check;
+use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
+
+/// The words of the lock that followers and polling threads exchange.
+struct Words {
+    leader: AtomicU32,
+    yielding: AtomicU32,
+    sleeping_followers: AtomicU32,
+    leader_called: AtomicBool,
+    inside: Mutex<()>,
+    news: Condvar,
+}
+
+impl Words {
+    fn of_one_yielding_thread() -> Words {
+        Words {
+            leader: AtomicU32::new(0),
+            yielding: AtomicU32::new(1),
+            sleeping_followers: AtomicU32::new(0),
+            leader_called: AtomicBool::new(false),
+            inside: Mutex::new(()),
+            news: Condvar::new(),
+        }
+    }
+
+    fn is_polled(&self) -> bool {
+        self.leader.load(Ordering::Relaxed) != 0 || self.yielding.load(Ordering::Relaxed) > 0
+    }
+
+    /// A follower that has released the lock: it returns when it has to poll.
+    fn sleep_as_follower(&self) {
+        let mut inside = self.inside.lock().unwrap();
+        let sleeping = &self.sleeping_followers;
+        sleeping.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        while self.is_polled() {
+            inside = self.news.wait(inside).unwrap();
+        }
+        self.leader_called.store(false, Ordering::Relaxed);
+        sleeping.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The end of a call of the last thread that polls, which owns the lock.
+    fn leave(&self) {
+        self.yielding.store(0, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let idle = !self.is_polled() && !self.leader_called.load(Ordering::Relaxed);
+        if idle && self.sleeping_followers.load(Ordering::Relaxed) > 0 {
+            let inside = self.inside.lock().unwrap();
+            let sleeps = self.sleeping_followers.load(Ordering::Relaxed) > 0;
+            self.leader_called.store(sleeps, Ordering::Relaxed);
+            drop(inside);
+            self.news.notify_one();
+        }
+    }
+}
+
+/// SYNC POINT lock.yielding: under loom a sleep has no time limit, so a follower that is not called never ends.
+#[test]
+fn the_last_yielding_thread_calls_a_follower_to_lead() {
+    check(|| {
+        let words = Arc::new(Words::of_one_yielding_thread());
+        let follower = {
+            let words = words.clone();
+            thread::spawn(move || words.sleep_as_follower())
+        };
+        words.leave();
+        follower.join().unwrap();
+        assert_eq!(words.sleeping_followers.load(Ordering::Relaxed), 0);
+    });
+}
+
+/// SYNC POINT lock.yielding: of two followers each becomes the polling thread in turn.
+#[test]
+fn a_follower_that_leads_and_leaves_calls_the_next() {
+    check(|| {
+        let words = Arc::new(Words::of_one_yielding_thread());
+        let followers = [(); 2].map(|()| {
+            let words = words.clone();
+            thread::spawn(move || {
+                words.sleep_as_follower();
+                // It polls once and its wait is over.
+                words.leave();
+            })
+        });
+        words.leave();
+        for follower in followers {
+            follower.join().unwrap();
+        }
+    });
+}
+
+/// The words of the lock that its owner and a thread that sleeps for it exchange.
+struct Ownership {
+    owner: AtomicU32,
+    sleeper: AtomicBool,
+    inside: Mutex<()>,
+    free: Condvar,
+}
+
+/// SYNC POINT lock.sleeper: the owner releases the lock and then reads whether a thread sleeps, with a fence of its own.
+#[test]
+fn a_thread_that_sleeps_for_the_lock_is_woken_by_its_release() {
+    check(|| {
+        let lock = Arc::new(Ownership {
+            owner: AtomicU32::new(1),
+            sleeper: AtomicBool::new(false),
+            inside: Mutex::new(()),
+            free: Condvar::new(),
+        });
+        let sleeper = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                let inside = lock.inside.lock().unwrap();
+                lock.sleeper.store(true, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+                if lock.owner.load(Ordering::Relaxed) != 0 {
+                    drop(lock.free.wait(inside).unwrap());
+                }
+                assert_eq!(lock.owner.load(Ordering::Acquire), 0);
+            })
+        };
+        lock.owner.store(0, Ordering::Release);
+        fence(Ordering::SeqCst);
+        if lock.sleeper.load(Ordering::Relaxed) {
+            let inside = lock.inside.lock().unwrap();
+            lock.sleeper.store(false, Ordering::Relaxed);
+            drop(inside);
+            lock.free.notify_one();
+        }
+        sleeper.join().unwrap();
+    });
+}
