@@ -16,6 +16,7 @@ mod library;
 mod started;
 mod threads;
 mod windows;
+mod with_counts;
 
 pub use collectives::Combine;
 pub use files::{Calls, FileType, OpenFile};
