@@ -10,6 +10,8 @@
 //! **Post, start, complete, wait.** Each ordered pair has two counters that only increase ([`Line`]), in a line
 //! that the writer has at the reader. The reader compares them with the values that it expects ([`Awaited`]), so that an early post or completion is kept and never lost.
 //!
+//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes ([`Stripe`]), as its mode says ([`UpdateMode`]).
+//!
 //! SYNC POINT `window.ticket`: a rank that lets others in stores first and then polls for tickets; a rank that draws a ticket polls afterwards whether it may enter.
 //! SYNC POINT `window.all`: a rank that raises a flag polls for announcements afterwards; a rank that announces polls the flags afterwards.
 //! Both are sequentially consistent: at least one of the two sees the other.
@@ -20,11 +22,13 @@
 mod loom_models;
 mod order;
 mod pair;
+mod update_mode;
 
 use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use crate::yield_now::Backoff;
 pub use order::AccessOrder;
 pub use pair::{Arrivals, Awaited, has_reached};
+pub use update_mode::{UpdateMode, Updating, under_each};
 
 /// The mode of a lock request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -283,12 +287,17 @@ impl Line {
 
 /// A lock that is held briefly, around one update of memory that no single instruction can do.
 ///
-/// Its value is 0, or the holder's index on the node plus one.
+/// Zeroed memory is a free lock.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
-pub struct Stripe(AtomicU32);
+pub struct Stripe {
+    /// 0, or the holder's index on the node plus one.
+    holder: AtomicU32,
+    /// The number of short updates in a row; written by holders.
+    shorts: AtomicU32,
+}
 
-// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
+// SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 #[cfg(not(loom))]
 unsafe impl crate::mem::Shared for Stripe {}
 
@@ -310,8 +319,12 @@ impl Stripe {
         const LOOKS: u32 = 64;
         let mine = me.wrapping_add(1).max(1);
         let take = |from| {
-            let taken =
-                (self.0).compare_exchange_weak(from, mine, Ordering::Acquire, Ordering::Relaxed);
+            let taken = (self.holder).compare_exchange_weak(
+                from,
+                mine,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
             taken.is_ok()
         };
         let mut looks = 0;
@@ -323,7 +336,7 @@ impl Stripe {
                 continue;
             }
             backoff.pause();
-            let holder = self.0.load(Ordering::Relaxed);
+            let holder = self.holder.load(Ordering::Relaxed);
             if holder.checked_sub(1).is_some_and(&has_ended) && take(holder) {
                 break;
             }
@@ -335,12 +348,30 @@ impl Stripe {
     }
 }
 
+impl Stripe {
+    /// Counts a short update, or ends the row of them (holder only).
+    #[inline]
+    pub fn note(&self, is_short: bool) {
+        let row = match is_short {
+            true => self.shorts.load(Ordering::Relaxed).saturating_add(1),
+            false => 0,
+        };
+        self.shorts.store(row, Ordering::Relaxed);
+    }
+
+    /// Returns the number of short updates in a row.
+    #[inline]
+    pub fn shorts(&self) -> u32 {
+        self.shorts.load(Ordering::Relaxed)
+    }
+}
+
 /// Releases a stripe on drop, also if an update panics.
 struct Held<'a>(&'a Stripe);
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
-        self.0.0.store(0, Ordering::Release);
+        self.0.holder.store(0, Ordering::Release);
     }
 }
 
@@ -350,7 +381,10 @@ mod tests {
 
     #[test]
     fn a_lock_whose_holder_has_ended_is_taken_over_and_free_afterwards() {
-        let stripe = Stripe(AtomicU32::new(4));
+        let stripe = Stripe {
+            holder: AtomicU32::new(4),
+            ..Stripe::new()
+        };
         assert_eq!(stripe.with(0, |place| place == 3, || 7), 7);
         assert_eq!(stripe.with(1, |_| false, || 8), 8);
     }

@@ -161,6 +161,43 @@ fn mpi_bench_beside_and_farm_ask_for_a_second_rank() {
     }
 }
 
+/// The report names each guideline that was compared, with both times, and the exit status does not depend on them.
+#[test]
+fn guidelines_are_compared_in_one_job_and_violated_ones_are_explained() {
+    let mut bench = Command::new(installation().join("bin/mpi-bench"));
+    bench.args(["guidelines", "-n", "2", "--sizes", "8,4K", "--json"]);
+    bench.args(["--iterations", "2", "--rounds", "1", "--settle", "0"]);
+    let outcome = process::output(&mut bench, Duration::from_secs(100)).expect("a run");
+    let lines: Vec<serde_json::Value> = (outcome.stdout.lines())
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"))
+        .collect();
+    let find = |guideline: &str, size: u64| {
+        let mut all = lines.iter();
+        let found = all.find(|line| line["guideline"] == guideline && line["size"] == size);
+        found.unwrap_or_else(|| panic!("{guideline}: {}{}", outcome.stdout, outcome.stderr))
+    };
+    for guideline in [
+        "allreduce <= reduce + bcast",
+        "gatherv <= gather",
+        "ibcast <= bcast",
+    ] {
+        for size in [8, 4096] {
+            let line = find(guideline, size);
+            let both = ["left", "right"].map(|side| line[side].as_f64().expect("a time"));
+            assert!(both.iter().all(|time| *time > 0.0), "{line}");
+        }
+    }
+    find("bcast <= bcast of more bytes", 8);
+    for line in lines.iter().filter(|line| line["violated"] == true) {
+        let chosen = line["chosen"].as_array().expect("a list");
+        let explained = |choice: &serde_json::Value| {
+            let choice = choice.as_str().unwrap_or_default();
+            choice.contains("shm") || choice.contains("tuned")
+        };
+        assert!(!chosen.is_empty() && chosen.iter().all(explained), "{line}");
+    }
+}
+
 trait ShortRun {
     fn args_for_a_short_run(self) -> Self;
 }

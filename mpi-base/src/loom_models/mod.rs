@@ -13,6 +13,7 @@ mod lock;
 mod ring;
 mod shm_agreement;
 mod split_copy;
+mod update_mode;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 

@@ -10,6 +10,7 @@ use super::traced::{matrix_of, trace_of};
 use super::win::{Given, Own, Win, WinParts};
 use crate::Error;
 use crate::comm::Comm;
+use crate::direct::exclusion::Guard;
 use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
@@ -22,7 +23,7 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
 
 /// Words that each member contributes to the exchange.
-const EACH: usize = 9;
+const EACH: usize = 10;
 const KIND: usize = 0;
 const PLACE: usize = 1;
 const ADDRESS: usize = 2;
@@ -35,6 +36,8 @@ const WATCHED: usize = 6;
 const NAME: usize = 7;
 /// 1 if the kernel denies this member `process_vm_readv` of another member on this node.
 const CANNOT_COPY: usize = 8;
+/// 1 if other processes can execute this member's fences ([`mpi_base::fence`]).
+const LENDS_FENCES: usize = 9;
 
 /// The kind of memory that a member contributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -158,6 +161,7 @@ async fn make_on(
         _ if spec.flavor == Flavor::Dynamic => mapped::offer(&engine, None),
         _ => 0,
     };
+    words[LENDS_FENCES] = mpi_base::fence::register().into();
     words[CANNOT_COPY] = (!can_copy(&engine, &members)).into();
     words[WATCHED] = table.as_ref().map_or(0, |block| block.place().0);
     words[KIND] = kind as u64;
@@ -198,6 +202,9 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
+    // All members of a node must choose the same for one member's memory, and all read the same words.
+    let all_lend_fences =
+        (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);
     for rank in 0..own.size() {
         let words: [u64; EACH] = std::array::from_fn(|which| word_of(rank as usize, which));
@@ -213,6 +220,9 @@ async fn make_on(
             ),
             &mapped,
         )?);
+        if let (true, Some(target)) = (all_lend_fences, targets.last_mut()) {
+            target.guard = target.here.map(|index| Guard::new(&control, index));
+        }
     }
     // All members read the same words, so all compute the same value.
     let is_copied = |rank: u32| {
@@ -434,6 +444,7 @@ fn target(
         unit: words[UNIT],
         locked: here.is_some() && !is_arena && !mapped.is_direct(words[NAME]) && members.len() > 1,
         here,
+        guard: None,
         held: Cell::new(Held::Nothing),
         started: Cell::new(false),
     })

@@ -1,11 +1,12 @@
 //! The memory of a window's members, as this process reaches it.
 
 use crate::Error;
+use crate::direct::exclusion::Exclusion;
 use crate::error::{OscClass, OscError};
 use crate::spec::{Flavor, SharedSegment};
-use crate::state::target::{Route, Target};
+use crate::state::target::{Held, Route, Target};
 use crate::win::Win;
-use mpi_base::window::Stripe;
+use mpi_base::window::{Mode, Stripe};
 
 impl Win {
     /// Returns the memory of its members.
@@ -29,6 +30,18 @@ impl<'a> WinMemory<'a> {
             None => self.win.state().control().mine(),
         };
         &words.stripes
+    }
+
+    /// Returns how updates of a member's memory exclude each other.
+    pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
+        let control = self.win.state().control();
+        // While this process holds the exclusive lock, and where it is the only member on the node, it makes all updates.
+        let alone = target.held.get() == Held::Here(Mode::Exclusive) || control.count() == 1;
+        match &target.guard {
+            _ if alone => Exclusion::Alone,
+            Some(guard) => Exclusion::Guarded(guard, control),
+            None => Exclusion::Atomics,
+        }
     }
 
     /// Returns true if all members share this node's memory.

@@ -1,16 +1,27 @@
 //! The contiguous runs of an access, with adjacent runs merged.
 
 use crate::datatype::{Datatype, RecvBuf, Run, SendBuf};
+use std::ops::Range;
 
 /// Returns the runs that hold the first `bytes` packed bytes of `count` elements, in packed order.
 pub(super) fn of(datatype: &Datatype, count: i64, bytes: i64) -> impl Iterator<Item = Run> + '_ {
-    let whole = datatype
-        .contiguous_bytes(count)
-        .map(|(offset, len)| Run::new(offset, len.min(bytes)));
+    of_range(datatype, count, 0..bytes)
+}
+
+/// Returns the runs that hold the packed bytes `range` of `count` elements, in packed order.
+pub(super) fn of_range(
+    datatype: &Datatype,
+    count: i64,
+    range: Range<i64>,
+) -> impl Iterator<Item = Run> + '_ {
+    let whole = datatype.contiguous_bytes(count).map(|(offset, len)| {
+        let len = range.end.min(len) - range.start;
+        Run::new(offset + range.start, len)
+    });
     let scattered = match whole {
         Some(_) => None,
         None => Some(Joined {
-            runs: datatype.runs(count, 0..bytes),
+            runs: datatype.runs(count, range),
             last: None,
         }),
     };
@@ -65,6 +76,10 @@ mod tests {
         pairs.commit().expect("committed");
         let runs: Vec<Run> = of(&pairs, 2, 32).collect();
         assert_eq!(runs, [Run::new(0, 8), Run::new(12, 16), Run::new(32, 8)]);
+        let runs: Vec<Run> = of_range(&int, 1000, 40..48).collect();
+        assert_eq!(runs, [Run::new(40, 8)]);
+        let runs: Vec<Run> = of_range(&pairs, 2, 4..12).collect();
+        assert_eq!(runs, [Run::new(4, 4), Run::new(12, 4)]);
         assert_eq!(of(&int, 0, 0).count(), 0);
     }
 }

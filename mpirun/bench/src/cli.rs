@@ -21,6 +21,8 @@ use crate::sizes::{Sizes, parse_sizes};
     version,
     after_help = "mpi-bench tune [OPTIONS] measures every algorithm of every collective, on 2 ranks, 4 and so on up to -n, \
                   and writes a decision table for --mca coll_tuned_rules.\n\
+                  mpi-bench guidelines [OPTIONS] compares collectives with other ways to the same result, on the same numbers of ranks, \
+                  and prints those that are slower with what chose their algorithms.\n\
                   mpi-bench endings [OPTIONS] ends jobs in every way and measures how soon they are gone, and what they leave.\n\
                   Help: -h prints the common options, --help all of them."
 )]

@@ -340,6 +340,28 @@ impl Installation {
         Ok((report, took))
     }
 
+    /// Runs this program as it comes, with the launcher's explanations. Returns its line of JSON as `T`, and all that the command printed.
+    pub fn explained<T: serde::de::DeserializeOwned>(
+        &self,
+        ranks: u32,
+        extra: &[String],
+        arguments: &[String],
+        timeout: Duration,
+    ) -> Result<(T, String), RunError> {
+        let [plain] = AS_IT_COMES;
+        let mut extra = extra.to_vec();
+        extra.push("--explain".into());
+        let mut command = self.launch(plain, ranks, &extra);
+        // The task comes first.
+        command.arg(this_program()?).args(arguments);
+        command.arg("--lib").arg(&self.library);
+        let outcome = end_well(command, timeout)?;
+        let mut lines = outcome.stdout.lines();
+        let found = lines.find_map(|line| serde_json::from_str(line).ok());
+        let value = found.ok_or(RunError::NoReport)?;
+        Ok((value, outcome.stdout + &outcome.stderr))
+    }
+
     /// Runs a program that does nothing on `ranks` processes; returns the time of the command.
     pub fn run_nothing(
         &self,

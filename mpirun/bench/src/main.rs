@@ -9,6 +9,7 @@
 //! Ways to run it:
 //! - under a launcher (`mpirun -n 2 mpi-bench latency`) it measures;
 //! - as `mpi-bench tune` it starts its own launcher for each algorithm and writes a decision table;
+//! - as `mpi-bench guidelines` it compares collectives with other ways to the same result, in one job for each number of ranks;
 //! - as `mpi-bench endings` it ends jobs in every way and measures how soon they have ended;
 //! - with `-n N` it starts its own launcher itself;
 //! - with `--vs LIBDIR` it starts all launchers itself, alternates between the libraries and prints ratios of medians.
@@ -26,6 +27,7 @@ mod cli;
 mod clock;
 mod endings;
 mod find;
+mod guidelines;
 mod launcher;
 mod load;
 mod measure;
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
     let outcome = match Task::parse() {
         Task::Tune(options) => starts("tune", || tune::run(&options)),
         Task::Endings(options) => starts("endings", || endings::run(&options)),
+        Task::Guidelines(options) => starts("guidelines", || guidelines::run(&options)),
+        Task::Compare(options) => compare_here(&options),
         Task::Leave(task) => endings::leave(&task).map_err(sentence),
         Task::Manual => {
             // A closed pipe, as with `| head`, is no error.
@@ -122,6 +126,15 @@ fn measure_here(options: &Options) -> Result<(), Failure> {
             });
         }
     }
+    world.finalize().map_err(sentence)
+}
+
+/// Compares ways to the same result, as one rank of this process's job.
+fn compare_here(options: &Options) -> Result<(), Failure> {
+    let path = find::library(options.lib.as_deref()).map_err(sentence)?;
+    let library = mpi::Library::load(&path).map_err(sentence)?;
+    let (world, _) = library.init(false).map_err(sentence)?;
+    guidelines::compare(options, &world).map_err(sentence)?;
     world.finalize().map_err(sentence)
 }
 

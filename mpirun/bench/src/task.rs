@@ -16,6 +16,10 @@ pub enum Task {
     Tune(Options),
     /// `mpi-bench endings`, with the options of a benchmark.
     Endings(Options),
+    /// `mpi-bench guidelines`, with the options of a benchmark.
+    Guidelines(Options),
+    /// A rank of `mpi-bench guidelines`.
+    Compare(Options),
     /// A rank of `mpi-bench endings`.
     Leave(Leave),
     /// `mpi-bench --generate man`: print the manual page.
@@ -39,6 +43,8 @@ impl Task {
         let task = match first.to_str() {
             Some("tune") => Task::Tune,
             Some("endings") => Task::Endings,
+            Some("guidelines") => Task::Guidelines,
+            Some("compare") => Task::Compare,
             Some("leave") => {
                 arguments.remove(1);
                 return Task::Leave(Leave::parse_from(arguments));

@@ -119,7 +119,7 @@ pub fn run(options: &Options) -> Result<(), TuneError> {
 }
 
 /// Returns two, its doublings, and the requested number.
-fn rank_counts(most: u32) -> Vec<u32> {
+pub fn rank_counts(most: u32) -> Vec<u32> {
     let mut counts: Vec<u32> = std::iter::successors(Some(2), |n: &u32| n.checked_mul(2))
         .take_while(|n| *n < most)
         .collect();

@@ -51,8 +51,39 @@ pub fn MPI_Accumulate_c(
             return Ok(());
         }
     }
+    let is_row = target_count > 1
+        && origin_addr.count() == target_count
+        && origin_addr.datatype() == target_datatype;
+    if is_row && accumulated_row(&origin_addr, (target_rank, target_disp), op, win) {
+        return Ok(());
+    }
     let part = || Part::new(target_rank, target_disp, target_count, target_datatype);
     accumulate(&origin_addr, part, op, win)
+}
+
+/// Accumulates several elements of one basic type on elements of that type, if that needs no general call.
+#[inline(never)]
+fn accumulated_row(
+    origin: &SendMem,
+    (rank, disp): (c_int, MPI_Aint),
+    op: MPI_Op,
+    win: MPI_Win,
+) -> bool {
+    let (Some((op, named)), Ok(count)) = (
+        plain(op, origin.datatype()),
+        usize::try_from(origin.count()),
+    ) else {
+        return false;
+    };
+    if op == Predefined::NoOp || origin.address().is_null() {
+        return false;
+    }
+    let (from, disp) = (origin.address().cast(), disp as i64);
+    state::with_win(win, |object| {
+        let accumulates = object.win.accumulates();
+        // SAFETY: `origin` holds that many elements by the contract of `SendMem::new`, and the elements of a basic type that the fast path accepts are contiguous.
+        unsafe { accumulates.accumulate_plain(from, (count, named), op, rank, disp) }
+    })
 }
 
 /// Accumulates data of any kind.

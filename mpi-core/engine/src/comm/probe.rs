@@ -66,6 +66,7 @@ impl<'a> Probes<'a> {
         Ok(Probed::Message(message?))
     }
 
+    #[inline(always)]
     fn peek(self, key: Key) -> Option<Status> {
         self.comm.engine().pml().iprobe(self.matching(), key)
     }
@@ -75,7 +76,17 @@ impl<'a> Probes<'a> {
     }
 
     /// Returns the error of a probe that no remaining process can satisfy.
+    #[inline(always)]
     fn in_vain(self, source: i32, tag: i32) -> Result<(), Error> {
+        match self.comm.is_sound() && !self.comm.engine().pml().has_losses() {
+            true => Ok(()),
+            false => self.in_vain_after_failures(source, tag),
+        }
+    }
+
+    /// The same for a process that knows of a failure.
+    #[cold]
+    fn in_vain_after_failures(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();
         if let Some(error) = pml
             .termination()
@@ -98,6 +109,7 @@ impl<'a> Probes<'a> {
     }
 
     /// Polls, progresses once, and polls again.
+    #[inline(always)]
     pub(super) fn look_for<T>(
         self,
         look: impl Fn() -> Option<T>,
@@ -105,7 +117,10 @@ impl<'a> Probes<'a> {
         tag: i32,
     ) -> Result<Option<T>, Error> {
         // If progress has done nothing, no new message can have arrived.
-        let found = look().or_else(|| self.comm.engine().poll_once().then(&look).flatten());
+        let mut found = look();
+        if found.is_none() && self.comm.engine().poll_once() {
+            found = look();
+        }
         if found.is_none() {
             self.in_vain(source, tag)?;
         }

@@ -41,6 +41,7 @@ impl P2p<'_> {
 
 impl Probes<'_> {
     /// Returns a message that a probe finds without waiting.
+    #[inline(always)]
     pub(super) fn find_now<T>(
         self,
         asked: Key,

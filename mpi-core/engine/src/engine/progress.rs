@@ -50,14 +50,22 @@ impl Engine {
         /// Announcement, answer, data, and one more.
         const STEPS: usize = 4;
         self.0.pml.bml().attend();
-        let steps = (0..STEPS).take_while(|_| self.progress()).count();
-        let busy = steps > 0;
+        let busy = self.progress();
+        if busy {
+            let _ = (1..STEPS).all(|_| self.progress());
+        }
         if self.0.waiting.has_looked(busy) {
-            self.give_core_away();
-            // The awaited process may be dead.
-            self.0.waiting.watch_now_and_then(now_ns());
+            self.rest_from_polling();
         }
         busy
+    }
+
+    /// Yields the core to the process that a polling program waits for.
+    #[cold]
+    fn rest_from_polling(&self) {
+        self.give_core_away();
+        // The awaited process may be dead.
+        self.0.waiting.watch_now_and_then(now_ns());
     }
 
     /// Polls collective operations and progress hooks, if a request has completed since the last time. Returns true if an operation completed.

@@ -165,6 +165,7 @@ impl Waiting {
     }
 
     /// Counts a poll. Returns true if enough polls in a row were empty for the caller to yield its core.
+    #[inline]
     pub fn has_looked(&self, busy: bool) -> bool {
         let idle = if busy { 0 } else { self.idle.get() + 1 };
         let enough = idle >= self.policy.looks;

@@ -5,12 +5,12 @@
 
 use crate::Error;
 use crate::access::{TargetArgs, TargetLocation};
-use crate::datatype::{Datatype, Kind, Named, RecvBuf, SendBuf};
+use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
+use crate::direct::pieces::{self, Buffers};
 use crate::error::{OscClass, OscError};
 use crate::op::{Op, Predefined};
 use crate::request::Req;
-use crate::runs;
 use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
 use crate::win::Win;
@@ -116,9 +116,14 @@ impl<'a> Accumulates<'a> {
             target_args.datatype,
         )? {
             TargetLocation::Direct(memory) => {
-                let runs = runs::of(target_args.datatype, target_args.count, origin.bytes());
+                let buffers = Buffers {
+                    origin,
+                    result: None,
+                };
+                let bytes = origin.bytes();
                 // SAFETY: `locate` checked that the target memory holds all elements.
-                let done = unsafe { combine.run(&memory, runs, &packed(origin), None) };
+                let done =
+                    unsafe { pieces::update(&combine, &memory, &target_args, buffers, bytes) };
                 done.map_err(|why| {
                     self.win
                         .accesses()
@@ -159,16 +164,12 @@ impl<'a> Accumulates<'a> {
         let combine = self.combine(CALL, op, target_args.datatype)?;
         self.check_alike(CALL, &combine, result.datatype())?;
         let reads_only = combine.op() == Predefined::NoOp;
-        let input = match reads_only {
-            true => Default::default(),
-            false => {
-                self.check_alike(CALL, &combine, origin.datatype())?;
-                self.win
-                    .accesses()
-                    .check_lengths(CALL, origin.bytes(), &target_args)?;
-                packed(origin)
-            }
-        };
+        if !reads_only {
+            self.check_alike(CALL, &combine, origin.datatype())?;
+            self.win
+                .accesses()
+                .check_lengths(CALL, origin.bytes(), &target_args)?;
+        }
         self.win
             .accesses()
             .check_lengths(CALL, result.bytes(), &target_args)?;
@@ -186,34 +187,34 @@ impl<'a> Accumulates<'a> {
             target_args.datatype,
         )? {
             TargetLocation::Direct(memory) => {
-                let runs = runs::of(target_args.datatype, target_args.count, bytes);
-                let update = |old: &mut [u8]| {
-                    // SAFETY: `locate` checked that the target memory holds all elements.
-                    let done = unsafe { combine.run(&memory, runs, &input, Some(old)) };
-                    done.map_err(|why| {
-                        self.win
-                            .accesses()
-                            .unreachable(target, "update", bytes, why)
-                    })
+                let buffers = Buffers {
+                    origin,
+                    result: Some(result),
                 };
-                match result.contiguous() {
-                    Some(old) if old.len() as i64 >= bytes => update(&mut old[..bytes as usize])?,
-                    _ => {
-                        let mut old = vec![0; bytes as usize];
-                        update(&mut old)?;
-                        result.unpack_at(0, &old);
-                    }
-                }
+                // SAFETY: `locate` checked that the target memory holds all elements.
+                let done =
+                    unsafe { pieces::update(&combine, &memory, &target_args, buffers, bytes) };
+                done.map_err(|why| {
+                    self.win
+                        .accesses()
+                        .unreachable(target, "update", bytes, why)
+                })?;
                 Ok(None)
             }
-            TargetLocation::Message(at) => self.win.messages().accumulate(
-                target,
-                at,
-                &combine,
-                &input,
-                &target_args,
-                Some(result),
-            ),
+            TargetLocation::Message(at) => {
+                let input = match reads_only {
+                    true => Default::default(),
+                    false => packed(origin),
+                };
+                self.win.messages().accumulate(
+                    target,
+                    at,
+                    &combine,
+                    &input,
+                    &target_args,
+                    Some(result),
+                )
+            }
         }
     }
 
@@ -237,8 +238,10 @@ impl<'a> Accumulates<'a> {
             && let Some((at, target)) = self.win.accesses().plain_address(rank, disp, word.size())
             && !target.locked
         {
+            let mut applied = false;
             // SAFETY: `plain_address` checked that the word at `at` is inside the window; `origin` and `result` are valid by this function's contract.
-            if unsafe { word.apply(at, origin, result) } {
+            target.atomically(|| applied = unsafe { word.apply(at, origin, result) });
+            if applied {
                 self.win.state().epochs().order.has_loaded();
                 return true;
             }
@@ -275,18 +278,66 @@ impl<'a> Accumulates<'a> {
             // SAFETY: `origin` leads to an element of `size` bytes by this function's contract, as the operator reads it.
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
-        if result.is_null() {
-            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
-            unsafe { combine.atomic(at, input, None) };
-            return true;
-        }
         let mut old = [0; LONGEST_PLAIN];
-        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned; `result` has space for it by this function's contract.
-        unsafe {
-            combine.atomic(at, input, Some(&mut old[..size]));
-            std::ptr::copy_nonoverlapping(old.as_ptr(), result, size);
+        let mut update = || {
+            let old = (!result.is_null()).then_some(&mut old[..size]);
+            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+            unsafe { combine.atomic(at, input, old) };
+        };
+        if !target.atomically(&mut update) {
+            self.update_short(target, (at, size), &mut update);
+        }
+        if !result.is_null() {
+            // SAFETY: `result` has space for an element of `size` bytes by this function's contract.
+            unsafe { std::ptr::copy_nonoverlapping(old.as_ptr(), result, size) };
         }
         true
+    }
+
+    /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory, in an epoch that is open, once a general call has cached the operator.
+    /// Returns false, without any effect, if one of these conditions does not hold.
+    ///
+    /// # Safety
+    /// `origin` leads to `count` contiguous elements of `named`.
+    #[inline]
+    pub unsafe fn accumulate_plain(
+        self,
+        origin: *const u8,
+        (count, named): (usize, Named),
+        op: Predefined,
+        rank: i32,
+        disp: i64,
+    ) -> bool {
+        let Some(combine) = self.win.state().last_combine().get(op, named) else {
+            return false;
+        };
+        let Some(len) = count.checked_mul(combine.size()) else {
+            return false;
+        };
+        let Some((at, target)) = self.win.accesses().plain_address(rank, disp, len) else {
+            return false;
+        };
+        if !combine.is_native() || !combine.is_atomic(target.locked, at.addr() as u64) {
+            return false;
+        }
+        self.win.state().epochs().order.has_stored();
+        let memory = self.plain_memory(target, at);
+        let run = std::iter::once(Run::new(0, len as i64));
+        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` leads to `len` bytes by this function's contract.
+        let done = unsafe {
+            let input = std::slice::from_raw_parts(origin, len);
+            combine.run(&memory, run, input, None)
+        };
+        // Memory that is mapped is always reached.
+        debug_assert!(done.is_ok());
+        true
+    }
+
+    /// Runs `update`, which updates one element by an atomic instruction, while updates take locks.
+    #[cold]
+    fn update_short(self, target: &Target, (at, size): (*mut u8, usize), update: &mut dyn FnMut()) {
+        let memory = self.plain_memory(target, at);
+        memory.exclude(1, &memory.span(0..size as i64), &mut |_| update());
     }
 
     /// `MPI_Fetch_and_op`.
@@ -402,17 +453,27 @@ impl<'a> Accumulates<'a> {
             return false;
         }
         self.win.state().epochs().order.has_loaded();
-        let memory = self.plain_memory(target, at);
-        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
-        unsafe { apply::compare_and_swap(&memory, named, [compare, origin], result) }.is_ok()
+        let size = result.len();
+        let mut update = || {
+            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+            unsafe { apply::swap_word(at, [compare, origin], result) };
+        };
+        if !target.atomically(&mut update) {
+            self.update_short(target, (at, size), &mut update);
+        }
+        true
     }
 
-    fn plain_memory(self, target: &'a Target, at: *mut u8) -> apply::Memory<'a> {
+    fn plain_memory<'b>(self, target: &'b Target, at: *mut u8) -> apply::Memory<'b>
+    where
+        'a: 'b,
+    {
         apply::Memory {
             reach: apply::Reach::Here(at),
-            // The address in this process: only its alignment matters, which equals that at the owner.
-            address: at.addr() as u64,
+            address: (target.address)
+                .wrapping_add((at.addr() as u64).wrapping_sub(target.plain.addr() as u64)),
             stripes: self.win.memory().stripes(target),
+            exclusion: self.win.memory().exclusion(target),
             node: Some(self.win.engine().node()),
             locked: target.locked,
         }

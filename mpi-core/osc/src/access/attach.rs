@@ -292,6 +292,7 @@ impl<'a> AttachedMemory<'a> {
             reach,
             address,
             stripes: self.win.memory().stripes(target),
+            exclusion: self.win.memory().exclusion(target),
             node: Some(self.win.engine().node()),
             locked: region.place == 0 && self.has_neighbours(),
         }))
@@ -324,6 +325,7 @@ impl<'a> AttachedMemory<'a> {
                 reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
                 address: range.start,
                 stripes: self.win.memory().stripes(me),
+                exclusion: self.win.memory().exclusion(me),
                 node: Some(self.win.engine().node()),
                 locked: region.place == 0 && self.has_neighbours(),
             });
@@ -333,6 +335,7 @@ impl<'a> AttachedMemory<'a> {
                 reach: Reach::Here(base.wrapping_add(range.start as usize)),
                 address: me.address.wrapping_add(range.start),
                 stripes: self.win.memory().stripes(me),
+                exclusion: self.win.memory().exclusion(me),
                 node: Some(self.win.engine().node()),
                 locked: me.locked,
             }),

@@ -78,6 +78,7 @@ impl<'a> Accesses<'a> {
                 reach,
                 address: target.address.wrapping_add_signed(offset),
                 stripes: self.win.memory().stripes(target),
+                exclusion: self.win.memory().exclusion(target),
                 node: Some(self.win.engine().node()),
                 locked: target.locked,
             })

@@ -2,6 +2,7 @@
 //!
 //! Elements of 1, 2, 4 or 8 bytes at a multiple of their size are updated by one atomic instruction or a compare-and-swap loop,
 //! and so are those of 16 bytes (complex numbers and long doubles) if the processor has a 16-byte compare-and-swap.
+//! Many of them are updated by a pass of plain loads and stores that excludes all other updates ([`crate::direct::exclusion`]).
 //! All other elements, and all memory that some member can reach only by `process_vm_readv` and `process_vm_writev`, are updated under the lock of their stripe.
 //! `MPI_BYTE` elements are updated under the lock too, so that a structure sent as bytes changes as a whole as far as it is in one stripe.
 //! The standard requires atomicity only per byte.
@@ -13,6 +14,7 @@
 mod tests;
 
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
+use crate::direct::exclusion::{BLOCK, Exclusion, Way};
 use crate::direct::word::{Instruction, instruct};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use crate::state::control::{STRIPE_BYTES, STRIPES};
@@ -20,6 +22,8 @@ use mpi_base::cma::{self, CmaError};
 use mpi_base::node::Node;
 use mpi_base::window::Stripe;
 use portable_atomic::AtomicU128;
+use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
@@ -32,6 +36,8 @@ pub(crate) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
+    /// How updates that atomic instructions can make exclude each other.
+    pub exclusion: Exclusion<'a>,
     /// The node of the processes that hold stripes; in some tests there is only one process.
     pub node: Option<&'a Node>,
     /// Whether every update takes a stripe lock.
@@ -58,6 +64,16 @@ impl Memory<'_> {
 
     fn address(&self, offset: i64) -> u64 {
         self.address.wrapping_add_signed(offset)
+    }
+
+    /// Returns the owner's addresses of `range`, which is relative to the start of the memory.
+    pub fn span(&self, range: Range<i64>) -> Range<u64> {
+        self.address(range.start)..self.address(range.end)
+    }
+
+    /// Excludes other updates of the bytes `span`; see [`Exclusion::run`].
+    pub fn exclude(&self, elements: usize, span: &Range<u64>, update: &mut dyn FnMut(Way)) {
+        (self.exclusion).run((self.stripes, self.node), elements, span, update)
     }
 
     /// # Safety
@@ -96,6 +112,8 @@ pub(crate) struct Combine {
     named: Named,
     dense: Option<DenseOp>,
     size: usize,
+    /// Whether the packed bytes of an element are always contiguous.
+    is_contiguous: bool,
     /// The fast form of the operator on a word, if there is one.
     native: Option<Native>,
 }
@@ -119,11 +137,13 @@ impl Combine {
             (Predefined::Sum, Kind::Float(Scalar::F64)) => Some(Native::AddF64),
             _ => Instruction::of(op, kind).map(Native::Alone),
         };
+        let size = named.info().size;
         Ok(Combine {
             op,
             named,
             dense: DenseOp::new(&general, &datatype),
-            size: named.info().size as usize,
+            size: size as usize,
+            is_contiguous: (datatype.contiguous_bytes(1)).is_some_and(|(_, len)| len == size),
             native,
         })
     }
@@ -189,7 +209,7 @@ impl Combine {
         mut result: Option<&mut [u8]>,
     ) -> Result<(), CmaError> {
         let reads_nothing = self.op == Predefined::NoOp;
-        let scattered = self.dense_run().is_none();
+        let scattered = !self.is_contiguous;
         let mut gathered = Gathered::default();
         let mut at = 0;
         for run in runs {
@@ -225,10 +245,9 @@ impl Combine {
         Ok(())
     }
 
-    /// The size of an element if its packed bytes are always contiguous.
-    fn dense_run(&self) -> Option<usize> {
-        let (_, len) = Datatype::from(self.named).contiguous_bytes(1)?;
-        (len == self.size as i64).then_some(self.size)
+    /// Returns true if atomic instructions can update all elements of this type in mapped memory, if they are aligned.
+    pub fn is_native(&self) -> bool {
+        is_atomic(self.named, false, 0) && self.is_contiguous
     }
 
     /// Returns true if an element at `address` is updated by atomic instructions alone.
@@ -237,15 +256,17 @@ impl Combine {
         is_atomic(self.named, locked, address)
     }
 
-    /// Returns how many bytes of a run are updated at once: all whole elements by atomic instructions, or under a lock those in one stripe.
+    /// Returns how many bytes of a run are updated at once: all whole elements, or under a lock those in one stripe.
     fn chunk(&self, memory: &Memory<'_>, run: Run) -> i64 {
         let address = memory.address(run.offset);
         let size = self.size as i64;
-        if self.is_atomic(memory.locked, address) {
+        let block = match (self.is_atomic(memory.locked, address), memory.exclusion) {
+            (false, _) => STRIPE_BYTES,
+            (true, Exclusion::Guarded(..)) => BLOCK,
             // At the end of a run that is shorter than an element, the rest of the run.
-            return (run.len / size * size).max(size.min(run.len));
-        }
-        let in_stripe = (STRIPE_BYTES - address % STRIPE_BYTES) as i64;
+            (true, _) => return (run.len / size * size).max(size.min(run.len)),
+        };
+        let in_stripe = (block - address % block) as i64;
         let whole = in_stripe.min(run.len) / size * size;
         whole.max(size.min(run.len))
     }
@@ -263,8 +284,19 @@ impl Combine {
         let address = memory.address(offset);
         if let (Reach::Here(base), true) = (memory.reach, self.is_atomic(memory.locked, address)) {
             let at = base.wrapping_offset(offset as isize);
-            // SAFETY: the elements are inside the memory by this function's contract, and as aligned here as at their owner, since both map whole pages.
-            unsafe { self.atomics(at, len / self.size, input, old) };
+            let mut old = old;
+            let span = address..address + len as u64;
+            memory.exclude(len / self.size, &span, &mut |way| {
+                let old = old.as_deref_mut();
+                // SAFETY: the elements are inside the memory by this function's contract, and as aligned here as at their owner, since both map whole pages;
+                // `exclude` chooses a pass only while no other process updates them.
+                unsafe {
+                    match way {
+                        Way::Atomics => self.atomics(at, len / self.size, input, old),
+                        Way::Pass => self.pass(at, len / self.size, input, old),
+                    }
+                }
+            });
             return Ok(());
         }
         // Most updates under a lock are of one element.
@@ -321,6 +353,74 @@ impl Combine {
             // SAFETY: element `i` is one of the `count` elements of this function's contract.
             unsafe { self.atomic(at.wrapping_add(i * self.size), given, old) };
         }
+    }
+
+    /// Updates consecutive elements by plain loads and stores.
+    ///
+    /// # Safety
+    /// `count` elements at `at` are in mapped memory, and no other process updates them meanwhile.
+    unsafe fn pass(&self, at: *mut u8, count: usize, input: &[u8], old: Option<&mut [u8]>) {
+        let len = count * self.size;
+        if let Some(old) = old {
+            let len = len.min(old.len());
+            // SAFETY: the elements are mapped by this function's contract; the program gives no result buffer that overlaps the target's memory.
+            unsafe { std::ptr::copy_nonoverlapping(at, old.as_mut_ptr(), len) };
+        }
+        if self.op == Predefined::NoOp {
+            return;
+        }
+        let ends = input.as_ptr_range();
+        let overlap = ends.start < at.wrapping_add(len) && at.cast_const() < ends.end;
+        let input = match overlap {
+            true => Cow::from(input.to_vec()),
+            false => Cow::from(input),
+        };
+        // SAFETY: the elements are mapped by this function's contract, no other process updates them, and `input` is elsewhere.
+        // Other accesses of the program to them meanwhile are conflicting ones, for which the standard gives no result.
+        let inout = unsafe { std::slice::from_raw_parts_mut(at, len) };
+        self.combine(&input, inout);
+    }
+
+    /// Updates the elements in packed bytes `range` of a buffer of mapped memory whose runs are short, as one: they are packed, combined, and unpacked.
+    ///
+    /// # Safety
+    /// The elements of `there` are inside the memory, which is mapped, and their addresses are multiples of their size.
+    pub unsafe fn gathered(
+        &self,
+        memory: &Memory<'_>,
+        there: &mut RecvBuf,
+        range: Range<i64>,
+        input: &[u8],
+        mut old: Option<&mut [u8]>,
+        packed: &mut Vec<u8>,
+    ) {
+        let len = (range.end - range.start) as usize;
+        let span = memory.span(there.datatype().span(there.count()));
+        packed.resize(len, 0);
+        memory.exclude(len / self.size, &span, &mut |way| match way {
+            Way::Atomics => {
+                let mut from = 0;
+                for run in there.runs(range.clone()) {
+                    let to = from + run.len as usize;
+                    let old = old.as_deref_mut().and_then(|old| old.get_mut(from..to));
+                    let input = input.get(from..to).unwrap_or(&[]);
+                    let at = there.ptr().wrapping_offset(run.offset as isize);
+                    // SAFETY: the runs are those of `there`, whose elements are mapped and aligned by this function's contract.
+                    unsafe { self.atomics(at, run.len as usize / self.size, input, old) };
+                    from = to;
+                }
+            }
+            Way::Pass => {
+                there.as_send().pack_at(range.start, packed);
+                if let Some(old) = &mut old {
+                    old.copy_from_slice(packed);
+                }
+                if self.op != Predefined::NoOp {
+                    self.combine(input, packed);
+                    there.unpack_at(range.start, packed);
+                }
+            }
+        });
     }
 
     /// # Safety
@@ -433,7 +533,7 @@ pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
 #[allow(clippy::type_complexity)]
 fn part<'a, 'b>(
     result: &'b mut Option<&mut [u8]>,
-    range: &std::ops::Range<usize>,
+    range: &Range<usize>,
     reads_nothing: bool,
     input: &'a [u8],
 ) -> Option<(&'a [u8], Option<&'b mut [u8]>)> {
@@ -479,7 +579,7 @@ impl Gathered {
 
     fn each(
         &self,
-        mut f: impl FnMut(Fragment, std::ops::Range<usize>) -> Result<(), CmaError>,
+        mut f: impl FnMut(Fragment, Range<usize>) -> Result<(), CmaError>,
     ) -> Result<(), CmaError> {
         let mut at = 0;
         for run in &self.runs[..self.count] {
@@ -507,23 +607,11 @@ pub(crate) unsafe fn compare_and_swap(
     let by_processor = is_atomic(named, memory.locked, address);
     if let (Reach::Here(base), true) = (memory.reach, by_processor) {
         let at = base.wrapping_offset(offset as isize);
-        macro_rules! word {
-            ($t:ty, $atomic:ty) => {{
-                // SAFETY: the element is inside the memory by this function's contract, and `is_atomic` checked its alignment.
-                let word = unsafe { <$atomic>::from_ptr(at.cast()) };
-                let value =
-                    |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
-                let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);
-                old.copy_from_slice(&before.unwrap_or_else(|now| now).to_ne_bytes());
-            }};
-        }
-        match size {
-            1 => word!(u8, AtomicU8),
-            2 => word!(u16, AtomicU16),
-            4 => word!(u32, AtomicU32),
-            16 => word!(u128, AtomicU128),
-            _ => word!(u64, AtomicU64),
-        }
+        let span = memory.span(0..size as i64);
+        memory.exclude(1, &span, &mut |_| {
+            // SAFETY: the element is inside the memory by this function's contract, and `is_atomic` checked its alignment.
+            unsafe { swap_word(at, [compare, new], old) }
+        });
         return Ok(());
     }
     memory.under_stripe(address, || {
@@ -537,8 +625,32 @@ pub(crate) unsafe fn compare_and_swap(
     })
 }
 
+/// Compares and swaps an element by one atomic instruction.
+///
+/// # Safety
+/// `at` leads to an element for which [`is_atomic`] is true. All three slices have its length.
+#[inline(always)]
+pub(crate) unsafe fn swap_word(at: *mut u8, [compare, new]: [&[u8]; 2], old: &mut [u8]) {
+    macro_rules! word {
+        ($t:ty, $atomic:ty) => {{
+            // SAFETY: `at` leads to an aligned element of this size by this function's contract.
+            let word = unsafe { <$atomic>::from_ptr(at.cast()) };
+            let value = |bytes: &[u8]| bytes.first_chunk().map_or(0, |b| <$t>::from_ne_bytes(*b));
+            let before = word.compare_exchange(value(compare), value(new), AcqRel, Acquire);
+            old.copy_from_slice(&before.unwrap_or_else(|now| now).to_ne_bytes());
+        }};
+    }
+    match old.len() {
+        1 => word!(u8, AtomicU8),
+        2 => word!(u16, AtomicU16),
+        4 => word!(u32, AtomicU32),
+        16 => word!(u128, AtomicU128),
+        _ => word!(u64, AtomicU64),
+    }
+}
+
 /// Returns the packed bytes of a buffer, in place if they are contiguous.
-pub(crate) fn packed(buf: &SendBuf) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn packed(buf: &SendBuf) -> Cow<'_, [u8]> {
     match buf.contiguous() {
         Some(all) => all.into(),
         None => buf.to_vec().into(),

@@ -3,7 +3,7 @@
 //! Each member has a block in its own arena. Its layout depends on the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripes | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
+//! lock | announcements of exclusive locks | stripes | mode of updates | flag of updates | head of the table of attached memory | arrivals | turns | one line per writer | slots of waiters
 //! ```
 //!
 //! Guarantee: every word is an atomic; a value that is read is compared or checked, never used as a pointer.
@@ -17,7 +17,9 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::{Held, Shared};
 use mpi_base::node::{Node, ShmBlock, ShmOffset};
-use mpi_base::window::{Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket};
+use mpi_base::window::{
+    Announced, Arrivals, Line, Lock, Mode, Stripe, Ticket, UpdateMode, Updating,
+};
 
 /// The number of stripe locks: how many locked updates of one member's memory can run concurrently.
 pub(crate) const STRIPES: usize = 8;
@@ -58,7 +60,9 @@ impl Parts {
 
     const ANNOUNCED: usize = LINE;
     const STRIPES_AT: usize = 2 * LINE;
-    const HEAD: usize = Self::STRIPES_AT + STRIPES * LINE;
+    const UPDATE_MODE: usize = Self::STRIPES_AT + STRIPES * LINE;
+    const UPDATING: usize = Self::UPDATE_MODE + LINE;
+    const HEAD: usize = Self::UPDATING + LINE;
     const ARRIVALS: usize = Self::HEAD + LINE;
     const TURNS: usize = Self::ARRIVALS + LINE;
     const LINES: usize = Self::TURNS + LINE;
@@ -82,6 +86,8 @@ pub(crate) struct MemberWords {
     pub lock: Held<Lock>,
     announced: Held<Announced>,
     pub stripes: Held<[Stripe]>,
+    pub update_mode: Held<UpdateMode>,
+    pub updating: Held<Updating>,
     pub head: Held<Head>,
     arrivals: Held<Arrivals>,
     pub access_order: Held<AccessOrder>,
@@ -107,6 +113,8 @@ impl MemberWords {
             lock: node.hold(at)?,
             announced: node.hold(part(Parts::ANNOUNCED))?,
             stripes: node.hold_all(part(Parts::STRIPES_AT), STRIPES)?,
+            update_mode: node.hold(part(Parts::UPDATE_MODE))?,
+            updating: node.hold(part(Parts::UPDATING))?,
             head: node.hold(part(Parts::HEAD))?,
             arrivals: node.hold(part(Parts::ARRIVALS))?,
             access_order: node.hold(part(Parts::TURNS))?,
@@ -172,6 +180,11 @@ impl Control {
     #[inline]
     pub fn of(&self, index: usize) -> &MemberWords {
         &self.here[index]
+    }
+
+    /// Returns the words of all members on this node.
+    pub fn all(&self) -> &[MemberWords] {
+        &self.here
     }
 
     /// Returns this process's own words.

@@ -1,6 +1,7 @@
 //! The record of one member of a window.
 
 use crate::btl::ProcId;
+use crate::direct::exclusion::Guard;
 use mpi_base::window::Mode;
 use std::cell::Cell;
 
@@ -44,7 +45,24 @@ pub(crate) struct Target {
     pub here: Option<usize>,
     /// Whether accumulates to it need a lock, because some member cannot map it.
     pub locked: bool,
+    /// The exclusion of passes over its memory, if it is on this node and the system can order them with atomic instructions.
+    pub guard: Option<Guard>,
     pub held: Cell<Held>,
     /// Whether it is in the group of `MPI_Win_start`.
     pub started: Cell<bool>,
+}
+
+impl Target {
+    /// Runs `update`, which updates elements of its memory by atomic instructions, unless such updates take locks now.
+    /// Returns true if it has run.
+    #[inline(always)]
+    pub fn atomically(&self, update: impl FnOnce()) -> bool {
+        match &self.guard {
+            Some(guard) => guard.atomically(update),
+            None => {
+                update();
+                true
+            }
+        }
+    }
 }

@@ -227,9 +227,13 @@ impl Bml {
 
     #[inline]
     fn look(&self, which: Range<usize>, sink: &dyn Sink) -> usize {
-        let all = self.btls[which.clone()].iter().zip(&self.polled[which]);
-        let polled = all.filter(|(_, polled)| polled.get());
-        polled.map(|(btl, _)| btl.progress(sink)).sum()
+        let mut delivered = 0;
+        for index in which {
+            if self.polled[index].get() {
+                delivered += self.btls[index].progress(sink);
+            }
+        }
+        delivered
     }
 
     /// Polls the transports to other jobs whose poll is a system call (`by_wire`), or the others.

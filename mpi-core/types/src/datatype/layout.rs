@@ -132,6 +132,16 @@ impl Layout {
         }
     }
 
+    /// Returns true if all runs of elements that are `extent` apart begin and end at multiples of `unit` bytes.
+    pub fn is_in_units_of(&self, unit: i64, extent: i64) -> bool {
+        let whole = |bytes: i64| bytes % unit == 0;
+        whole(extent)
+            && whole(self.len)
+            && self.loops.iter().all(|l| whole(l.stride))
+            && self.starts.iter().copied().all(whole)
+            && self.offsets.iter().copied().all(whole)
+    }
+
     /// Returns the name of the form, for tests and explanations.
     pub fn form(&self) -> &'static str {
         match (self.offsets.len(), self.loops.len()) {

@@ -199,6 +199,14 @@ impl Datatype {
         }
     }
 
+    /// Returns true if all runs of memory of any number of elements begin and end at multiples of `unit` bytes from the start of the buffer.
+    pub fn is_in_units_of(&self, unit: i64) -> bool {
+        match &self.0 {
+            Repr::Named(named) => named.is_dense() && named.info().size % unit == 0,
+            Repr::Derived(derived) => derived.layout().is_in_units_of(unit, derived.extent),
+        }
+    }
+
     /// Returns the packed bytes of `count` elements.
     #[inline]
     pub fn bytes(&self, count: i64) -> i64 {

@@ -115,6 +115,10 @@ functions! {
     scatter = "MPI_Scatter"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
     allgather = "MPI_Allgather"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
     alltoall = "MPI_Alltoall"(*const c_void, c_int, Handle, *mut c_void, c_int, Handle, Handle);
+    gatherv = "MPI_Gatherv"(*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, c_int, Handle);
+    scatterv = "MPI_Scatterv"(*const c_void, *const c_int, *const c_int, Handle, *mut c_void, c_int, Handle, c_int, Handle);
+    allgatherv = "MPI_Allgatherv"(*const c_void, c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
+    alltoallv = "MPI_Alltoallv"(*const c_void, *const c_int, *const c_int, Handle, *mut c_void, *const c_int, *const c_int, Handle, Handle);
     iallreduce = "MPI_Iallreduce"(*const c_void, *mut c_void, c_int, Handle, Handle, Handle, *mut Handle);
     ibarrier = "MPI_Ibarrier"(Handle, *mut Handle);
     ibcast = "MPI_Ibcast"(*mut c_void, c_int, Handle, c_int, Handle, *mut Handle);

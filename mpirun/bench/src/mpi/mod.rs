@@ -17,6 +17,7 @@ mod library;
 mod started;
 mod threads;
 mod windows;
+mod with_counts;
 
 pub use collectives::{Collectives, Combine};
 pub use duplicate::Duplicate;

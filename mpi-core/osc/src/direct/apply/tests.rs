@@ -12,6 +12,7 @@ fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
         reach: Reach::Here(at),
         address: at.addr() as u64,
         stripes,
+        exclusion: Exclusion::Atomics,
         node: None,
         locked: false,
     }

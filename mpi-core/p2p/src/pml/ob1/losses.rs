@@ -36,6 +36,7 @@ impl Losses {
     }
 
     /// Returns true if no peer is lost.
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.reasons.borrow().is_empty()
     }

@@ -241,6 +241,7 @@ impl Ob1 {
     }
 
     /// Returns the status of the earliest message that a receive with this key would match, without removing it.
+    #[inline]
     pub fn iprobe(&self, matching: &Matching, key: Key) -> Option<Status> {
         probe::peek(matching, key)
     }
@@ -300,6 +301,12 @@ impl Ob1 {
     /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.
     pub fn unexpected_bytes(&self) -> (u64, u64) {
         self.receiver.memory().bytes()
+    }
+
+    /// Returns true if a peer is lost.
+    #[inline]
+    pub fn has_losses(&self) -> bool {
+        !self.core.losses().is_empty()
     }
 
     /// Returns the operations that end others before their messages do.

@@ -21,6 +21,7 @@ impl Message {
 }
 
 /// Returns the status of the earliest message that a receive with this key would match, without removing it.
+#[inline]
 pub(super) fn peek(matching: &Matching, key: Key) -> Option<Status> {
     let (key, bytes) = matching.peek_unexpected(key)?;
     Some(key.status(bytes))

@@ -126,6 +126,12 @@ impl Incoming {
         }
     }
 
+    /// Returns true if a ring has had invalid contents since the last call of [`Incoming::take_condemned`].
+    #[inline]
+    pub fn has_condemned(&self) -> bool {
+        !self.condemned.is_empty()
+    }
+
     /// Returns the local ranks whose rings had invalid contents since the last call.
     pub fn take_condemned(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.condemned)

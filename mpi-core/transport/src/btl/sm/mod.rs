@@ -352,15 +352,13 @@ impl Btl for Sm {
 
     fn progress(&self, sink: &dyn Sink) -> usize {
         self.looks.set(self.looks.get().wrapping_add(1));
-        let (delivered, condemned) = match self.incoming.try_borrow_mut() {
-            Ok(mut incoming) => {
-                let delivered = incoming.progress(sink);
-                (delivered, incoming.take_condemned())
-            }
+        let (delivered, has_condemned) = match self.incoming.try_borrow_mut() {
+            Ok(mut incoming) => (incoming.progress(sink), incoming.has_condemned()),
             // The sink called this function; the running call continues after it.
             Err(_) => return 0,
         };
-        if !condemned.is_empty() || self.broken.get().is_some() {
+        if has_condemned || self.broken.get().is_some() {
+            let condemned = self.incoming.borrow_mut().take_condemned();
             self.lose_broken(condemned, sink);
         }
         match delivered {

@@ -127,7 +127,11 @@ impl Matching {
     }
 
     /// Returns the key and the length of the earliest message that a receive with this key accepts.
+    #[inline]
     pub(in crate::pml::ob1) fn peek_unexpected(&self, receive: Key) -> Option<(Key, u64)> {
+        if self.unexpected.borrow().is_empty() {
+            return None;
+        }
         let mut unexpected = self.unexpected.borrow_mut();
         let (key, arrived) = unexpected.peek(receive)?;
         Some((key, arrived.content.bytes()))

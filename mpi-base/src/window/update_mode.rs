@@ -1,0 +1,209 @@
+//! The mode of updates: whether accumulates update a member's memory by atomic instructions or under the locks of stripes.
+//!
+//! One atomic instruction updates one element.
+//! A pass of plain loads and stores updates many elements at a tenth of that price, but must exclude every other accumulate on them.
+//! So each member's memory has a mode ([`UpdateMode`]): with atomics, no member takes a lock; with stripes, every member locks a [`Stripe`] first.
+//!
+//! An update by atomic instructions raises a flag in a line of its process ([`Updating`]), reads the mode, updates, and lowers the flag: two stores and a load.
+//! The change to stripes pays for the fence between the first two steps on both sides ([`crate::fence`]).
+//! The member that begins it announces it in the mode; each member that finds the announcement executes [`crate::fence::heavy`], waits until no flag for this memory is up,
+//! and then sets the mode. So the change needs no member in particular, and no member waits for one that has ended.
+//! The change back needs no fence: it is made while all stripes are locked, and a member reads the mode again after it has locked a stripe.
+//! The mode carries a version, so that a late end of one change is not taken for the end of a later one.
+//!
+//! SYNC POINT `window.update`: a member that has raised its flag reads the mode afterwards; a member that has read the announcement reads the flags afterwards.
+//! At least one of the two sees the other.
+
+use super::Stripe;
+use crate::atomic::{AtomicU32, Ordering};
+use crate::fence::{heavy, light};
+
+const PHASE: u32 = 3;
+const ATOMICS: u32 = 0;
+/// The change to stripes is announced; flags may still be up.
+const CHANGING: u32 = 1;
+const STRIPES: u32 = 2;
+const VERSION: u32 = 4;
+
+/// The mode of one member's memory; zeroed memory is the mode with atomics.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct UpdateMode(AtomicU32);
+
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+unsafe impl crate::mem::Shared for UpdateMode {}
+
+/// Whether one process is inside an update by atomic instructions: 0, or the number of the memory that it updates, plus one.
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub struct Updating(AtomicU32);
+
+// SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
+#[cfg(not(loom))]
+#[allow(unsafe_code)]
+unsafe impl crate::mem::Shared for Updating {}
+
+impl Updating {
+    /// No update.
+    pub fn new() -> Updating {
+        Updating::default()
+    }
+
+    /// Runs `update`, which updates memory number `memory` by atomic instructions, if that memory's mode allows it (owner only).
+    /// Returns true if it has run.
+    #[inline(always)]
+    pub fn atomically(&self, mode: &UpdateMode, memory: u32, update: impl FnOnce()) -> bool {
+        self.0.store(memory + 1, Ordering::Relaxed);
+        // SYNC POINT window.update
+        light();
+        let allowed = mode.0.load(Ordering::Acquire) & PHASE == ATOMICS;
+        if allowed {
+            update();
+        }
+        self.0.store(0, Ordering::Release);
+        allowed
+    }
+
+    /// Returns true if the process may be inside an update of memory number `memory`.
+    #[inline]
+    pub fn is_in(&self, memory: u32) -> bool {
+        self.0.load(Ordering::Acquire) == memory + 1
+    }
+}
+
+impl UpdateMode {
+    /// The mode with atomics.
+    pub fn new() -> UpdateMode {
+        UpdateMode::default()
+    }
+
+    /// Returns true if updates take the locks of stripes. The answer stays true while the caller holds a stripe.
+    #[inline]
+    pub fn is_stripes(&self) -> bool {
+        self.0.load(Ordering::Acquire) & PHASE == STRIPES
+    }
+
+    /// Changes from atomics to stripes, or completes a change that another member has begun.
+    /// `is_raised` returns true while the flag of a living member is up for this memory.
+    /// Returns false if the system refuses the fence; the mode is then the one with atomics.
+    #[cold]
+    pub fn change_to_stripes(&self, mut is_raised: impl FnMut() -> bool) -> bool {
+        let found = self.0.load(Ordering::Acquire);
+        let changing = found & !PHASE | CHANGING;
+        match found & PHASE {
+            STRIPES => return true,
+            ATOMICS => {
+                let begun =
+                    (self.0).compare_exchange(found, changing, Ordering::SeqCst, Ordering::Relaxed);
+                if begun.is_err() {
+                    // Another member has changed the mode meanwhile; the caller reads it again.
+                    return true;
+                }
+            }
+            _ => {}
+        }
+        // SYNC POINT window.update
+        let ordered = heavy();
+        while ordered && is_raised() {
+            crate::atomic::spin_loop();
+        }
+        let next = match ordered {
+            true => found & !PHASE | STRIPES,
+            false => (found & !PHASE).wrapping_add(VERSION) | ATOMICS,
+        };
+        // Another member may have completed the change, and even begun the next one, which has another version.
+        let _ = (self.0).compare_exchange(changing, next, Ordering::AcqRel, Ordering::Relaxed);
+        ordered
+    }
+
+    /// Changes from stripes to atomics. The caller holds the locks of all stripes.
+    pub fn change_to_atomics(&self) {
+        let found = self.0.load(Ordering::Relaxed);
+        if found & PHASE == STRIPES {
+            let next = (found & !PHASE).wrapping_add(VERSION) | ATOMICS;
+            // Nothing else changes this phase, and the caller is the only one that holds all stripes.
+            self.0.store(next, Ordering::Release);
+        }
+    }
+}
+
+/// Runs `update` under the locks of those of `stripes` that `wanted` names, in their order, so that no two members wait for each other.
+pub fn under_each<R>(
+    stripes: &[Stripe],
+    wanted: &dyn Fn(usize) -> bool,
+    (me, has_ended): (u32, &dyn Fn(u32) -> bool),
+    update: &mut dyn FnMut() -> R,
+) -> R {
+    fn from<R>(
+        first: usize,
+        stripes: &[Stripe],
+        wanted: &dyn Fn(usize) -> bool,
+        (me, has_ended): (u32, &dyn Fn(u32) -> bool),
+        update: &mut dyn FnMut() -> R,
+    ) -> R {
+        match (first..stripes.len()).find(|index| wanted(*index)) {
+            None => update(),
+            Some(index) => stripes[index].with(me, has_ended, || {
+                from(index + 1, stripes, wanted, (me, has_ended), update)
+            }),
+        }
+    }
+    from(0, stripes, wanted, (me, has_ended), update)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_waits_for_the_flags_of_its_own_memory_and_for_no_member_that_has_ended() {
+        if !crate::fence::register() {
+            return;
+        }
+        let (mode, updating) = (UpdateMode::new(), Updating::new());
+        assert!(updating.atomically(&mode, 3, || ()));
+        // A member that ended inside an update of memory 3 leaves its flag up.
+        updating.0.store(4, Ordering::Relaxed);
+        assert!(updating.is_in(3) && !updating.is_in(2));
+        let mut asked = 0;
+        let is_raised = || {
+            asked += 1;
+            let has_ended = asked > 10;
+            updating.is_in(3) && !has_ended
+        };
+        assert!(mode.change_to_stripes(is_raised));
+        assert!(mode.is_stripes() && asked == 11);
+        assert!(!Updating::new().atomically(&mode, 3, || ()));
+    }
+
+    #[test]
+    fn a_change_that_another_member_has_begun_is_completed() {
+        if !crate::fence::register() {
+            return;
+        }
+        // The member that announced the change ended before it could complete it.
+        let mode = UpdateMode(AtomicU32::new(8 * VERSION | CHANGING));
+        assert!(!mode.is_stripes());
+        assert!(!Updating::new().atomically(&mode, 0, || ()));
+        assert!(mode.change_to_stripes(|| false));
+        assert!(mode.is_stripes());
+        mode.change_to_atomics();
+        assert_eq!(mode.0.load(Ordering::Relaxed), 9 * VERSION);
+        assert!(Updating::new().atomically(&mode, 0, || ()));
+    }
+
+    #[test]
+    fn stripes_are_locked_in_their_order_and_free_afterwards() {
+        let stripes: [Stripe; 4] = std::array::from_fn(|_| Stripe::new());
+        let ended = |_| false;
+        for _ in 0..2 {
+            let sum = under_each(&stripes, &|index| index % 2 == 1, (0, &ended), &mut || {
+                // The others can be locked meanwhile.
+                under_each(&stripes, &|index| index % 2 == 0, (0, &ended), &mut || 11)
+            });
+            assert_eq!(sum, 11);
+        }
+    }
+}

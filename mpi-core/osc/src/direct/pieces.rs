@@ -1,0 +1,112 @@
+//! Accumulates on memory that this process reaches, piece by piece, so that buffers with gaps need no packed copy of all their elements.
+#![allow(unsafe_code)]
+
+use crate::access::TargetArgs;
+use crate::datatype::{RecvBuf, SendBuf};
+use crate::direct::apply::{Combine, Memory, Reach};
+use crate::direct::exclusion::{BLOCK, Exclusion};
+use crate::op::Predefined;
+use crate::runs;
+use mpi_base::cma::CmaError;
+
+/// The buffers of the origin; `result` is that of a get form.
+pub(crate) struct Buffers<'a> {
+    pub origin: &'a SendBuf,
+    pub result: Option<&'a mut RecvBuf>,
+}
+
+/// Updates the first `bytes` packed bytes of the target's elements.
+///
+/// # Safety
+/// If the memory is mapped here, all elements of the target are inside it.
+pub(crate) unsafe fn update(
+    combine: &Combine,
+    memory: &Memory<'_>,
+    target: &TargetArgs<'_>,
+    buffers: Buffers<'_>,
+    bytes: i64,
+) -> Result<(), CmaError> {
+    let Buffers { origin, mut result } = buffers;
+    let size = combine.size() as i64;
+    let reads_nothing = combine.op() == Predefined::NoOp;
+    let whole_origin = match reads_nothing {
+        true => Some(&[][..]),
+        false => origin.contiguous(),
+    };
+    let has_gaps = result.as_ref().is_some_and(|result| {
+        let is_whole = result.datatype().contiguous_bytes(result.count()).is_some();
+        !is_whole || result.bytes() < bytes
+    });
+    let mut there = gathering(combine, memory, target);
+    // Elements that atomic instructions cannot update change together as far as one lock covers them, so they are not split into pieces.
+    let splits = combine.is_native() && (whole_origin.is_none() || has_gaps || there.is_some());
+    let piece = match splits {
+        true => BLOCK as i64 / size * size,
+        false => bytes,
+    };
+    let [mut packed, mut fetched, mut scratch] = [const { Vec::new() }; 3];
+    let mut at = 0;
+    while at < bytes {
+        let range = at..bytes.min(at + piece);
+        let len = (range.end - range.start) as usize;
+        let input = match whole_origin {
+            Some(_) if reads_nothing => &[],
+            Some(all) => all.get(at as usize..).unwrap_or(&[]),
+            None => {
+                packed.resize(len, 0);
+                let filled = origin.pack_at(at, &mut packed);
+                &packed[..filled]
+            }
+        };
+        let input = &input[..input.len().min(len)];
+        let mut old = match &mut result {
+            None => None,
+            Some(_) if has_gaps => {
+                fetched.resize(len, 0);
+                Some(&mut fetched[..])
+            }
+            Some(result) => {
+                let all = result.contiguous().unwrap_or(&mut []);
+                all.get_mut(range.start as usize..range.end as usize)
+            }
+        };
+        // SAFETY: the elements of the target are inside the memory by this function's contract, and `gathering` has checked their alignment.
+        unsafe {
+            match &mut there {
+                Some(there) => {
+                    let old = old.as_deref_mut();
+                    combine.gathered(memory, there, range.clone(), input, old, &mut scratch);
+                }
+                None => {
+                    let runs = runs::of_range(target.datatype, target.count, range.clone());
+                    combine.run(memory, runs, input, old)?;
+                }
+            }
+        }
+        if let Some(result) = &mut result
+            && has_gaps
+        {
+            result.unpack_at(at, &fetched);
+        }
+        at = range.end;
+    }
+    Ok(())
+}
+
+/// Returns the target's elements as a buffer, if they have gaps and a pass can update all of them.
+fn gathering(combine: &Combine, memory: &Memory<'_>, target: &TargetArgs<'_>) -> Option<RecvBuf> {
+    let Reach::Here(base) = memory.reach else {
+        return None;
+    };
+    let has_gaps = target.datatype.contiguous_bytes(target.count).is_none();
+    let passes = !matches!(memory.exclusion, Exclusion::Atomics);
+    let fits = has_gaps
+        && passes
+        && combine.is_native()
+        && combine.is_atomic(memory.locked, memory.address)
+        && target.datatype.is_in_units_of(combine.size() as i64);
+    fits.then(|| {
+        // SAFETY: the elements are inside the mapped memory by the contract of `update`, the only caller; passes exclude other updates.
+        unsafe { RecvBuf::new(base, target.count, target.datatype.clone()) }
+    })
+}
