@@ -130,11 +130,12 @@ impl FileLog {
             .observer()
             .and_then(|observer| observer.trace().cloned());
         let matrix = engine.observer().and_then(RunObserver::matrix);
+        let ring = matrix.and_then(|matrix| matrix.ring());
         let tape = match trace {
             Some(trace) => Tape::Traced(trace),
             // An invalid value has been reported at the start of the process.
-            None if engine.params().get(&REPORT).unwrap_or(false) => Tape::Own(match matrix {
-                Some(matrix) => matrix.ring().clone(),
+            None if engine.params().get(&REPORT).unwrap_or(false) => Tape::Own(match ring {
+                Some(ring) => ring.clone(),
                 None => Rc::new(engine.node().tape(EVENTS)?),
             }),
             None => return None,
