@@ -16,7 +16,7 @@ use line::Line;
 use modules::Modules;
 use mpi_base::param::{Level, Param, Params};
 use std::ffi::{CStr, c_int, c_void};
-use std::mem::{MaybeUninit, transmute};
+use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
@@ -43,18 +43,20 @@ const FRAMES: usize = 40;
 /// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
 const STACK: usize = 64 << 10;
 
-type Trace = unsafe extern "C" fn(
-    unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
-    *mut c_void,
-) -> c_int;
-type GetIp = unsafe extern "C" fn(*mut c_void) -> usize;
+unsafe extern "C" {
+    fn _Unwind_Backtrace(
+        take: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+        argument: *mut c_void,
+    ) -> c_int;
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
 
 /// What the handler needs and may not compute.
 struct Prepared {
     /// "rank 2 on n1".
-    who: String,
-    /// `None` if the unwinder may take a lock.
-    unwinder: Option<(Trace, GetIp)>,
+    rank: String,
+    /// Whether the unwinder takes no lock.
+    unwinds: bool,
 }
 
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
@@ -65,8 +67,8 @@ pub fn install(params: &Params) {
         return;
     }
     let prepared = Prepared {
-        who: this_rank(),
-        unwinder: unwinder(),
+        rank: this_rank(),
+        unwinds: has_symbol(c"_dl_find_object"),
     };
     // The first call of the unwinder resolves symbols and allocates, which the handler may not do.
     let _ = collect(&prepared);
@@ -79,22 +81,9 @@ pub fn install(params: &Params) {
     }
 }
 
-fn unwinder() -> Option<(Trace, GetIp)> {
-    symbol(c"_dl_find_object")?;
-    let (trace, get_ip) = (symbol(c"_Unwind_Backtrace")?, symbol(c"_Unwind_GetIP")?);
-    // SAFETY: these are the unwinder's functions, whose types the ABI of C++ exceptions gives.
-    Some(unsafe {
-        (
-            transmute::<*mut c_void, Trace>(trace),
-            transmute::<*mut c_void, GetIp>(get_ip),
-        )
-    })
-}
-
-fn symbol(name: &CStr) -> Option<*mut c_void> {
+fn has_symbol(name: &CStr) -> bool {
     // SAFETY: `name` ends in NUL.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }.is_null()
 }
 
 /// Gives the calling thread an alternate signal stack, unless it has one.
@@ -151,7 +140,7 @@ unsafe extern "C" fn on_crash(signal: c_int, info: *mut libc::siginfo_t, context
     };
     let name = SIGNALS.iter().find(|(known, _)| *known == signal);
     let mut line = Line::new();
-    line.text(&prepared.who)
+    line.text(&prepared.rank)
         .text(" (pid ")
         .number(std::process::id().into());
     line.text(") got signal ").number(signal as u64).text(" (");
@@ -200,7 +189,6 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
     struct Collected {
         frames: [usize; FRAMES],
         count: usize,
-        get_ip: GetIp,
     }
     unsafe extern "C" fn take(context: *mut c_void, collected: *mut c_void) -> c_int {
         const GO_ON: c_int = 0;
@@ -208,7 +196,7 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
         // SAFETY: `collect` passes a live local.
         let collected = unsafe { &mut *collected.cast::<Collected>() };
         // SAFETY: the unwinder passes its own context.
-        let address = unsafe { (collected.get_ip)(context) };
+        let address = unsafe { _Unwind_GetIP(context) };
         match collected.frames.get_mut(collected.count) {
             Some(frame) if address != 0 => {
                 *frame = address;
@@ -218,15 +206,14 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
             _ => END,
         }
     }
-    let Some((trace, get_ip)) = prepared.unwinder else {
+    if !prepared.unwinds {
         return ([0; FRAMES], 0);
-    };
+    }
     let mut collected = Collected {
         frames: [0; FRAMES],
         count: 0,
-        get_ip,
     };
     // SAFETY: `take` has the type of the unwinder's callback, and gets the live local that it expects.
-    unsafe { trace(take, (&raw mut collected).cast()) };
+    unsafe { _Unwind_Backtrace(take, (&raw mut collected).cast()) };
     (collected.frames, collected.count)
 }

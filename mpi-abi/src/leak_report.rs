@@ -63,6 +63,15 @@ pub fn print_all(engine: &Engine) {
     let comms = comms.iter().map(|(_, object)| object);
     let comms = comms.filter(|object| object.session.is_none());
     let requests = tables.requests().borrow();
+    let requests = requests.iter().map(|(_, object)| object.clone());
+    // The handles of single operations are in the engine's own table.
+    let direct = engine.pml().requests().all_named().into_iter();
+    let direct = direct.map(|req| RequestObject::Running {
+        comm: req.held().and_then(|held| held.downcast().ok()),
+        req,
+        also: None,
+    });
+    let requests = direct.chain(requests);
     let wins = tables.wins().borrow();
     let files = tables.files().borrow();
     let types = tables.types().borrow();
@@ -74,10 +83,7 @@ pub fn print_all(engine: &Engine) {
     };
     let kinds: [(&str, Vec<String>); 7] = [
         ("communicator", comms.map(|comm| comm.label()).collect()),
-        (
-            "request",
-            requests.iter().map(|(_, one)| describe(one)).collect(),
-        ),
+        ("request", requests.map(|one| describe(&one)).collect()),
         (
             "window",
             wins.iter().map(|(_, one)| one.win.label()).collect(),

@@ -53,7 +53,7 @@ static void *computes_then_flags(void *flag)
     return NULL;
 }
 
-/* A word that goes through the system and not through MPI. */
+/* A word that is passed by the system and not by MPI. */
 static void through(const char *kind)
 {
     const char *folder = getenv("TMPDIR");

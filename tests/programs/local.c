@@ -181,7 +181,7 @@ static void statuses_are_the_programs(void) {
 }
 
 static void performance_variables_are_read(void) {
-    int provided, n, i, index, len, class, readonly, continuous, count;
+    int provided, n, i, index, len, class, bind, readonly, continuous, count;
     char name[256];
     unsigned long long value = 7;
     MPI_Datatype type;
@@ -195,11 +195,17 @@ static void performance_variables_are_read(void) {
     WORKS(MPI_T_pvar_session_create(&session));
     for (i = 0; i < n; i++) {
         len = sizeof name;
-        WORKS(MPI_T_pvar_get_info(i, name, &len, NULL, &class, &type, &items, NULL, NULL, NULL, &readonly, &continuous, NULL));
-        CLAIM(type == MPI_UNSIGNED_LONG_LONG && items == MPI_T_ENUM_NULL && readonly && continuous);
+        WORKS(MPI_T_pvar_get_info(i, name, &len, NULL, &class, &type, &items, NULL, NULL, &bind, &readonly, &continuous, NULL));
+        CLAIM(type == MPI_UNSIGNED_LONG_LONG && items == MPI_T_ENUM_NULL && readonly);
         WORKS(MPI_T_pvar_get_index(name, class, &index));
         CLAIM(index == i);
         CLAIM(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_T_ERR_INVALID_NAME);
+        if (bind == MPI_T_BIND_MPI_COMM) {
+            /* There are no communicators yet. */
+            CLAIM(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count) == MPI_T_ERR_INVALID);
+            continue;
+        }
+        CLAIM(bind == MPI_T_BIND_NO_OBJECT && continuous);
         WORKS(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count));
         WORKS(MPI_T_pvar_read(session, handle, &value));
         CLAIM(count == 1 && value == 0);

@@ -48,7 +48,7 @@ fn a_job_whose_ranks_all_wait_for_each_other_is_ended_with_a_report() {
 }
 
 #[test]
-fn a_job_is_ended_over_tcp_with_two_jobs_worth_of_ranks_and_with_threads_allowed() {
+fn a_dead_job_is_ended_over_tcp_with_messages_alone_beside_hardware_and_oversubscribed() {
     let ways: [&[&str]; 3] = [
         &["--mca", "btl", "self,tcp"],
         &["--mca", "coll_shm_priority", "0"],
@@ -165,5 +165,37 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     ];
     for way in ways {
         no_healthy_job_is_ended(way, 11_000);
+    }
+}
+
+/// A soak: many healthy jobs that stand still for different times, beside each other so that each has little of the processor.
+///
+/// `HEALTHY_JOBS=10000 cargo test -p tests --test dead_jobs -- --ignored soak` runs 10,000; that takes about two hours on two cores.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_soak_of_healthy_jobs_ends_none_of_them() {
+    const AT_ONCE: usize = 8;
+    let count = std::env::var("HEALTHY_JOBS").ok();
+    let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(80);
+    let ways: [&[&str]; 3] = [&[], &["--mca", "btl", "self,tcp"], &["--oversubscribe"]];
+    for first in (0..count).step_by(AT_ONCE) {
+        let start = |number: usize| {
+            let (way, ranks) = HEALTHY[number % HEALTHY.len()];
+            // From a moment to far longer than a proof takes, in an order that repeats only after all combinations.
+            let milliseconds = 50 + number * 377 % 3500;
+            let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
+            let job = job.ranks(ranks).with(ways[number % ways.len()]);
+            (number, way, job.start())
+        };
+        let jobs: Vec<_> = (first..count.min(first + AT_ONCE)).map(start).collect();
+        for (number, way, job) in jobs {
+            let outcome = job.wait();
+            let said = &outcome.stderr;
+            assert!(
+                outcome.status.success(),
+                "job {number}, {way}: {}\n{said}",
+                outcome.status
+            );
+        }
     }
 }

@@ -372,7 +372,7 @@ fn a_program_of_the_standard_that_hangs_on_another_library_is_explained() {
         let outcome = job.run();
         assert!(!outcome.status.success());
         for part in [
-            "portcullis: nothing has moved for 1.5 s\n",
+            "portcullis: nothing has moved for 1.5 s, and as far as their calls show all ranks wait for each other\n",
             "ranks 0, 1 wait for each other in a circle:",
             "rank 0 waits in MPI_Ssend to rank 1, tag 7, 4 bytes",
             "their tags differ, so they never meet",

@@ -91,7 +91,7 @@ fn find(address: usize) -> Option<(usize, usize, Module)> {
             }
             begun += len + 1;
         }
-        // A line that is longer than the buffer would stay for ever.
+        // A line that is longer than the buffer would never be completed.
         if read == 0 || begun == 0 {
             return None;
         }

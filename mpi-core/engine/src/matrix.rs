@@ -5,7 +5,8 @@
 //! One-sided accesses are counted by their origin, a get in the direction in which its bytes move.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
-//! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes. Without `--matrix` there is no `Matrix`.
+//! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes.
+//! Without `--matrix` there is no `Matrix`, until a tool starts a performance variable that reads it.
 
 use crate::coll::Call;
 use crate::pml::{Envelope, Plane};
@@ -59,7 +60,8 @@ pub struct Amount {
 
 /// The counts of one process.
 pub struct Matrix {
-    ring: Rc<EventRing>,
+    /// `None` if only tools of this process read the counts.
+    ring: Option<Rc<EventRing>>,
     me: ProcId,
     /// The number of processes of the job.
     size: u32,
@@ -82,16 +84,35 @@ impl Matrix {
     ) -> Option<Matrix> {
         let own = || node.event_ring(events(size)).map(Rc::new);
         Some(Matrix {
-            ring: ring.or_else(own)?,
+            ring: Some(ring.or_else(own)?),
             me,
             size,
             amounts: RefCell::default(),
         })
     }
 
+    /// Creates counts that only tools of this process read.
+    pub fn for_tools((me, size): (ProcId, u32)) -> Matrix {
+        Matrix {
+            ring: None,
+            me,
+            size,
+            amounts: RefCell::default(),
+        }
+    }
+
+    /// Returns what this process has sent to another one.
+    pub fn sent(&self, kind: Kind, to: ProcId) -> Amount {
+        let amounts = self.amounts.borrow();
+        amounts
+            .get(&(kind, self.me, to))
+            .copied()
+            .unwrap_or_default()
+    }
+
     /// Returns its ring, for a layer that has events of its own.
-    pub fn ring(&self) -> &Rc<EventRing> {
-        &self.ring
+    pub fn ring(&self) -> Option<&Rc<EventRing>> {
+        self.ring.as_ref()
     }
 
     fn add(&self, kind: Kind, (from, to): (ProcId, ProcId), bytes: i64) {
@@ -133,14 +154,15 @@ impl Matrix {
 
     /// Writes the counts to the event ring.
     pub fn finish(&self) {
+        let Some(ring) = &self.ring else { return };
         for ((kind, from, to), amount) in self.amounts.borrow().iter() {
-            self.ring.write(&Event {
+            ring.write(&Event {
                 call: *kind as u16,
                 peer: *to as i32,
                 comm: u64::from(*from),
                 bytes: amount.bytes,
                 extra: amount.messages,
-                ..Event::new(EventKind::Matrix, self.ring.now())
+                ..Event::new(EventKind::Matrix, ring.now())
             });
         }
     }

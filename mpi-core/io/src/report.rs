@@ -130,11 +130,12 @@ impl FileLog {
             .observer()
             .and_then(|observer| observer.trace().cloned());
         let matrix = engine.observer().and_then(RunObserver::matrix);
+        let ring = matrix.and_then(|matrix| matrix.ring());
         let sink = match trace {
             Some(trace) => EventSink::Traced(trace),
             // An invalid value has been reported at the start of the process.
-            None if engine.params().get(&REPORT).unwrap_or(false) => EventSink::Own(match matrix {
-                Some(matrix) => matrix.ring().clone(),
+            None if engine.params().get(&REPORT).unwrap_or(false) => EventSink::Own(match ring {
+                Some(ring) => ring.clone(),
                 None => Rc::new(engine.node().event_ring(EVENTS)?),
             }),
             None => return None,

@@ -3,6 +3,7 @@
 mod explain;
 pub(crate) mod frameworks;
 mod json;
+mod pvars;
 
 use crate::cli;
 use clap::{CommandFactory as _, Parser};
@@ -24,6 +25,10 @@ pub struct Options {
     #[arg(long)]
     pub functions: bool,
 
+    /// List the performance variables of the tool interface (MPI_T)
+    #[arg(long)]
+    pub pvars: bool,
+
     /// List the parameters of a framework and a component ("all" for every one)
     #[arg(long, num_args = 1..=2, value_names = ["FRAMEWORK", "COMPONENT"])]
     pub param: Vec<String>,
@@ -33,7 +38,7 @@ pub struct Options {
     pub explain: Vec<String>,
 
     /// Everything as JSON
-    #[arg(long, conflicts_with_all = ["parsable", "functions", "param", "explain"])]
+    #[arg(long, conflicts_with_all = ["parsable", "functions", "pvars", "param", "explain"])]
     pub json: bool,
 
     /// List all parameters
@@ -141,6 +146,9 @@ impl std::error::Error for InfoError {}
 pub fn answer(options: &Options, params: &Params) -> Result<String, InfoError> {
     if options.generate.is_some() {
         return Ok(cli::help::manual(Options::command()));
+    }
+    if options.pvars {
+        return Ok(pvars::list(options.style()));
     }
     if options.functions {
         return Ok(functions(options.style()));

@@ -96,7 +96,7 @@ fn draw(
     largest: u64,
 ) {
     let cell = SIDE / f64::from(rows);
-    // Neighbouring cells are told apart by a gap while there is space for one.
+    // Neighbouring cells are separated by a gap while there is space for one.
     let gap = if cell >= 6.0 { 1.0 } else { 0.0 };
     let total = square
         .values()

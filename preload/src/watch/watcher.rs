@@ -108,8 +108,12 @@ impl Job {
                 self.host()
             ),
         };
+        let stuck = match report.all_seem_stuck() {
+            true => ", and as far as their calls show all ranks wait for each other",
+            false => "",
+        };
         let text = format!(
-            "portcullis: nothing has moved for {patience} s{scope}\nportcullis: {report}\n"
+            "portcullis: nothing has moved for {patience} s{scope}{stuck}\nportcullis: {report}\n"
         );
         printable::to_stderr(&text);
         let Some(file) = &self.report else {

@@ -139,6 +139,28 @@ impl Report {
         }
     }
 
+    /// Returns true if all living ranks wait for each other as far as their calls show: on another library, whose messages in flight
+    /// cannot be seen, that is no proof.
+    pub fn all_seem_stuck(&self) -> bool {
+        let stuck = graph::Graph::of(&self.ranks).stuck();
+        let mut living = self.ranks.iter().zip(stuck).filter(|(seen, _)| seen.alive);
+        // A rank that polls may do something else at any time.
+        let waits = |snapshot: &RankSnapshot| {
+            let call = snapshot.call.as_deref().unwrap_or_default();
+            ![
+                "MPI_Test",
+                "MPI_Iprobe",
+                "MPI_Improbe",
+                "MPI_Request_get_status",
+            ]
+            .iter()
+            .any(|poll| call.starts_with(poll))
+        };
+        let is_seen = (self.ranks.iter()).all(|seen| seen.snapshot.as_ref().is_some_and(waits));
+        let any = self.ranks.iter().any(|seen| seen.alive && !seen.has_left());
+        is_seen && any && living.all(|(seen, stuck)| stuck || seen.has_left())
+    }
+
     /// The same for ranks on another library, which does not take this library's parameters.
     pub fn of_other_library(ranks: Vec<Seen>) -> Report {
         let mut report = Report::of(0, ranks);

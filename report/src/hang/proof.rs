@@ -2,11 +2,11 @@
 //!
 //! A rank is *passive* while it waits inside MPI and a poll of everything that it could wait for finds nothing ([`mpi_base::state::Quiet`]).
 //! A passive rank acts only on a message or a stored word, and passive ranks send and store nothing.
-//! So if every living rank is passive at one time, and no message is under way, all of them stay passive for ever
+//! So if every living rank is passive at one time, and no message is in flight, all of them stay passive
 //! (F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987: the counts of messages sent and received
-//! over all processes are equal, in a state that nobody has left meanwhile).
+//! over all processes are equal, in a state that no process has left meanwhile).
 //!
-//! The time at which all are passive is found by *rounds*: a round is complete when every rank has polled in vain once more, in the same wait,
+//! The time at which all are passive is found by *rounds*: a round is complete when every rank has polled once more without a result, in the same wait,
 //! after all ranks had completed the round before. The clocks of hosts are never compared with each other.
 //! No edge of the wait-for graph is used: a rank that waits for a rank which computes, sleeps outside MPI, is stopped or has not been scheduled
 //! is not passive together with it, whatever it waits for.
@@ -141,7 +141,7 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
     })
 }
 
-/// Returns true if the hardware may release a rank from a barrier: unless a wire has not been toggled yet, the release may be under way.
+/// Returns true if the hardware may release a rank from a barrier: unless a wire has not been toggled yet, the release may be in flight.
 fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
     let is_in_barrier = snapshot.in_round().is_some_and(|round| {
         round.what.starts_with("MPI_Barrier") || round.what.starts_with("MPI_Ibarrier")
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_have_all_polled_in_vain_for_some_rounds_are_dead() {
+    fn ranks_that_have_all_polled_without_a_result_for_some_rounds_are_dead() {
         assert!(is_proven(|_, _| {}));
         let mut proof = Proof::default();
         let proven = |ranks: &Vec<Seen>| proof.add(ranks);
@@ -286,7 +286,7 @@ mod tests {
                 ranks[1].snapshot.as_mut().unwrap().gate = second;
             })
         };
-        assert!(!wired(wire(3, 2), wire(3, 2)), "the release is under way");
+        assert!(!wired(wire(3, 2), wire(3, 2)), "the release is in flight");
         assert!(wired(wire(3, 2), wire(2, 2)), "rank 1 has not arrived");
         assert!(wired(wire(2, 2), wire(2, 2)), "both wait for messages");
     }

@@ -374,3 +374,21 @@ fn a_fence_is_called_by_its_name() {
     let line = "rank 0 waits in MPI_Win_fence (MPI_Barrier #2 on";
     assert!(text.contains(line), "{text}");
 }
+
+#[test]
+fn ranks_that_all_wait_for_each_other_seem_stuck_and_others_do_not() {
+    let seem_stuck = |ranks: Vec<Seen>| Report::of(0, ranks).all_seem_stuck();
+    assert!(seem_stuck(vec![receives(0, 1, 7), receives(1, 0, 7)]));
+    assert!(seem_stuck(vec![
+        receives(0, 1, 7),
+        receives(1, 0, 7),
+        gone(2)
+    ]));
+    assert!(!seem_stuck(vec![
+        receives(0, 1, 7),
+        receives(1, 0, 7),
+        idle(2)
+    ]));
+    assert!(!seem_stuck(vec![receives(0, 1, 7), idle(1)]));
+    assert!(!seem_stuck(vec![gone(0), gone(1)]));
+}

@@ -1,11 +1,11 @@
-//! Performance variables (section 15.3.7): all of them can be read at any time, and none can be started, stopped or written.
+//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; arrays of peers can be started, stopped and reset.
 #![allow(unsafe_code)]
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
 use crate::api::args::{InOut, Out, SizedText, Text};
 use crate::error::{Failure, Outcome};
-use crate::tool::pvar::{self, PVARS, Pvar};
+use crate::tool::pvar::{self, Change, PVARS, Pvar};
 use crate::tool::{at, known};
 use std::ffi::{c_int, c_void};
 
@@ -35,9 +35,15 @@ pub fn MPI_T_pvar_get_info(
     wanted(var_class, variable.class);
     wanted(datatype, MPI_UNSIGNED_LONG_LONG);
     wanted(enumtype, MPI_T_ENUM_NULL);
-    wanted(bind, MPI_T_BIND_NO_OBJECT);
+    wanted(
+        bind,
+        match variable.is_of_comm() {
+            true => MPI_T_BIND_MPI_COMM,
+            false => MPI_T_BIND_NO_OBJECT,
+        },
+    );
     wanted(readonly, 1);
-    wanted(continuous, 1);
+    wanted(continuous, variable.is_continuous().into());
     wanted(atomic, 0);
     Ok(())
 }
@@ -69,24 +75,29 @@ pub fn MPI_T_pvar_session_free(session: InOut<MPI_T_pvar_session>) -> Outcome {
     result(session.out(), MPI_T_PVAR_SESSION_NULL, "session")
 }
 
-pub fn MPI_T_pvar_handle_alloc(
+pub unsafe fn MPI_T_pvar_handle_alloc(
     session: MPI_T_pvar_session,
     pvar_index: c_int,
-    _obj_handle: *mut c_void,
-    handle: Out<MPI_T_pvar_handle>,
-    count: Out<c_int>,
+    obj_handle: *mut c_void,
+    handle: *mut MPI_T_pvar_handle,
+    count: *mut c_int,
 ) -> Outcome {
     known()?;
-    at(PVARS, pvar_index, "performance variables")?;
+    // SAFETY: null or places for the results: the C binding of MPI_T_pvar_handle_alloc requires it of the caller.
+    let (handle, count) = unsafe { (Out::new(handle), Out::new(count)) };
+    let variable = at(PVARS, pvar_index, "performance variables")?;
     if handle.is_null() {
         return Err(null("handle"));
     }
-    result(count, 1, "count")?;
-    result(
-        handle,
-        pvar::allocate(session, pvar_index as usize)?,
-        "handle",
-    )
+    let comm = match variable.is_of_comm() {
+        false => None,
+        true if obj_handle.is_null() => return Err(null("obj_handle")),
+        // SAFETY: not null, and for a variable that is bound to a communicator the C binding of MPI_T_pvar_handle_alloc requires a pointer to its handle.
+        true => Some(unsafe { obj_handle.cast::<MPI_Comm>().read_unaligned() }),
+    };
+    let (made, values) = pvar::allocate(session, pvar_index as usize, comm)?;
+    result(count, int(values), "count")?;
+    result(handle, made, "handle")
 }
 
 pub fn MPI_T_pvar_handle_free(
@@ -99,30 +110,36 @@ pub fn MPI_T_pvar_handle_free(
     result(handle.out(), MPI_T_PVAR_HANDLE_NULL, "handle")
 }
 
-/// The failure of changing a variable; for all handles it succeeds, since it skips variables that cannot be changed, which are all (section 15.3.7).
-fn unchangeable(
+/// Starts, stops or resets a variable; for all handles it skips those that cannot be (section 15.3.7).
+fn change(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    class: c_int,
-    why: &str,
+    change: Change,
+    (class, why): (c_int, &str),
 ) -> Outcome {
     known()?;
-    if pvar::means_all(session, handle)? {
-        return Ok(());
+    for handle in pvar::meant(session, handle)? {
+        let variable = pvar::find(session, handle)?;
+        if variable.is_continuous() {
+            return Err(Failure::new(class, format!("{} {why}", variable.name)));
+        }
+        pvar::change(session, handle, change)?;
     }
-    let Pvar { name, .. } = pvar::find(session, handle)?;
-    Err(Failure::new(class, format!("{name} {why}")))
+    Ok(())
 }
 
-const ALWAYS: &str = "is kept all the time and cannot be started or stopped";
+const ALWAYS: (c_int, &str) = (
+    MPI_T_ERR_PVAR_NO_STARTSTOP,
+    "is kept all the time and cannot be started or stopped",
+);
 const READ_ONLY: &str = "can only be read";
 
 pub fn MPI_T_pvar_start(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
-    unchangeable(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, ALWAYS)
+    change(session, handle, Change::Start, ALWAYS)
 }
 
 pub fn MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
-    unchangeable(session, handle, MPI_T_ERR_PVAR_NO_STARTSTOP, ALWAYS)
+    change(session, handle, Change::Stop, ALWAYS)
 }
 
 pub unsafe fn MPI_T_pvar_read(
@@ -131,9 +148,15 @@ pub unsafe fn MPI_T_pvar_read(
     buf: *mut c_void,
 ) -> Outcome {
     known()?;
-    let value = pvar::find(session, handle)?.value();
-    // SAFETY: `buf` is null or holds a value: the C binding of MPI_T_pvar_read requires it of the caller.
-    result(unsafe { Out::new(buf.cast::<u64>()) }, value, "buf")
+    let values = pvar::read(session, handle)?;
+    if buf.is_null() {
+        return Err(null("buf"));
+    }
+    for (at, value) in values.into_iter().enumerate() {
+        // SAFETY: `buf` has as many values as MPI_T_pvar_handle_alloc has counted: the C binding of MPI_T_pvar_read requires it of the caller.
+        unsafe { buf.cast::<u64>().add(at).write_unaligned(value) };
+    }
+    Ok(())
 }
 
 pub fn MPI_T_pvar_write(
@@ -150,7 +173,12 @@ pub fn MPI_T_pvar_write(
 }
 
 pub fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -> Outcome {
-    unchangeable(session, handle, MPI_T_ERR_PVAR_NO_WRITE, READ_ONLY)
+    change(
+        session,
+        handle,
+        Change::Reset,
+        (MPI_T_ERR_PVAR_NO_WRITE, READ_ONLY),
+    )
 }
 
 pub fn MPI_T_pvar_readreset(
@@ -161,7 +189,7 @@ pub fn MPI_T_pvar_readreset(
     known()?;
     let Pvar { name, .. } = pvar::find(session, handle)?;
     Err(Failure::new(
-        MPI_T_ERR_PVAR_NO_WRITE,
-        format!("{name} {READ_ONLY}"),
+        MPI_T_ERR_PVAR_NO_ATOMIC,
+        format!("{name} cannot be read and reset in one step"),
     ))
 }

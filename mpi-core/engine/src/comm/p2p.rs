@@ -132,6 +132,11 @@ impl<'a> P2p<'a> {
         }
     }
 
+    /// Returns the number of posted receives of the program, and of its messages that no receive has taken.
+    pub fn queue_lengths(self) -> (usize, usize) {
+        self.planes.user().lengths()
+    }
+
     /// `MPI_Imrecv`.
     pub fn imrecv(self, message: Message, buf: RecvBuf) -> Req {
         self.comm

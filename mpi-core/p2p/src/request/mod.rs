@@ -398,6 +398,12 @@ impl Table {
         self.all.borrow().iter().filter(waits).cloned().collect()
     }
 
+    /// Returns the requests that a layer above knows by a number: those of the program.
+    pub fn all_named(&self) -> Vec<Req> {
+        let named = |req: &&Req| req.name.get() != 0;
+        self.all.borrow().iter().filter(named).cloned().collect()
+    }
+
     /// Returns the number of live requests, for leak checks and the hang report.
     pub fn live(&self) -> usize {
         self.all.borrow().len() - self.free.borrow().len()

@@ -274,7 +274,7 @@ impl Bml {
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
-    /// Returns the messages under way on all transports of this job; those to other jobs are not counted.
+    /// Returns the messages in flight on all transports of this job; those to other jobs are not counted.
     pub fn traffic(&self) -> Traffic {
         if self.has_joined.get() {
             return Traffic::Uncounted;

@@ -197,7 +197,7 @@ impl Btl for Faulty {
         Capabilities {
             single_copy: None,
             lending: None,
-            // Messages that are delivered late are neither in memory nor under way.
+            // Messages that are delivered late are neither in memory nor counted.
             traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }

@@ -96,7 +96,7 @@ pub enum Traffic {
     /// They are in memory that `pending` of their destination reads.
     InMemory,
     /// The messages that this process has accepted, and those that it has delivered: over all processes of a job the sums are equal
-    /// exactly if no message is under way.
+    /// exactly if no message is in flight.
     Counted { sent: u64, received: u64 },
 }
 
@@ -133,7 +133,7 @@ pub struct Capabilities<'a> {
     pub connections: Option<&'a dyn Connections>,
     /// Ways to be woken other than by the process's own doorbell.
     pub wakeup: Option<&'a dyn Wakeup>,
-    /// The messages under way.
+    /// The messages in flight.
     pub traffic: Traffic,
 }
 

@@ -14,7 +14,7 @@ use crate::pmi::Proc;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The time between two looks at a job that moves, and between two rounds of a proof.
+/// The time between two checks of a job that moves, and between two rounds of a proof.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(250);
 
@@ -138,7 +138,7 @@ pub(super) fn sentence(living: usize, ends: bool) -> String {
         false => "The job is not ended (--end-dead yes: it is).",
     };
     format!(
-        "the job cannot go on: {ranks} inside MPI for each other, no message is under way, and nothing else can wake them. {then}"
+        "the job cannot go on: {ranks} inside MPI for each other, no message is in flight, and nothing else can wake them. {then}"
     )
 }
 
@@ -150,7 +150,7 @@ mod tests {
     fn the_sentence_tells_whether_the_job_ends_and_how_to_change_that() {
         assert_eq!(
             sentence(3, true),
-            "the job cannot go on: all 3 living ranks wait inside MPI for each other, no message is under way, and nothing else can wake them. \
+            "the job cannot go on: all 3 living ranks wait inside MPI for each other, no message is in flight, and nothing else can wake them. \
              The job is ended (--end-dead no: it is not)."
         );
         assert!(sentence(1, false).contains("its only living rank waits"));

@@ -110,6 +110,11 @@ impl Matching {
         self.unexpected.borrow().is_empty()
     }
 
+    /// Returns the number of posted receives and of unexpected messages.
+    pub fn lengths(&self) -> (usize, usize) {
+        (self.posted.borrow().len(), self.unexpected.borrow().len())
+    }
+
     /// Returns the keys of the unexpected messages, in order of arrival.
     pub fn unexpected_keys(&self) -> Vec<Key> {
         self.unexpected.borrow().keys()

@@ -48,7 +48,6 @@ impl<M> Default for Unexpected<M> {
 
 impl<M> Unexpected<M> {
     /// Returns the number of unexpected messages, without removed ones whose marks remain.
-    #[cfg(test)]
     pub fn len(&self) -> usize {
         self.len
     }
