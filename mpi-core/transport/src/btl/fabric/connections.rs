@@ -23,6 +23,13 @@ impl<P: Port> Fabric<P> {
         let card = Card::decode(&bytes)
             .filter(|card| card.fabric == self.kind && card.proc == peer.proc)
             .ok_or("its published card is malformed")?;
+        let (theirs, ours) = (card.longest as usize, self.info.limits.max_send);
+        if theirs != ours {
+            return Err(format!(
+                "its longest message has {theirs} bytes and that of this process {ours}; btl_{}_max_send_size must be the same everywhere",
+                self.parameters
+            ));
+        }
         self.port.connect(peer.proc, &card.address)?;
         peer.key.set(card.key);
         peer.state.set(State::Up);
@@ -129,9 +136,9 @@ impl<P: Port> Fabric<P> {
         });
         for proc in late {
             let why = format!(
-                "it was not made within {} s ({})",
+                "it was not made within {} s (btl_{}_connect_timeout)",
                 limit.as_secs_f64(),
-                self.connect_parameter
+                self.parameters
             );
             self.lose(proc, &why, Close::AtOnce, sink);
         }
