@@ -44,7 +44,7 @@ static void check(const char *what, const void *at, uint64_t known, size_t size,
     }
 }
 
-/* The one message that is under way, and the failure that is due. */
+/* The one active send, and the failure that is due. */
 static struct {
     void (*sent)(void *, status, void *);
     void *argument;

@@ -144,9 +144,8 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Polls while `something` returns true, for at most `limit`.
-    fn wait_while(&self, limit: Duration, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
-        let deadline = Instant::now() + limit;
+    /// Polls while `something` returns true, until `deadline`.
+    fn wait_while(&self, deadline: Instant, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
         let mut nap = Duration::from_micros(1);
         while something() && Instant::now() < deadline {
             self.turn(sink);
@@ -161,21 +160,24 @@ impl<P: Port> Fabric<P> {
             .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
     }
 
-    fn flush_within(&self, limit: Duration, sink: Option<&dyn Sink>) {
-        self.wait_while(limit, sink, || self.is_sending());
+    fn flush_until(&self, deadline: Instant, sink: Option<&dyn Sink>) {
+        self.wait_while(deadline, sink, || self.is_sending());
         self.port.flush();
-        self.wait_while(limit, sink, || !self.port.is_quiet());
+        self.wait_while(deadline, sink, || !self.port.is_quiet());
     }
 
-    /// Ends all connections: sends a goodbye to each peer, and with `answers` waits for theirs; each wait takes at most `limit`.
+    /// Ends all connections within `limit`: sends a goodbye to each peer, and with `answers` waits for theirs.
     fn end(&self, limit: Duration, answers: bool) {
         self.is_leaving.set(true);
+        let begin = Instant::now();
+        let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        self.wait_while(limit, sink, || self.is_sending());
+        // A dead peer that was not reported must not use up the time of the goodbyes to the others.
+        self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_goodbye()) {
             let said = Cell::new(self.say(peer, Kind::Goodbye));
             let is_refused = || said.get() == Err(SendError::WouldBlock);
-            self.wait_while(limit, sink, || {
+            self.wait_while(deadline, sink, || {
                 if is_refused() {
                     said.set(self.say(peer, Kind::Goodbye));
                 }
@@ -183,8 +185,8 @@ impl<P: Port> Fabric<P> {
             });
         }
         let is_missing = |peer: &Peer| peer.expects_goodbye() && !peer.has_left.get();
-        self.wait_while(limit, sink, || answers && self.known().any(is_missing));
-        self.flush_within(limit, sink);
+        self.wait_while(deadline, sink, || answers && self.known().any(is_missing));
+        self.flush_until(deadline, sink);
         let how = if answers {
             Close::InOrder
         } else {
@@ -197,7 +199,7 @@ impl<P: Port> Fabric<P> {
             self.drop_refused(peer);
             peer.reset();
         }
-        self.wait_while(limit, sink, || !self.port.is_quiet());
+        self.wait_while(deadline, sink, || !self.port.is_quiet());
         self.connecting.take();
         self.chores.take();
         self.held.take();
@@ -236,7 +238,7 @@ impl<P: Port> Connections for Fabric<P> {
         if self.busy.replace(true) {
             return;
         }
-        self.flush_within(SHUTDOWN, None);
+        self.flush_until(Instant::now() + SHUTDOWN, None);
         self.busy.set(false);
     }
 
