@@ -10,7 +10,7 @@ use crate::btl::{Am, Connections, Endpoint, Header, OVERTAKES, ProcId, SendError
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How long a process that leaves waits until its last messages are sent, and then for its peers' goodbyes.
+/// How long a process that leaves waits until its last messages are sent, and then for its peers' disconnect messages.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 /// How long a transport that is dropped without a shutdown tries to send what it has accepted.
 const DROPPED: Duration = Duration::from_millis(20);
@@ -58,7 +58,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Answers a goodbye and ends the connection. A process that is leaving has sent its own goodbye already.
+    /// Answers a disconnect message and ends the connection. A process that is leaving has sent its own disconnect message already.
     fn answer(&self, proc: ProcId, sink: Option<&dyn Sink>) {
         let Some(peer) = self.peer(proc) else { return };
         if self.is_leaving.get() || peer.state.get() == State::Lost {
@@ -166,13 +166,13 @@ impl<P: Port> Fabric<P> {
         self.wait_while(deadline, sink, || !self.port.is_quiet());
     }
 
-    /// Ends all connections within `limit`: sends a goodbye to each peer, and with `answers` waits for theirs.
+    /// Ends all connections within `limit`: sends a disconnect message to each peer, and with `answers` waits for theirs.
     fn end(&self, limit: Duration, answers: bool) {
         self.is_leaving.set(true);
         let begin = Instant::now();
         let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        // A dead peer that was not reported must not use up the time of the goodbyes to the others.
+        // A dead peer that was not reported must not use up the time of the disconnect messages to the others.
         self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_goodbye()) {
             let said = Cell::new(self.say(peer, Kind::Goodbye));

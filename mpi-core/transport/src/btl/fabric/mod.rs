@@ -7,7 +7,7 @@
 //! **Receiving** delivers a message straight from the library's memory, if it is its turn ([`order`]).
 //! Before a process sleeps, the library is polled without a sink; what arrives then is kept for the next `progress`.
 //!
-//! **Ends.** A process that leaves sends a goodbye after its last message and waits, for a bounded time, for those of its peers.
+//! **Ends.** A process that leaves sends a disconnect message after its last message and waits, for a bounded time, for those of its peers.
 //! A peer whose connection fails otherwise, or cannot be made in time, is lost.
 //!
 //! A component is a [`Port`] and its parameters; hardware and libraries are looked for in [`seen`] and [`library`].
@@ -75,7 +75,7 @@ pub struct Fabric<P: Port> {
     connecting: RefCell<Vec<ProcId>>,
     /// A poll is running.
     busy: Cell<bool>,
-    /// This process is leaving, and has said goodbye or is about to.
+    /// This process is leaving, and has sent its disconnect message or is about to.
     is_leaving: Cell<bool>,
     /// A send was refused since this process last slept, and since then a buffer was freed.
     wants_space: Cell<bool>,
