@@ -362,6 +362,11 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
         modex: Some(Arc::new(RteModex(rte))),
     };
     let transports = btl::open_all(&context).map_err(at("the transports cannot be opened"))?;
+    if identity.rank == 0 {
+        for warning in &transports.warnings {
+            printable::eprintln!("rank 0: {warning}");
+        }
+    }
     if transports.fence {
         rte.fence()
             .map_err(at("the processes of the job cannot find each other"))?;

@@ -105,6 +105,16 @@ const NEEDED: &[(Sign, &str, &str)] = &[
         "gfortran",
         "a Fortran program for that Open MPI",
     ),
+    (
+        Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libucp.so.0'))"),
+        "libucx0",
+        "the transport over UCX, without hardware",
+    ),
+    (
+        Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libfabric.so.1'))"),
+        "libfabric1",
+        "the transport over libfabric, without hardware",
+    ),
     (Sign::Program("python3"), "python3", "mpi4py and the peers"),
     (
         Sign::Python("import venv, ensurepip"),

@@ -3,6 +3,7 @@
 //! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
+use crate::btl::fabric::{card::Card as FabricCard, frame::Frame as FabricFrame};
 use crate::btl::tcp::address_record::AddressRecord;
 use crate::btl::tcp::frame::{Frame, HEADER};
 use crate::btl::tcp::hello::Hello;
@@ -27,6 +28,8 @@ pub const ENTRIES: &[Entry] = &[
     ("pmi_line", pmi_line),
     ("node_card", node_card),
     ("universe_card", universe_card),
+    ("fabric_card", fabric_card),
+    ("fabric_header", fabric_header),
 ];
 
 /// The longest payload that a fuzzed peer may announce.
@@ -53,6 +56,20 @@ pub fn tcp_hello(bytes: &[u8]) {
 pub fn tcp_address_record(bytes: &[u8]) {
     if let Some(record) = AddressRecord::decode(bytes) {
         assert_eq!(record.encode(), bytes);
+    }
+}
+
+/// The card of a network library's address: only canonical encodings are accepted.
+pub fn fabric_card(bytes: &[u8]) {
+    if let Some(card) = FabricCard::decode(bytes) {
+        assert_eq!(card.encode(), bytes);
+    }
+}
+
+/// The header of a message over a network library: only canonical encodings are accepted.
+pub fn fabric_header(bytes: &[u8]) {
+    if let Some(frame) = FabricFrame::decode(bytes) {
+        assert_eq!(frame.encode(), bytes);
     }
 }
 

@@ -17,7 +17,7 @@ mod component;
 mod decorate;
 #[cfg(test)]
 mod decorated;
-mod fabric;
+pub(crate) mod fabric;
 mod fault;
 mod interface;
 pub(crate) mod modex;

@@ -7,7 +7,7 @@ use crate::universe::Universe;
 
 use super::component::{Component, OpenContext, OpenError, SELECTION, Transport};
 use super::{checksum, fault, ofi, self_, sm, tcp, trace, ucx};
-use mpi_base::param::{ParamError, Params, SelectionError};
+use mpi_base::param::{ParamError, Params, Selection, SelectionError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub struct Opened {
     /// True if all processes of the job must pass a fence before the first message, because a component has published an address in the modex.
     pub fence: bool,
     pub refused: Vec<(&'static str, OpenError)>,
+    /// Sentences about components that the user has named and whose library cannot be used.
+    pub warnings: Vec<String>,
 }
 
 /// Opens all selected components.
@@ -55,6 +57,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         btls: Vec::new(),
         fence: false,
         refused: Vec::new(),
+        warnings: Vec::new(),
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
@@ -73,10 +76,23 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
                         .push(decorate(context, number, btl).map_err(SelectError::Decorator)?);
                 }
             }
-            Err(error) => opened.refused.push((component.name, error)),
+            Err(error) => {
+                opened
+                    .warnings
+                    .extend(warning(&selection, component.name, &error));
+                opened.refused.push((component.name, error));
+            }
         }
     }
     Ok(opened)
+}
+
+/// Returns the sentence about a component that the user has named and whose library cannot be used: another transport may replace it unnoticed.
+fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<String> {
+    let is_named = matches!(selection, Selection::Only(_));
+    let is_library = matches!(error, OpenError::Library(_));
+    (is_named && is_library)
+        .then(|| format!("the parameter btl names {name}, which is not used: {error}"))
 }
 
 /// Opens the transports to processes of other jobs, which `universe` knows, the best first; each publishes its address on this process's card.

@@ -1,7 +1,7 @@
 //! The card that a process publishes for its peers: the address of its port and the key of its messages.
 //!
 //! ```text
-//! "PF" | version u8 | fabric u8 | process u32 | key u64 | length u16 | address | CRC-32 u32
+//! "PF" | version u8 | fabric u8 | process u32 | key u64 | longest message u32 | length u16 | address | CRC-32 u32
 //! ```
 //!
 //! Libraries do not promise to survive a damaged address, so one is used only from a card whose process, length and checksum are right.
@@ -20,6 +20,8 @@ pub struct Card {
     pub fabric: u8,
     pub proc: ProcId,
     pub key: u64,
+    /// The longest payload of a message, which must be the same everywhere.
+    pub longest: u32,
     pub address: Vec<u8>,
 }
 
@@ -29,6 +31,7 @@ impl Card {
         out.extend([VERSION, self.fabric]);
         out.extend(self.proc.to_le_bytes());
         out.extend(self.key.to_le_bytes());
+        out.extend(self.longest.to_le_bytes());
         out.extend((self.address.len() as u16).to_le_bytes());
         out.extend(&self.address);
         out.extend(crc32fast::hash(&out).to_le_bytes());
@@ -43,6 +46,7 @@ impl Card {
         let (head, body) = body.split_first_chunk::<4>()?;
         let (proc, body) = body.split_first_chunk::<4>()?;
         let (key, body) = body.split_first_chunk::<8>()?;
+        let (longest, body) = body.split_first_chunk::<4>()?;
         let (len, address) = body.split_first_chunk::<2>()?;
         let [first, second, version, fabric] = *head;
         let whole = [first, second] == MAGIC
@@ -53,6 +57,7 @@ impl Card {
             fabric,
             proc: ProcId::from_le_bytes(*proc),
             key: u64::from_le_bytes(*key),
+            longest: u32::from_le_bytes(*longest),
             address: address.to_vec(),
         })
     }
@@ -68,6 +73,7 @@ mod tests {
             fabric: 1,
             proc: 7,
             key: 0x1234_5678_9abc_def0,
+            longest: 1 << 17,
             address: (0..215).collect(),
         }
     }
@@ -79,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_damaged_card_is_refused(at in 0usize..237, flip in 1u8.., cut in 1usize..238) {
+        fn a_damaged_card_is_refused(at in 0usize..241, flip in 1u8.., cut in 1usize..242) {
             let mut bytes = card().encode();
             bytes[at] ^= flip;
             prop_assert_eq!(Card::decode(&bytes), None);

@@ -23,6 +23,13 @@ impl<P: Port> Fabric<P> {
         let card = Card::decode(&bytes)
             .filter(|card| card.fabric == self.kind && card.proc == peer.proc)
             .ok_or("its published card is malformed")?;
+        let (theirs, ours) = (card.longest as usize, self.info.limits.max_send);
+        if theirs != ours {
+            return Err(format!(
+                "its longest message has {theirs} bytes and that of this process {ours}; btl_{}_max_send_size must be the same everywhere",
+                self.parameters
+            ));
+        }
         self.port.connect(peer.proc, &card.address)?;
         peer.key.set(card.key);
         peer.state.set(State::Up);
@@ -129,17 +136,16 @@ impl<P: Port> Fabric<P> {
         });
         for proc in late {
             let why = format!(
-                "it was not made within {} s ({})",
+                "it was not made within {} s (btl_{}_connect_timeout)",
                 limit.as_secs_f64(),
-                self.connect_parameter
+                self.parameters
             );
             self.lose(proc, &why, Close::AtOnce, sink);
         }
     }
 
-    /// Polls while `something` returns true, for at most `limit`.
-    fn wait_while(&self, limit: Duration, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
-        let deadline = Instant::now() + limit;
+    /// Polls while `something` returns true, until `deadline`.
+    fn wait_while(&self, deadline: Instant, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
         let mut nap = Duration::from_micros(1);
         while something() && Instant::now() < deadline {
             self.turn(sink);
@@ -154,21 +160,24 @@ impl<P: Port> Fabric<P> {
             .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
     }
 
-    fn flush_within(&self, limit: Duration, sink: Option<&dyn Sink>) {
-        self.wait_while(limit, sink, || self.is_sending());
+    fn flush_until(&self, deadline: Instant, sink: Option<&dyn Sink>) {
+        self.wait_while(deadline, sink, || self.is_sending());
         self.port.flush();
-        self.wait_while(limit, sink, || !self.port.is_quiet());
+        self.wait_while(deadline, sink, || !self.port.is_quiet());
     }
 
-    /// Ends all connections: sends a disconnect message to each peer, and with `answers` waits for theirs; each wait takes at most `limit`.
+    /// Ends all connections within `limit`: sends a disconnect message to each peer, and with `answers` waits for theirs.
     fn end(&self, limit: Duration, answers: bool) {
         self.is_leaving.set(true);
+        let begin = Instant::now();
+        let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        self.wait_while(limit, sink, || self.is_sending());
+        // A dead peer that was not reported must not use up the time of the disconnect messages to the others.
+        self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_goodbye()) {
             let said = Cell::new(self.say(peer, Kind::Goodbye));
             let is_refused = || said.get() == Err(SendError::WouldBlock);
-            self.wait_while(limit, sink, || {
+            self.wait_while(deadline, sink, || {
                 if is_refused() {
                     said.set(self.say(peer, Kind::Goodbye));
                 }
@@ -176,8 +185,8 @@ impl<P: Port> Fabric<P> {
             });
         }
         let is_missing = |peer: &Peer| peer.expects_goodbye() && !peer.has_left.get();
-        self.wait_while(limit, sink, || answers && self.known().any(is_missing));
-        self.flush_within(limit, sink);
+        self.wait_while(deadline, sink, || answers && self.known().any(is_missing));
+        self.flush_until(deadline, sink);
         let how = if answers {
             Close::InOrder
         } else {
@@ -190,7 +199,7 @@ impl<P: Port> Fabric<P> {
             self.drop_refused(peer);
             peer.reset();
         }
-        self.wait_while(limit, sink, || !self.port.is_quiet());
+        self.wait_while(deadline, sink, || !self.port.is_quiet());
         self.connecting.take();
         self.chores.take();
         self.held.take();
@@ -229,7 +238,7 @@ impl<P: Port> Connections for Fabric<P> {
         if self.busy.replace(true) {
             return;
         }
-        self.flush_within(SHUTDOWN, None);
+        self.flush_until(Instant::now() + SHUTDOWN, None);
         self.busy.set(false);
     }
 

@@ -59,7 +59,8 @@ pub struct Fabric<P: Port> {
     /// The key of the messages to this process.
     key: u64,
     connect_within: Duration,
-    connect_parameter: String,
+    /// The component's name in parameters.
+    parameters: &'static str,
     port: P,
     modex: Arc<dyn Modex>,
     peers: Vec<OnceCell<Box<Peer>>>,

@@ -83,6 +83,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             fabric: self.kind,
             proc: context.me,
             key,
+            longest: settings.limits.max_send as u32,
             address,
         };
         modex
@@ -109,7 +110,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             card_key: self.card_key,
             key,
             connect_within: settings.connect,
-            connect_parameter: self.knobs.connect.about().full_name(),
+            parameters: self.name,
             port,
             modex,
             peers: (0..context.size).map(|_| Default::default()).collect(),

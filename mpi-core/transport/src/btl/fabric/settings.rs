@@ -59,9 +59,9 @@ impl Knobs {
                 "btl",
                 component,
                 "connect_timeout",
-                "20s",
+                "0",
                 Level::TUNER,
-                "Time after which a peer is lost to which no connection can be made; 0: no limit",
+                "Time after which a peer is lost that has not answered the first message; 0: no limit but that of the library, since a peer answers only in an MPI call",
             ),
         }
     }

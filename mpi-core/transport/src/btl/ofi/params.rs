@@ -7,7 +7,8 @@ pub(super) static KNOBS: Knobs = Knobs::of(
     "ofi",
     &Defaults {
         eager: "32k",
-        max_send: "128k",
+        // The provider `ofi_rxm` makes a rendezvous of its own above 128 KiB.
+        max_send: "64k",
     },
 );
 

@@ -48,5 +48,5 @@ mod over_rxm {
 }
 
 mod over_net {
-    crate::btl_suite!(|| super::net(2, "net", &[("btl_ofi_max_send_size", "300k")]));
+    crate::btl_suite!(long || super::net(2, "net", &[("btl_ofi_max_send_size", "300k")]));
 }

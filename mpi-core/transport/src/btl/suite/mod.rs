@@ -19,6 +19,28 @@ pub use threads::*;
 /// Runs all tests for a transport: the closure creates a fresh [`Net`], or returns `None` if this machine lacks what the transport needs.
 #[macro_export]
 macro_rules! btl_suite {
+    // Only with `--long`: for further forms of a transport that has joined above.
+    (long $net:expr) => {
+        $crate::btl_suite!(long $net;
+            messages_of_all_sizes_arrive_once_each_in_order
+            every_length_up_to_the_eager_limit_arrives_whole
+            the_longest_messages_arrive_whole
+            would_block_takes_nothing_and_room_comes_back
+            a_sent_payload_may_be_overwritten_at_once
+            what_waits_is_pending_until_delivered
+            a_sink_may_send_and_is_never_entered_twice
+            two_ranks_exchange_at_full_speed);
+    };
+    (long $net:expr; $($claim:ident)*) => {
+        $(#[test]
+        #[ignore = "long: cargo xtask test --long"]
+        fn $claim() {
+            let net: Option<$crate::btl::suite::Net> = ($net)().into();
+            if let Some(net) = net {
+                $crate::btl::suite::$claim(net);
+            }
+        })*
+    };
     ($net:expr) => {
         $crate::btl_suite!($net;
             messages_of_all_sizes_arrive_once_each_in_order

@@ -7,7 +7,8 @@ pub(super) static KNOBS: Knobs = Knobs::of(
     "ucx",
     &Defaults {
         eager: "32k",
-        max_send: "128k",
+        // UCX assembles longer messages in memory that it maps and unmaps for each.
+        max_send: "64k",
     },
 );
 

@@ -10,7 +10,6 @@ use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::{Close, Events, Port, Posted};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -23,6 +22,9 @@ const ID: c_uint = 17;
 /// How long the end of the worker waits for its endpoints.
 const CLOSING: Duration = Duration::from_secs(2);
 
+/// Time between two polls of a sleeping process, if UCX's transports have no descriptor.
+const WITHOUT_DESCRIPTOR: Duration = Duration::from_micros(100);
+
 pub struct Worker {
     ucp: Functions,
     texts: Option<Texts>,
@@ -31,7 +33,8 @@ pub struct Worker {
     descriptor: Option<RawFd>,
     address: Vec<u8>,
     shared: ManuallyDrop<Box<Shared>>,
-    endpoints: RefCell<HashMap<ProcId, Endpoint>>,
+    /// By process number.
+    endpoints: RefCell<Vec<Option<Endpoint>>>,
     /// Endpoints whose end has begun.
     closing: RefCell<Vec<Closing>>,
     /// The request of a flush, or null.
@@ -267,12 +270,21 @@ impl Port for Worker {
             return Err(format!("UCX has no way to it: {}", self.text(status)));
         }
         let endpoint = Endpoint { handle, hook };
-        self.endpoints.borrow_mut().insert(peer, endpoint);
+        let mut endpoints = self.endpoints.borrow_mut();
+        let index = peer as usize;
+        if endpoints.len() <= index {
+            endpoints.resize_with(index + 1, || None);
+        }
+        endpoints[index] = Some(endpoint);
         Ok(())
     }
 
     fn close(&self, peer: ProcId, how: Close) {
-        let endpoint = self.endpoints.borrow_mut().remove(&peer);
+        let endpoint = self
+            .endpoints
+            .borrow_mut()
+            .get_mut(peer as usize)
+            .and_then(Option::take);
         let Some(Endpoint { handle, hook }) = endpoint else {
             return;
         };
@@ -288,7 +300,7 @@ impl Port for Worker {
     #[inline]
     fn post(&self, peer: ProcId, mut slot: Slot) -> Posted {
         let endpoints = self.endpoints.borrow();
-        let Some(endpoint) = endpoints.get(&peer) else {
+        let Some(Some(endpoint)) = endpoints.get(peer as usize) else {
             return Posted::Gone(slot, "there is no connection".into());
         };
         slot.tag = (&raw const **self.shared).expose_provenance();
@@ -361,7 +373,11 @@ impl Port for Worker {
 
     fn may_sleep(&self) -> bool {
         // SAFETY: a valid worker.
-        self.descriptor.is_some() && unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
+        self.descriptor.is_none() || unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        self.descriptor.is_none().then_some(WITHOUT_DESCRIPTOR)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -373,9 +389,9 @@ impl Port for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        let peers: Vec<ProcId> = self.endpoints.borrow().keys().copied().collect();
-        for peer in peers {
-            self.close(peer, Close::AtOnce);
+        let peers = self.endpoints.borrow().len();
+        for peer in 0..peers {
+            self.close(peer as ProcId, Close::AtOnce);
         }
         let deadline = Instant::now() + CLOSING;
         while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {

