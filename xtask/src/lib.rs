@@ -29,6 +29,8 @@ pub mod mpich_tests;
 pub mod package;
 pub mod packages;
 pub mod pnetcdf;
+pub mod regions;
+pub mod registers;
 pub mod rsmpi;
 pub mod test;
 pub mod test_installation;
