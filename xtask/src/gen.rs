@@ -4,7 +4,7 @@
 //! this command only determines the output files.
 //! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
 
-use crate::{frames, registers, workspace};
+use crate::{c_interface, frames, registers, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
@@ -45,7 +45,8 @@ fn registers() -> Result<(), String> {
     registers::FILES
         .iter()
         .try_for_each(|file| rewrite(file, regenerated))?;
-    for (file, text) in registers::whole_files(&map) {
+    let header = (c_interface::HEADER, c_interface::header()?);
+    for (file, text) in registers::whole_files(&map).into_iter().chain([header]) {
         let path = workspace::root().join(file);
         std::fs::write(&path, text)
             .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+pub mod c_interface;
 pub mod cargo;
 pub mod debian_source;
 pub mod demo;

@@ -1,7 +1,7 @@
 //! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
 
 use super::{read, root};
-use xtask::{frames, regions, registers};
+use xtask::{c_interface, frames, regions, registers};
 
 #[test]
 fn the_serial_frames_are_everywhere_as_their_description_says() {
@@ -25,6 +25,13 @@ fn the_registers_are_everywhere_as_their_description_says() {
         let text = read(&root().join(file));
         is_current(registers::TABLE, file, &text, &fresh);
     }
+}
+
+#[test]
+fn the_header_of_libhwbarr_is_that_of_its_functions() {
+    let text = read(&root().join(c_interface::HEADER));
+    let fresh = c_interface::header().expect("a header");
+    is_current(c_interface::SOURCE, c_interface::HEADER, &text, &fresh);
 }
 
 fn is_current(table: &str, file: &str, text: &str, fresh: &str) {
