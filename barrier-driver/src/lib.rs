@@ -72,7 +72,8 @@
 //! A port is a pair of pins; [`ports`] opens the real ones from a line of text.
 //! The module `suite` (feature `suite`) tests every port with the same assertions, which one line instantiates.
 //!
-//! `unsafe` occurs in three modules: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `last_resort` for signals.
+//! `unsafe` occurs in five modules: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `ports::registers` for a lock,
+//! `registers` for a mapping, `last_resort` for signals.
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
@@ -94,6 +95,8 @@ mod input_events;
 pub mod last_resort;
 #[cfg(feature = "std")]
 pub mod ports;
+#[cfg(all(feature = "std", target_os = "linux"))]
+pub mod registers;
 mod returning;
 mod ring_fence;
 mod self_test;

@@ -65,7 +65,19 @@ pub fn play(
     run(bench, &rtl, parameters, stimulus, folder)
 }
 
-/// A compiler warning is an error: the sources must suit old tools, which are stricter.
+/// Simulates this design in a bench without a stimulus and returns what the bench prints.
+pub fn simulate(
+    bench: &Source,
+    design: &Design,
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let texts = design.verilog.iter();
+    let rtl: Vec<_> = texts.map(|(name, text)| (*name, text.as_str())).collect();
+    compile(bench, &rtl, parameters, folder)?;
+    Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
+}
+
 fn run(
     bench: &Source,
     rtl: &[(&str, &str)],
@@ -74,6 +86,19 @@ fn run(
     folder: &Path,
 ) -> Result<String, ToolError> {
     tool::write(&folder.join("stimulus"), stimulus)?;
+    compile(bench, rtl, parameters, folder)?;
+    let play = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"];
+    Tool::VVP.run("simulation", play, folder, LIMIT)?;
+    tool::read(&folder.join("trace"))
+}
+
+/// A compiler warning is an error: the sources must suit old tools, which are stricter.
+fn compile(
+    bench: &Source,
+    rtl: &[(&str, &str)],
+    parameters: &[(&str, usize)],
+    folder: &Path,
+) -> Result<(), ToolError> {
     let bench_file = (bench.name(), bench.text);
     let files = || rtl.iter().copied().chain([bench_file]);
     for (name, text) in files() {
@@ -96,7 +121,5 @@ fn run(
             log: said,
         });
     }
-    let play = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"];
-    Tool::VVP.run("simulation", play, folder, LIMIT)?;
-    tool::read(&folder.join("trace"))
+    Ok(())
 }

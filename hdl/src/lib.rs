@@ -1,12 +1,13 @@
 //! The barrier as hardware: sources, test benches, proofs, and the FPGA build.
 //!
-//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2, and `shared/` has the modules that both use. Each has the same folders:
+//! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2, `registers/` is the barrier as registers behind a bus,
+//! and `shared/` has the modules that several use. Each has the same folders:
 //!
 //! * `rtl/` is the design, one module per file, in the subset that old synthesisers accept:
 //!   Verilog-2001, and an equivalent description in VHDL-93.
 //! * `dv/` has the test benches. The cycle-accurate model in crate `fpga-model` is the reference:
 //!   the test `model_and_rtl` compares both edge by edge, flip-flop by flip-flop.
-//! * `formal/` has the assertions; [`toggle_claims`], [`board_claims`], [`eureka_claims`] and [`channel_claims`] list the claims, [`formal`] decides them with yosys and ABC.
+//! * `formal/` has the assertions; [`toggle_claims`], [`board_claims`], [`eureka_claims`], [`channel_claims`] and [`register_claims`] list the claims, [`formal`] decides them with yosys and ABC.
 //! * `boards/` has the pin constraints; [`fpga`] builds a bitstream and a timing report.
 //!
 //! Building this crate needs none of the tools; [`tool`] lists the Debian package of each.
@@ -25,7 +26,12 @@ pub mod fpga;
 pub mod icarus;
 pub mod kit;
 pub mod lines;
+pub mod masters;
+pub mod metastability;
+pub mod mutation;
 pub mod random;
+pub mod register_claims;
+pub mod register_device;
 mod source;
 pub mod toggle_claims;
 pub mod tool;
@@ -34,5 +40,6 @@ mod yosys;
 
 pub use source::{
     CHANNEL_PIPE_BENCH, CHANNEL_RTL, CHANNEL_TOP, CHANNEL_TRACE_BENCH, CHANNEL_VHDL, EUREKA_RTL,
-    EUREKA_TOP, EUREKA_TRACE_BENCH, EUREKA_VHDL, RTL, Source, TOP, TRACE_BENCH, VHDL,
+    EUREKA_TOP, EUREKA_TRACE_BENCH, EUREKA_VHDL, REGISTER_RTL, REGISTER_TOP, REGISTER_VHDL, RTL,
+    Source, TOP, TRACE_BENCH, VHDL,
 };

@@ -100,6 +100,80 @@ pub const CHANNEL_VHDL: [Source; 8] = [
     source!("channels/rtl/channel_barrier.vhd"),
 ];
 
+/// The register block: `N` nodes in `G` groups, with `SYNC` synchroniser stages.
+pub const REGISTER_TOP: &str = "barrier_regs";
+
+/// The register block without a bus, the top module first. The last file is only for its contract.
+pub const REGISTER_RTL: [Source; 4] = [
+    source!("registers/rtl/barrier_regs.v"),
+    source!("shared/rtl/synchroniser.v"),
+    source!("channels/rtl/channel_machine.v"),
+    source!("toggle/rtl/toggle_machine.v"),
+];
+
+/// The register block in VHDL-93, in analysis order.
+pub const REGISTER_VHDL: [Source; 4] = [
+    VHDL[0],
+    VHDL[1],
+    source!("channels/rtl/channel_machine.vhd"),
+    source!("registers/rtl/barrier_regs.vhd"),
+];
+
+/// Returns the files of a bus: the top module, its front, and the register block.
+macro_rules! bus {
+    ($top:literal, $front:literal) => {
+        [
+            source!($top),
+            source!($front),
+            REGISTER_RTL[0],
+            REGISTER_RTL[1],
+            REGISTER_RTL[2],
+        ]
+    };
+}
+
+/// As `bus`, in VHDL-93 and in analysis order.
+macro_rules! vhdl_bus {
+    ($top:literal, $front:literal) => {
+        [
+            REGISTER_VHDL[0],
+            REGISTER_VHDL[1],
+            REGISTER_VHDL[2],
+            REGISTER_VHDL[3],
+            source!($front),
+            source!($top),
+        ]
+    };
+}
+
+/// The register block behind AXI4-Lite.
+pub const AXI4LITE_RTL: [Source; 5] = bus!(
+    "registers/rtl/barrier_axi4lite.v",
+    "registers/rtl/axi4lite_front.v"
+);
+/// The same in VHDL-93.
+pub const AXI4LITE_VHDL: [Source; 6] = vhdl_bus!(
+    "registers/rtl/barrier_axi4lite.vhd",
+    "registers/rtl/axi4lite_front.vhd"
+);
+/// The register block behind Wishbone.
+pub const WISHBONE_RTL: [Source; 5] = bus!(
+    "registers/rtl/barrier_wishbone.v",
+    "registers/rtl/wishbone_front.v"
+);
+/// The same in VHDL-93.
+pub const WISHBONE_VHDL: [Source; 6] = vhdl_bus!(
+    "registers/rtl/barrier_wishbone.vhd",
+    "registers/rtl/wishbone_front.vhd"
+);
+/// The register block behind APB.
+pub const APB_RTL: [Source; 5] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
+/// The same in VHDL-93.
+pub const APB_VHDL: [Source; 6] = vhdl_bus!(
+    "registers/rtl/barrier_apb.vhd",
+    "registers/rtl/apb_front.vhd"
+);
+
 /// The bench that reads a stimulus file and writes a trace file; its header describes the format.
 pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
@@ -126,6 +200,8 @@ mod tests {
     #[test]
     fn each_verilog_file_holds_the_one_module_it_is_named_after() {
         let all = RTL.into_iter().chain(CHANNEL_RTL).chain(EUREKA_RTL);
+        let buses = AXI4LITE_RTL.into_iter().chain(WISHBONE_RTL).chain(APB_RTL);
+        let all = all.chain(buses);
         for source in all.chain([
             TRACE_BENCH,
             EUREKA_TRACE_BENCH,
@@ -146,7 +222,10 @@ mod tests {
 
     #[test]
     fn each_vhdl_file_holds_the_one_unit_it_is_named_after() {
-        for source in VHDL.into_iter().chain(CHANNEL_VHDL).chain(EUREKA_VHDL) {
+        let all = VHDL.into_iter().chain(CHANNEL_VHDL).chain(EUREKA_VHDL);
+        let buses = AXI4LITE_VHDL.into_iter();
+        let buses = buses.chain(WISHBONE_VHDL).chain(APB_VHDL);
+        for source in all.chain(buses) {
             let units: Vec<_> = source
                 .text
                 .lines()

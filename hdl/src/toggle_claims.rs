@@ -313,6 +313,32 @@ pub const CLAIMS: &[(&str, Claim)] = &[
             parameters: &[("N", 60), ("FILTER", 4)],
         },
     ),
+    (
+        "16 nodes, three synchroniser stages: the machine toggles exactly when all synchronised wires differ from it",
+        Claim::Asserts {
+            module: CONTRACT,
+            parameters: &[("N", 16), ("SYNC", 3)],
+        },
+    ),
+    (
+        "16 nodes of the same clock: the machine toggles at the next edge exactly when all wires differ from it",
+        Claim::Asserts {
+            module: CONTRACT,
+            parameters: &[("N", 16), ("SYNC", 0)],
+        },
+    ),
+    (
+        "the VHDL is the Verilog, 4 nodes, three synchroniser stages",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 4), ("SYNC", 3)],
+        },
+    ),
+    (
+        "the VHDL is the Verilog, 4 nodes of the same clock",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 4), ("SYNC", 0)],
+        },
+    ),
     ("the VHDL is the Verilog, 60 nodes", VHDL_AT_60),
     (
         "the VHDL is the Verilog, one node",

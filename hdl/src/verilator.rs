@@ -9,7 +9,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::cache::Cache;
-use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, TOP, source};
+use crate::source::{
+    CHANNEL_RTL, CHANNEL_TOP, REGISTER_RTL, REGISTER_TOP, RTL, Source, TOP, source,
+};
 use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
@@ -20,6 +22,11 @@ pub const HARNESS: Source = source!("toggle/dv/verilated_main.cpp");
 pub const CHANNEL_HARNESS: Source = source!("channels/dv/verilated_channels.cpp");
 /// Shared by the harnesses of the channels.
 pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
+
+/// The register block as a device behind a mapped file.
+pub const REGISTER_HARNESS: Source = source!("registers/dv/verilated_registers.cpp");
+/// Of the harnesses that keep a model of their own.
+const OWN_HEADER: Source = source!("shared/dv/verilated_own.h");
 
 /// Names and texts of source files.
 pub type Texts = Vec<(String, String)>;
@@ -265,6 +272,29 @@ impl Verilated {
             &[CHANNEL_HEADER],
             cache,
         )
+    }
+
+    /// Compiles the register block as a program that plays a device: `serve FILE`, see the harness.
+    ///
+    /// `parameters` are values of `N`, `G` and `STRIDE`.
+    pub fn registers(
+        parameters: &[(&'static str, usize)],
+        cache: &Cache,
+    ) -> Result<Verilated, ToolError> {
+        Self::of(
+            REGISTER_TOP,
+            // Without the file that only the contract needs.
+            &REGISTER_RTL[..3],
+            parameters,
+            REGISTER_HARNESS,
+            &[OWN_HEADER],
+            cache,
+        )
+    }
+
+    /// The executable.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     fn of(

@@ -6,7 +6,7 @@ use common::{each, or_skip};
 use hdl::elaboration::{Elaborator, Parameters};
 use hdl::formal::Design;
 use hdl::tool::Outcome;
-use hdl::{channel_claims, eureka_claims};
+use hdl::{channel_claims, eureka_claims, register_claims};
 
 /// Elaborates the design; `None` after a message if the tool is missing.
 fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Option<Outcome> {
@@ -32,6 +32,25 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
         let parameters = vec![("N", 4), ("C", channels), ("LEASE_BITS", lease_bits)];
         cases.push((channel_claims::design(), parameters));
     }
+    for (nodes, groups, stages, stride, stamps) in
+        [(1, 1, 0, 6, 0), (33, 1, 3, 9, 1), (64, 8, 0, 12, 0)]
+    {
+        let parameters = vec![
+            ("N", nodes),
+            ("G", groups),
+            ("SYNC", stages),
+            ("STRIDE", stride),
+            ("STAMPS", stamps),
+        ];
+        cases.push((register_claims::design(), parameters));
+    }
+    for bus in register_claims::BUSES {
+        cases.push((bus.design(), vec![("ADDRESS", 13), ("N", 4), ("SYNC", 0)]));
+    }
+    for stages in [0, 3] {
+        cases.push((Design::toggle_barrier(), vec![("N", 4), ("SYNC", stages)]));
+        cases.push((eureka_claims::design(), vec![("N", 4), ("SYNC", stages)]));
+    }
     each(&cases, |(design, parameters)| {
         if let Some(outcome) = elaborate(Elaborator::Verilator, design, parameters) {
             let top = design.top;
@@ -44,7 +63,25 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
 fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
     let toggle = Design::toggle_barrier();
     let (eureka, channels) = (eureka_claims::design(), channel_claims::design());
+    let registers = register_claims::design();
+    let [axi4lite, wishbone, apb] = register_claims::BUSES.map(|bus| bus.design());
     let cases = [
+        (&registers, "N", 65, "N_must_be_1_to_64"),
+        (&registers, "G", 9, "G_must_be_1_to_8"),
+        (&registers, "SYNC", 4, "SYNC_must_be_0_2_or_3"),
+        (
+            &registers,
+            "CLOCK_HZ",
+            100_000_000,
+            "SYNC_must_be_3_at_100_MHz",
+        ),
+        (&registers, "STRIDE", 5, "STRIDE_must_be_6_to_12"),
+        (&registers, "STAMPS", 2, "STAMPS_must_be_0_or_1"),
+        (&axi4lite, "ADDRESS", 12, "ADDRESS_must_be_13_to_19"),
+        (&wishbone, "ADDRESS", 20, "ADDRESS_must_be_13_to_19"),
+        (&apb, "ADDRESS", 20, "ADDRESS_must_be_13_to_19"),
+        (&toggle, "SYNC", 4, "SYNC_must_be_0_2_or_3"),
+        (&eureka, "SYNC", 4, "SYNC_must_be_0_2_or_3"),
         (&toggle, "FILTER", 0, "FILTER_must_be_1_to_256"),
         (&toggle, "FILTER", 257, "FILTER_must_be_1_to_256"),
         (&toggle, "FILTER", 512, "FILTER_must_be_1_to_256"),
@@ -66,6 +103,8 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             let case = format!("{tool:?}, {} with {name} {value}", design.top);
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
+                // A rule about two generics is the range of a constant.
+                Elaborator::Ghdl if name == "CLOCK_HZ" => "value out of range".to_owned(),
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
                 // The first error of Verilator is the rule's name, or, without a wire, its own message.
                 Elaborator::Verilator if value == 0 => "%Error".to_owned(),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use common::{cache, each, or_skip};
 use hdl::formal::{self, Claim, Design, Mutant, Verdict};
-use hdl::{board_claims, channel_claims, eureka_claims, toggle_claims};
+use hdl::{board_claims, channel_claims, eureka_claims, register_claims, toggle_claims};
 
 fn decide(sentence: &str, design: &Design, claim: &Claim) -> Option<Verdict> {
     let verdict = or_skip(sentence, formal::decide(design, claim, &cache()))?;
@@ -105,4 +105,28 @@ fn every_broken_channel_is_refuted_and_the_rule_of_rest_is_needed() {
         channel_claims::MUTANTS,
         channel_claims::HAZARDS,
     );
+}
+
+#[test]
+fn every_claim_about_the_register_block_is_proved_and_broken_ones_are_refuted() {
+    let design = register_claims::design();
+    proved(&design, register_claims::CLAIMS);
+    refuted(&design, &register_claims::MUTANTS[..3], &[]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_register_block_keeps_its_contract_at_larger_sizes_and_all_mutants_are_refuted() {
+    let design = register_claims::design();
+    proved(&design, register_claims::LONG_CLAIMS);
+    refuted(&design, register_claims::MUTANTS, &[]);
+}
+
+#[test]
+fn every_front_keeps_the_contract_of_its_bus_and_every_broken_one_is_refuted() {
+    for bus in register_claims::BUSES {
+        let front = bus.front_alone();
+        proved(&front, &bus.claims());
+        refuted(&front, &bus.mutants(), &[]);
+    }
 }

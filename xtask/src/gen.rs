@@ -1,16 +1,17 @@
 //! `cargo xtask gen`: writes the files that are generated from tables.
 //!
-//! The generators are in the folders of their tables, and that of the barrier's serial frames in `frames`;
+//! The generators are in the folders of their tables, that of the barrier's serial frames in `frames`, and that of its registers in `registers`;
 //! this command only determines the output files.
 //! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
 
-use crate::{frames, workspace};
+use crate::{c_interface, frames, registers, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
 /// Regenerates every generated file of the repository.
 pub fn run() -> Result<(), String> {
     frames()?;
+    registers()?;
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi/include");
     let write = |name: &str, text: String| {
         let path = include.join(name);
@@ -30,14 +31,41 @@ pub fn run() -> Result<(), String> {
 /// Regenerates the marked regions of the model, the RTL and the documents of the serial frames.
 fn frames() -> Result<(), String> {
     let format = frames::format()?;
-    for file in frames::FILES {
+    let regenerated = |file: &str, text: &str| frames::regenerated(&format, file, text);
+    frames::FILES
+        .iter()
+        .try_for_each(|file| rewrite(file, regenerated))
+}
+
+/// Regenerates the marked regions of the RTL, the driver and the document of the registers, the files for other tools, and the header of
+/// `libhwbarr`.
+fn registers() -> Result<(), String> {
+    let map = registers::map()?;
+    let regenerated = |file: &str, text: &str| registers::regenerated(&map, file, text);
+    registers::FILES
+        .iter()
+        .try_for_each(|file| rewrite(file, regenerated))?;
+    let header = (c_interface::HEADER, c_interface::header()?);
+    for (file, text) in registers::whole_files(&map).into_iter().chain([header]) {
         let path = workspace::root().join(file);
-        let text = std::fs::read_to_string(&path)
-            .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
-        std::fs::write(&path, frames::regenerated(&format, file, &text)?)
+        std::fs::write(&path, text)
             .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
         println!("wrote {}", path.display());
     }
+    Ok(())
+}
+
+/// Writes a file of the repository with its regions generated again.
+fn rewrite(
+    file: &str,
+    regenerated: impl Fn(&str, &str) -> Result<String, String>,
+) -> Result<(), String> {
+    let path = workspace::root().join(file);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+    std::fs::write(&path, regenerated(file, &text)?)
+        .map_err(|e| format!("{} cannot be written: {e}", path.display()))?;
+    println!("wrote {}", path.display());
     Ok(())
 }
 

@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+pub mod c_interface;
 pub mod cargo;
 pub mod debian_source;
 pub mod demo;
@@ -29,6 +30,8 @@ pub mod mpich_tests;
 pub mod package;
 pub mod packages;
 pub mod pnetcdf;
+pub mod regions;
+pub mod registers;
 pub mod rsmpi;
 pub mod test;
 pub mod test_installation;

@@ -24,6 +24,18 @@ impl<'a> Wanted<'a> {
         })
     }
 
+    /// The two levels of a node of a register block: its own, and its group's.
+    pub fn node() -> Self {
+        let level = |name| LineName {
+            name,
+            inverted: false,
+        };
+        Self {
+            outs: vec![level("ARRIVE")],
+            ins: vec![level("LEVEL")],
+        }
+    }
+
     /// The requested numbers of lines in each direction, separated by `+`; if the keys are missing, those of `usual`, for ports that have defaults.
     pub fn many(
         spec: &Spec<'a>,

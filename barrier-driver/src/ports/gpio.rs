@@ -22,6 +22,7 @@ pub(super) const KIND: PortKind = PortKind {
            the lines are the chip's offsets as gpioinfo lists them, and ! inverts; \
            both edges wake a process that sleeps, if the chip has interrupts",
     usual: None,
+    options: &[],
     claim: open,
 };
 

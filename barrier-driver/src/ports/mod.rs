@@ -17,6 +17,7 @@
 //!
 //! For the lines of version 2, `out=` and `in=` name several, as in `out=2+3+4+5+6+7+8+9`: see [`open_channels`].
 //! A `!` before a line inverts it, for wiring with an inverting buffer.
+//! The ports `uio` and `mem` name a node instead of lines: see `registers`.
 //! The driver compensates a port's own inversions, so high always means high at the connector.
 //!
 //! # The registry
@@ -30,6 +31,7 @@ mod error;
 mod gpio;
 pub mod parallel;
 mod ppdev;
+mod registers;
 mod rpi;
 #[cfg(target_os = "linux")]
 mod sleep;
@@ -59,6 +61,8 @@ pub struct PortKind {
     pub help: &'static str,
     /// The default lines of version 2: to the board, and from it.
     usual: Option<(&'static [&'static str], &'static [&'static str])>,
+    /// The keys of a text that names a node of a register block; empty for ports with lines, whose keys are `out` and `in`.
+    options: &'static [&'static str],
     claim: Claim,
 }
 
@@ -66,7 +70,14 @@ pub struct PortKind {
 type Claim = fn(&Spec<'_>, &Wanted<'_>) -> Result<Arc<dyn Claimed>, PortError>;
 
 /// All ports, in the order in which help lists them.
-pub const PORTS: &[PortKind] = &[x86::KIND, ppdev::KIND, gpio::KIND, rpi::KIND];
+pub const PORTS: &[PortKind] = &[
+    x86::KIND,
+    ppdev::KIND,
+    gpio::KIND,
+    rpi::KIND,
+    registers::UIO,
+    registers::MEM,
+];
 
 /// Serial clock, data and select follow the arrival lines of all channels.
 const SERIAL: usize = 3;
@@ -75,8 +86,13 @@ const SERIAL: usize = 3;
 pub fn open(text: &str) -> Result<BoxedWires, PortError> {
     let kind = kind_of(text)?;
     let spec = Spec::parse(text, kind.syntax)?;
-    spec.finish(&["out", "in"])?;
-    let wanted = Wanted::pair(&spec)?;
+    let wanted = if kind.options.is_empty() {
+        spec.finish(&["out", "in"])?;
+        Wanted::pair(&spec)?
+    } else {
+        spec.finish(kind.options)?;
+        Wanted::node()
+    };
     let port = (kind.claim)(&spec, &wanted)?;
     Ok(BoxedWires {
         out: BoxedOut::of(&port, 0),
@@ -95,6 +111,11 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
 pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     let kind = kind_of(text)?;
     let spec = Spec::parse(text, kind.channels_syntax)?;
+    if !kind.options.is_empty() {
+        return Err(spec.wrong(
+            "a register block has groups instead of channels, and each group is opened by itself",
+        ));
+    }
     spec.finish(&["out", "in"])?;
     let count = (MAX_CHANNELS + SERIAL, MAX_CHANNELS);
     let wanted = Wanted::many(&spec, count, kind.usual)?;

@@ -32,6 +32,7 @@ pub(super) const KIND: PortKind = PortKind {
            out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts; \
            a rising nACK wakes a process that sleeps, if the port has an interrupt",
     usual: Some(super::parallel::USUAL),
+    options: &[],
     claim: open,
 };
 

@@ -17,6 +17,7 @@ pub(super) const KIND: PortKind = PortKind {
     help: "two header pins of a Raspberry Pi by its registers; needs /dev/gpiomem, usually by the group gpio; \
            pins have their BCM numbers, and ! inverts",
     usual: None,
+    options: &[],
     claim: open,
 };
 

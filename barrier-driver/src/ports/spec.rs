@@ -122,6 +122,20 @@ impl<'a> Spec<'a> {
         Ok((number, inverted))
     }
 
+    /// The number that a key has; `None` if the key is missing.
+    pub fn value(&self, key: &str) -> Result<Option<u32>, PortError> {
+        let value = self.option(key).map(|value| {
+            let number = value.parse();
+            number.map_err(|_| self.wrong(format!("{key}={value} is not a number")))
+        });
+        value.transpose()
+    }
+
+    /// The text that a key has; `None` if the key is missing.
+    pub fn text_of(&self, key: &str) -> Option<&'a str> {
+        self.option(key)
+    }
+
     /// Rejects keys that the port does not know, which are probably misspelt.
     pub fn finish(&self, known: &[&str]) -> Result<(), PortError> {
         match self.options.iter().find(|(key, _)| !known.contains(key)) {

@@ -21,7 +21,7 @@ fn said(text: &str) -> String {
 fn an_unknown_port_is_answered_with_those_there_are() {
     assert_eq!(
         said("lpt1:0x378"),
-        "there is no port \"lpt1\"; there are parport, ppdev, gpio, rppal"
+        "there is no port \"lpt1\"; there are parport, ppdev, gpio, rppal, uio, mem"
     );
 }
 

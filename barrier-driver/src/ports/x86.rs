@@ -34,6 +34,7 @@ pub(super) const KIND: PortKind = PortKind {
     help: "a PC's parallel port at this I/O address, by port instructions; needs CAP_SYS_RAWIO; \
            out is D0 to D7, in is nACK, SELECT, PE, nERROR or BUSY, and ! inverts",
     usual: Some(super::parallel::USUAL),
+    options: &[],
     claim: open,
 };
 

@@ -5,7 +5,7 @@ use super::*;
 use hdl::{CHANNEL_RTL, RTL, Source};
 
 /// The folder of translated RTL, beside this test program.
-fn cache() -> PathBuf {
+pub(super) fn cache() -> PathBuf {
     let program = std::env::current_exe().expect("the program's path");
     program.with_file_name("rtl")
 }

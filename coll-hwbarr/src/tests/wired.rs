@@ -6,7 +6,12 @@ use barrier_driver::ports::parallel::{INPUTS, Line, OUTPUTS};
 use barrier_emulation::cable::Cable;
 use barrier_emulation::parallel::{ParallelPort, Plug};
 use barrier_emulation::ppdev::Parports;
+use barrier_emulation::registers::RegisterDevice;
+use barrier_emulation::uio::Uios;
 use embedded_hal::digital::PinState;
+use hdl::cache::Cache;
+use hdl::register_device::Playing;
+use hdl::tool::ToolError;
 use std::thread;
 use std::time::Duration;
 
@@ -115,4 +120,57 @@ fn a_port_that_is_not_there_refuses_with_its_name() {
         |engine| verdict(&world(engine)).expect_err("it should have refused"),
     );
     assert!(message[1].contains("/nowhere/parport"), "{message:?}");
+}
+
+#[test]
+fn barriers_of_a_job_go_over_mapped_registers() {
+    let cache = Cache::at(on_rtl::cache());
+    let device = match Playing::start(&[("N", 4)], &cache) {
+        Ok(device) => device,
+        Err(missing @ ToolError::Missing(_)) => {
+            eprintln!("SKIPPED: mapped registers are not tested: {missing}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let port = format!("mem:{},node={{rank}},members=0-3", device.file().display());
+    run(4, &[("port", &port)], |engine| {
+        let world = world(engine);
+        assert_eq!(verdict(&world), Ok(()));
+        for _ in 0..20 {
+            blocking(&world);
+        }
+    });
+    assert!(device.releases() >= 20, "{} releases", device.releases());
+}
+
+#[test]
+fn ranks_sleep_until_the_interrupts_of_mapped_registers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let registers = folder.path().join("registers");
+    let device = RegisterDevice::create(&registers, 3, 1).expect("a device");
+    let files = match Uios::mount(&device) {
+        Ok(files) => files,
+        Err(e) => {
+            eprintln!("SKIPPED: uio is not tested, this process may not mount /dev/fuse: {e}");
+            return;
+        }
+    };
+    let port = format!(
+        "uio:{}/uio{{rank}},node={{rank}},members=0-2,registers={}",
+        files.folder().display(),
+        registers.display()
+    );
+    run(3, &[("port", &port), ("sleep", "1ms")], |engine| {
+        let world = world(engine);
+        assert_eq!(verdict(&world), Ok(()));
+        for round in 0..6 {
+            if world.rank() == round % 3 {
+                thread::sleep(Duration::from_millis(10));
+            }
+            blocking(&world);
+        }
+    });
+    assert!(device.releases() >= 6, "{} releases", device.releases());
+    assert!(files.sleeps() > 0);
 }

@@ -24,7 +24,7 @@ end entity;
 -- Components and configurations: see toggle_barrier.vhd.
 architecture rtl of channel_barrier is
   component synchroniser
-    generic (N : positive);
+    generic (N : positive; STAGES : natural := 2);
     port (
       clk_i   : in  std_logic;
       rst_i   : in  std_logic;
@@ -36,7 +36,8 @@ architecture rtl of channel_barrier is
   component channel_machine
     generic (
       N        : positive;
-      POWER_ON : std_logic
+      POWER_ON    : std_logic;
+      EARLY_EDGES : positive := 2
     );
     port (
       clk_i       : in  std_logic;
@@ -47,10 +48,14 @@ architecture rtl of channel_barrier is
       set_limit_i : in  std_logic;
       limit_i     : in  std_logic_vector(31 downto 0);
       drop_i      : in  std_logic;
+      toggle_o    : out std_logic;
+      expires_o   : out std_logic;
+      early_now_o : out std_logic;
       level_o     : out std_logic;
       mask_o      : out std_logic_vector(N - 1 downto 0);
       arrived_o   : out std_logic_vector(N - 1 downto 0);
       late_o      : out std_logic_vector(N - 1 downto 0);
+      limit_o     : out std_logic_vector(31 downto 0);
       overdue_o   : out std_logic;
       expired_o   : out std_logic_vector(7 downto 0);
       early_o     : out std_logic_vector(7 downto 0)

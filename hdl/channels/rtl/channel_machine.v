@@ -7,7 +7,8 @@
 
 module channel_machine #(
     parameter N = 60,
-    parameter [N-1:0] POWER_ON = {N{1'b0}}  // the members after power-on
+    parameter [N-1:0] POWER_ON = {N{1'b0}},  // the members after power-on
+    parameter EARLY_EDGES = 2  // 1 or 2: edges after a release in which an arrival cannot be an answer to it
 ) (
     input  wire         clk_i,
     input  wire         rst_i,
@@ -20,10 +21,14 @@ module channel_machine #(
 `ifdef FORMAL
     output wire [1:0]   toggled_o,    // the level has toggled at the last edge but one, and at the last, for the proof
 `endif
+    output wire         toggle_o,     // at this edge the level toggles
+    output wire         expires_o,    // at this edge an expired limit is counted
+    output wire         early_now_o,  // at this edge an early release is counted
     output wire         level_o,
     output wire [N-1:0] mask_o,
     output wire [N-1:0] arrived_o,    // members in the barrier in progress
     output wire [N-1:0] late_o,       // the missing members when the limit first expired
+    output wire [31:0]  limit_o,
     output wire         overdue_o,    // the barrier in progress has reached its limit
     output wire [7:0]   expired_o,    // number of expired limits, up to 255, since the members were set
     output wire [7:0]   early_o       // number of lines that left the level again before their node can have seen the release
@@ -32,6 +37,9 @@ module channel_machine #(
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
+        end
+        if (EARLY_EDGES < 1 || EARLY_EDGES > 2) begin : early_edges_guard
+            EARLY_EDGES_must_be_1_or_2 refused ();
         end
     endgenerate
 
@@ -51,8 +59,9 @@ module channel_machine #(
     wire         waiting = (|arrived) && !toggle;
     wire         at_limit = count_q == limit_q;
     wire         overdue = waiting && at_limit && (|limit_q);
-    // After a release leaves the board, the next arrival of its node comes back three edges later at the earliest.
-    wire         early   = (|arrived) && (toggled1_q || toggled2_q);
+    // After a release leaves the board, the next arrival of its node comes back three edges later at the earliest;
+    // without synchronisers it comes back two edges later.
+    wire         early   = (|arrived) && (toggled1_q || (EARLY_EDGES == 2 && toggled2_q));
 
     always @(posedge clk_i) begin
         if (rst_i)
@@ -114,10 +123,15 @@ module channel_machine #(
 `ifdef FORMAL
     assign toggled_o = {toggled2_q, toggled1_q};
 `endif
+    assign toggle_o    = toggle;
+    assign expires_o   = overdue && !overdue_q;
+    assign early_now_o = early;
+
     assign level_o   = level_q;
     assign mask_o    = mask_q;
     assign arrived_o = arrived;
     assign late_o    = late_q;
+    assign limit_o   = limit_q;
     assign overdue_o = overdue;
     assign expired_o = expired_q;
     assign early_o   = early_q;

@@ -7,7 +7,8 @@ use work.barrier_logic.all;
 entity channel_machine is
   generic (
     N        : positive := 60;
-    POWER_ON : std_logic := '0'  -- whether all nodes are members after power-on
+    POWER_ON : std_logic := '0';  -- whether all nodes are members after power-on
+    EARLY_EDGES : positive range 1 to 2 := 2
   );
   port (
     clk_i       : in  std_logic;
@@ -18,10 +19,14 @@ entity channel_machine is
     set_limit_i : in  std_logic;
     limit_i     : in  std_logic_vector(31 downto 0);
     drop_i      : in  std_logic;
+    toggle_o    : out std_logic;
+    expires_o   : out std_logic;
+    early_now_o : out std_logic;
     level_o     : out std_logic;
     mask_o      : out std_logic_vector(N - 1 downto 0);
     arrived_o   : out std_logic_vector(N - 1 downto 0);
     late_o      : out std_logic_vector(N - 1 downto 0);
+    limit_o     : out std_logic_vector(31 downto 0);
     overdue_o   : out std_logic;
     expired_o   : out std_logic_vector(7 downto 0);
     early_o     : out std_logic_vector(7 downto 0)
@@ -57,7 +62,12 @@ begin
   waiting  <= any_high(arrived) and not toggle;
   at_limit <= not any_high(std_logic_vector(count_q) xor std_logic_vector(limit_q));
   overdue  <= waiting and at_limit and any_high(std_logic_vector(limit_q));
-  early    <= any_high(arrived) and (toggled1_q or toggled2_q);
+  two_edges : if EARLY_EDGES = 2 generate
+    early <= any_high(arrived) and (toggled1_q or toggled2_q);
+  end generate;
+  one_edge : if EARLY_EDGES = 1 generate
+    early <= any_high(arrived) and toggled1_q;
+  end generate;
 
   process (clk_i)
   begin
@@ -110,10 +120,15 @@ begin
     end if;
   end process;
 
+  toggle_o    <= toggle;
+  expires_o   <= overdue and not overdue_q;
+  early_now_o <= early;
+
   level_o   <= level_q;
   mask_o    <= mask_q;
   arrived_o <= arrived;
   late_o    <= late_q;
+  limit_o   <= std_logic_vector(limit_q);
   overdue_o <= overdue;
   expired_o <= std_logic_vector(expired_q);
   early_o   <= std_logic_vector(early_q);

@@ -1,12 +1,14 @@
-// Two flip-flops per wire synchronise an arrival at any time to this clock domain.
+// Two or three flip-flops per wire synchronise an arrival at any time to this clock domain; no flip-flop if the wires belong to it already.
 //
 // The first may go metastable when its input changes near the edge; it has a whole period to settle
 // before the second takes its level over. No other logic may read stage1_q.
+// At 100 MHz and more two stages can fail within minutes, see the table in README.md of hdl; a third one squares that time.
 // In the model: Registers::stage1 and Registers::stage2.
 `default_nettype none
 
 module synchroniser #(
-    parameter N = 60
+    parameter N      = 60,
+    parameter STAGES = 2   // 0, 2 or 3
 ) (
     input  wire         clk_i,
     input  wire         rst_i,
@@ -18,10 +20,17 @@ module synchroniser #(
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
         end
+        if (STAGES != 0 && STAGES != 2 && STAGES != 3) begin : stages_guard
+            STAGES_must_be_0_2_or_3 refused ();
+        end
     endgenerate
 
     // Power-on levels: FPGA configuration clears every flip-flop.
+    // Vivado then keeps the stages side by side, and neither moves logic between them nor makes a shift register of them; other tools
+    // ignore the attributes.
+    (* ASYNC_REG = "TRUE", SHREG_EXTRACT = "NO" *)
     reg [N-1:0] stage1_q = {N{1'b0}};
+    (* ASYNC_REG = "TRUE", SHREG_EXTRACT = "NO" *)
     reg [N-1:0] stage2_q = {N{1'b0}};
 
     always @(posedge clk_i) begin
@@ -34,7 +43,20 @@ module synchroniser #(
         end
     end
 
-    assign level_o = stage2_q;
+    generate
+        if (STAGES == 3) begin : third
+            (* ASYNC_REG = "TRUE", SHREG_EXTRACT = "NO" *)
+            reg [N-1:0] stage3_q = {N{1'b0}};
+            always @(posedge clk_i)
+                stage3_q <= rst_i ? {N{1'b0}} : stage2_q;
+            assign level_o = stage3_q;
+        end else if (STAGES == 2) begin : second
+            assign level_o = stage2_q;
+        end else begin : none
+            assign level_o = level_i;
+            wire unused = |stage2_q;
+        end
+    endgenerate
 endmodule
 
 `default_nettype wire

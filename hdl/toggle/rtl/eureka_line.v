@@ -9,7 +9,8 @@
 
 module eureka_line #(
     parameter N = 60,     // 1 or more
-    parameter FILTER = 1  // 1 to 256 samples
+    parameter FILTER = 1, // 1 to 256 samples
+    parameter SYNC = 2    // synchroniser stages: 2 or 3, or 0 for wires of the same clock
 ) (
     input  wire         clk_i,
     input  wire         rst_i,      // synchronous; tie to 0 where power-on is enough
@@ -29,12 +30,15 @@ module eureka_line #(
         if (FILTER < 1 || FILTER > 256) begin : filter_guard
             FILTER_must_be_1_to_256 refused ();
         end
+        if (SYNC != 0 && SYNC != 2 && SYNC != 3) begin : sync_guard
+            SYNC_must_be_0_2_or_3 refused ();
+        end
     endgenerate
 
     wire [N-1:0] sampled;
     wire [N-1:0] says;
 
-    synchroniser #(.N(N)) sync (
+    synchroniser #(.N(N), .STAGES(SYNC)) sync (
         .clk_i   (clk_i),
         .rst_i   (rst_i),
         .level_i (node_i),

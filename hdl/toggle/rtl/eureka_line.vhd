@@ -5,7 +5,8 @@ use ieee.std_logic_1164.all;
 entity eureka_line is
   generic (
     N      : positive := 60;
-    FILTER : positive range 1 to 256 := 1   -- the number of samples that must agree
+    FILTER : positive range 1 to 256 := 1;  -- the number of samples that must agree
+    SYNC   : natural range 0 to 3 := 2      -- synchroniser stages: 2 or 3, or 0 for wires of the same clock
   );
   port (
     clk_i     : in  std_logic;
@@ -20,7 +21,7 @@ end entity;
 -- The submodules are components bound by name, as in toggle_barrier.vhd.
 architecture rtl of eureka_line is
   component synchroniser
-    generic (N : positive);
+    generic (N : positive; STAGES : natural);
     port (
       clk_i   : in  std_logic;
       rst_i   : in  std_logic;
@@ -58,8 +59,8 @@ architecture rtl of eureka_line is
   signal sampled : std_logic_vector(N - 1 downto 0);
   signal says    : std_logic_vector(N - 1 downto 0);
 begin
-  sync : synchroniser
-    generic map (N => N)
+  crossing : synchroniser
+    generic map (N => N, STAGES => SYNC)
     port map (clk_i => clk_i, rst_i => rst_i, level_i => node_i, level_o => sampled);
 
   noise : level_filter

@@ -8,7 +8,8 @@
 
 module toggle_barrier #(
     parameter N = 60,     // 1 or more
-    parameter FILTER = 1  // 1 to 256 samples
+    parameter FILTER = 1, // 1 to 256 samples
+    parameter SYNC = 2    // synchroniser stages: 2 or 3, or 0 for wires of the same clock
 ) (
     input  wire         clk_i,   // 25.175 MHz on the ALTERA UP1 board
     input  wire         rst_i,   // synchronous; tie to 0 where power-on is enough
@@ -26,13 +27,16 @@ module toggle_barrier #(
         if (FILTER < 1 || FILTER > 256) begin : filter_guard
             FILTER_must_be_1_to_256 refused ();
         end
+        if (SYNC != 0 && SYNC != 2 && SYNC != 3) begin : sync_guard
+            SYNC_must_be_0_2_or_3 refused ();
+        end
     endgenerate
 
     wire [N-1:0] sampled;
     wire [N-1:0] arrived;
     wire         level;
 
-    synchroniser #(.N(N)) sync (
+    synchroniser #(.N(N), .STAGES(SYNC)) sync (
         .clk_i   (clk_i),
         .rst_i   (rst_i),
         .level_i (node_i),

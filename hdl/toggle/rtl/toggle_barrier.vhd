@@ -5,7 +5,8 @@ use ieee.std_logic_1164.all;
 entity toggle_barrier is
   generic (
     N      : positive := 60;
-    FILTER : positive range 1 to 256 := 1   -- the number of samples that must agree
+    FILTER : positive range 1 to 256 := 1;  -- the number of samples that must agree
+    SYNC   : natural range 0 to 3 := 2      -- synchroniser stages: 2 or 3, or 0 for wires of the same clock
   );
   port (
     clk_i  : in  std_logic;                         -- 25.175 MHz on the ALTERA UP1 board
@@ -19,7 +20,7 @@ end entity;
 -- they are bound by name because `ghdl --synth` 2.0.0 leaves a component with a generic unbound otherwise.
 architecture rtl of toggle_barrier is
   component synchroniser
-    generic (N : positive);
+    generic (N : positive; STAGES : natural);
     port (
       clk_i   : in  std_logic;
       rst_i   : in  std_logic;
@@ -56,8 +57,8 @@ architecture rtl of toggle_barrier is
   signal arrived : std_logic_vector(N - 1 downto 0);
   signal level   : std_logic;
 begin
-  sync : synchroniser
-    generic map (N => N)
+  crossing : synchroniser
+    generic map (N => N, STAGES => SYNC)
     port map (clk_i => clk_i, rst_i => rst_i, level_i => node_i, level_o => sampled);
 
   noise : level_filter

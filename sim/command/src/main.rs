@@ -2,6 +2,7 @@
 //! [`page`] is the HTML page of `hwbarr report`.
 
 mod cures;
+mod emulate;
 mod faults;
 mod live;
 mod log;
@@ -16,6 +17,7 @@ mod run;
 mod scale;
 mod serve;
 mod tables;
+mod together;
 mod watch;
 mod wave;
 
@@ -63,6 +65,13 @@ commands! {
     watch::Watch,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,
+    /// Start commands in several processes, or on several machines, at one edge of a barrier.
+    together::Together,
+    /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.
+    emulate::Emulate,
+    /// One process of `together`.
+    #[command(hide = true)]
+    together::Starter,
     /// One process of `live`.
     #[command(hide = true)]
     node::Node,

@@ -6,6 +6,8 @@
 //! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
 //! * [`trap`]: answers the port instructions and `ioperm` of this process, its accesses to `/dev/gpiomem`, and the ioctls of
 //!   `/dev/gpiochip0` (x86-64 Linux).
+//! * [`registers`]: the register block of the barrier behind a file that programs map.
+//! * [`uio`]: the interrupts of that block's nodes, as the files of Linux' UIO, from a file system in user space.
 //! * [`ppdev`]: answers the ioctls of `/dev/parportN` for any process, from a file system in user space.
 //!
 //! No part of the driver is replaced: its instructions are executed and trap, its system calls are made and answered.
@@ -23,5 +25,9 @@ pub mod gpio;
 pub mod parallel;
 #[cfg(target_os = "linux")]
 pub mod ppdev;
+#[cfg(target_os = "linux")]
+pub mod registers;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub mod trap;
+#[cfg(target_os = "linux")]
+pub mod uio;

@@ -1,21 +1,49 @@
-//! The regions that `cargo xtask gen` writes from the description of the serial frames are what it would write now.
+//! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
 
 use super::{read, root};
-use xtask::frames::{self, BEGIN, FILES};
+use xtask::{c_interface, frames, regions, registers};
 
 #[test]
 fn the_serial_frames_are_everywhere_as_their_description_says() {
     let format = frames::format().expect("a description");
-    for file in FILES {
+    for file in frames::FILES {
         let text = read(&root().join(file));
-        assert!(text.contains(BEGIN), "{file} has no generated region");
         let fresh = frames::regenerated(&format, file, &text).expect("regions");
-        let differs = |(_, (old, new)): &(usize, (&str, &str))| old != new;
-        let first = (1..).zip(text.lines().zip(fresh.lines())).find(differs);
-        assert!(
-            fresh == text,
-            "{file} is not what {} describes, first at {first:?}; `cargo xtask gen` writes it",
-            frames::TABLE
-        );
+        is_current(frames::TABLE, file, &text, &fresh);
     }
+}
+
+#[test]
+fn the_registers_are_everywhere_as_their_description_says() {
+    let map = registers::map().expect("a description");
+    for file in registers::FILES {
+        let text = read(&root().join(file));
+        let fresh = registers::regenerated(&map, file, &text).expect("regions");
+        is_current(registers::TABLE, file, &text, &fresh);
+    }
+    for (file, fresh) in registers::whole_files(&map) {
+        let text = read(&root().join(file));
+        is_current(registers::TABLE, file, &text, &fresh);
+    }
+}
+
+#[test]
+fn the_header_of_libhwbarr_is_that_of_its_functions() {
+    let text = read(&root().join(c_interface::HEADER));
+    let fresh = c_interface::header().expect("a header");
+    is_current(c_interface::SOURCE, c_interface::HEADER, &text, &fresh);
+}
+
+fn is_current(table: &str, file: &str, text: &str, fresh: &str) {
+    let mark = regions::begin(table);
+    assert!(
+        text.contains(mark.trim_end_matches(": ")),
+        "{file} has no generated text"
+    );
+    let differs = |(_, (old, new)): &(usize, (&str, &str))| old != new;
+    let first = (1..).zip(text.lines().zip(fresh.lines())).find(differs);
+    assert!(
+        fresh == text,
+        "{file} is not what {table} describes, first at {first:?}; `cargo xtask gen` writes it"
+    );
 }

@@ -11,7 +11,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import get_runner
 
 HDL = Path(__file__).resolve().parents[3]
-FOLDERS = ["toggle", "channels", "shared"]
+FOLDERS = ["toggle", "channels", "registers", "shared"]
 # The runner passes this list to the simulator's Python.
 sys.path[:0] = [str(HDL / folder / "dv" / "cocotb") for folder in FOLDERS]
 TOGGLE = ["toggle_barrier", "synchroniser", "level_filter", "toggle_machine"]
@@ -24,17 +24,20 @@ CHANNEL = [
     "channel_frame",
     "channel_command",
 ]
+AXI4LITE = ["barrier_axi4lite", "axi4lite_front", "barrier_regs", "synchroniser", "channel_machine"]
 SUITES = [
     ("toggle_barrier", TOGGLE, {"N": 4, "FILTER": 1}),
     ("toggle_barrier", TOGGLE, {"N": 60, "FILTER": 1}),
     ("toggle_barrier", TOGGLE, {"N": 4, "FILTER": 4}),
     ("channel_barrier", CHANNEL, {"N": 4, "C": 5}),
+    ("axi4lite_names", ["axi4lite_names"] + AXI4LITE, {"N": 3, "G": 1}),
 ]
 
 
 def source(module):
     """The file of a module, which is in one of the folders."""
-    return next(file for folder in FOLDERS if (file := HDL / folder / "rtl" / f"{module}.v").exists())
+    places = [HDL / folder / kind / f"{module}.v" for folder in FOLDERS for kind in ("rtl", "dv")]
+    return next(file for file in places if file.exists())
 
 
 def main(simulator, folder):

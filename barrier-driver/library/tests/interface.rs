@@ -1,0 +1,148 @@
+//! `libhwbarr` from C and from Python, on an emulated register block.
+#![cfg(target_os = "linux")]
+
+use barrier_emulation::registers::RegisterDevice;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Two processes of this program pass barriers; the second one is a child of the first.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "hwbarr.h"
+
+static int pass(const char *file, int node)
+{
+    char port[4096];
+    hwbarr *barrier;
+    snprintf(port, sizeof port, "mem:%s,node=%d,members=0-1", file, node);
+    if (hwbarr_open(port, &barrier) != 0) {
+        fprintf(stderr, "%s\n", hwbarr_error());
+        return 1;
+    }
+    for (int round = 0; round < 50; round++)
+        if (hwbarr_barrier(barrier, 30000000000u) != 0)
+            return 2;
+    return hwbarr_close(barrier) == 0 ? 0 : 3;
+}
+
+int main(int count, char **arguments)
+{
+    const char *file = arguments[count - 1];
+    hwbarr *none;
+    if (hwbarr_open("nothing:", &none) != -1 || none || !strstr(hwbarr_error(), "there is no port \"nothing\""))
+        return 4;
+    if (hwbarr_enter(0) != -1 || hwbarr_close(0) != -1)
+        return 5;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(pass(file, 1));
+    int mine = pass(file, 0), status = 0;
+    waitpid(child, &status, 0);
+    return mine ? mine : WEXITSTATUS(status);
+}
+"#;
+
+const SCRIPT: &str = r#"
+import sys, threading
+import hwbarr
+
+def port(node):
+    return f"mem:{sys.argv[1]},node={node},members=0-1"
+
+def alone():
+    with hwbarr.Node(port(0)) as node:
+        node.enter()
+        assert not node.poll()
+        try:
+            node.wait(0.01)
+        except hwbarr.TimedOut:
+            return
+        raise AssertionError("released alone")
+
+alone()
+both = threading.Barrier(2)
+def passes(number):
+    with hwbarr.Node(port(number)) as node:
+        both.wait()
+        for _ in range(50):
+            node.barrier(30)
+threads = [threading.Thread(target=passes, args=(n,)) for n in (0, 1)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+try:
+    hwbarr.Node(port(7))
+except hwbarr.Error as error:
+    print(error)
+"#;
+
+/// The library, which cargo builds beside the tests.
+fn library() -> PathBuf {
+    let program = std::env::current_exe().expect("the test's path");
+    let beside = program.with_file_name("libhwbarr.so");
+    assert!(beside.is_file(), "{} is missing", beside.display());
+    beside
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn device() -> (tempfile::TempDir, RegisterDevice, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("registers");
+    let device = RegisterDevice::create(&file, 2, 1).expect("a device");
+    (folder, device, file)
+}
+
+fn succeeds(output: &Output) {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+}
+
+#[test]
+fn a_c_program_passes_barriers_and_learns_why_a_port_fails() {
+    let (folder, device, file) = device();
+    let (source, program) = (folder.path().join("pass.c"), folder.path().join("pass"));
+    std::fs::write(&source, PROGRAM).expect("a file");
+    let compiled = Command::new("cc")
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(here("include"))
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .arg(library())
+        .output()
+        .expect("a C compiler");
+    succeeds(&compiled);
+    let folder = library().parent().expect("a folder").to_owned();
+    let output = Command::new(&program)
+        .arg(&file)
+        .env("LD_LIBRARY_PATH", folder)
+        .output()
+        .expect("it starts");
+    succeeds(&output);
+    assert_eq!(device.releases(), 50);
+}
+
+#[test]
+fn python_passes_barriers_and_learns_why_a_port_fails() {
+    let (_folder, device, file) = device();
+    let output = Command::new("python3")
+        .args(["-c", SCRIPT])
+        .arg(&file)
+        .env("HWBARR_LIBRARY", library())
+        .env("PYTHONPATH", here("python"))
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .output()
+        .expect("python3");
+    succeeds(&output);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("has 2 nodes and 1 groups, counted from 0"),
+        "{said}"
+    );
+    assert_eq!(device.releases(), 50);
+}

@@ -1,0 +1,355 @@
+//! A node of the register block, mapped from a UIO device, a resource file of a PCI device, or any file: one store enters, loads poll.
+//!
+//! A text names the node and not two lines: `uio:/dev/uio0,node=3`, `mem:/sys/bus/pci/devices/0000:03:00.0/resource2+0x1000,node=3,group=1`.
+//!
+//! # Claiming
+//!
+//! A lock of one byte of the file, at the node's page, makes the node this process's; the kernel releases it when the process ends.
+//!
+//! # Members
+//!
+//! With `members=0-3` the port makes these nodes the members of the group, unless they are already, and enables the block;
+//! without it, the node must be a member. A node that is no member yet first puts its line to the group's level,
+//! because the block refuses members whose lines differ.
+//!
+//! # Sleeping until the interrupt
+//!
+//! The node's `wake_o` is the interrupt of the UIO device, so each node has a device of its own.
+//! Arming clears the node's event, discards the interrupts up to now and enables the next one; the order loses no release,
+//! because the event is latched and the line is a level. A driver without that control answers ENOSYS
+//! and enables the interrupt by itself.
+//! The driver `uio_pci_generic` maps no registers: `registers=` names the resource file that has them.
+#![cfg_attr(target_os = "linux", allow(unsafe_code))]
+
+use super::PortKind;
+
+const OPTIONS: &[&str] = &["node", "group", "members", "registers"];
+
+pub(super) const UIO: PortKind = PortKind {
+    name: "uio",
+    syntax: "uio:/dev/uio0,node=3",
+    channels_syntax: "uio:/dev/uio0,node=3",
+    help: "a node of the register block behind a UIO device, whose interrupt wakes a process that sleeps; \
+           needs read and write access to the device; group=0 and members=0-3 choose the barrier, \
+           registers=FILE+OFFSET the mapping if the device has none",
+    usual: None,
+    options: OPTIONS,
+    claim: open,
+};
+
+pub(super) const MEM: PortKind = PortKind {
+    name: "mem",
+    syntax: "mem:FILE+OFFSET,node=3",
+    channels_syntax: "mem:FILE+OFFSET,node=3",
+    help: "a node of the register block in a file that can be mapped, such as resource2 of a PCI device; \
+           needs read and write access to the file; group=0 and members=0-3 choose the barrier",
+    usual: None,
+    options: &["node", "group", "members"],
+    claim: open,
+};
+
+#[cfg(not(target_os = "linux"))]
+fn open(
+    _: &super::spec::Spec<'_>,
+    _: &super::claimed::Wanted<'_>,
+) -> Result<std::sync::Arc<dyn super::claimed::Claimed>, super::PortError> {
+    Err(super::PortError::NotBuilt {
+        name: UIO.name,
+        needs: "Linux",
+    })
+}
+
+#[cfg(target_os = "linux")]
+use mapped::open;
+
+#[cfg(target_os = "linux")]
+mod mapped {
+    use super::super::PortError;
+    use super::super::claimed::{Claimed, Wanted};
+    use super::super::error::Failure;
+    use super::super::sleep::until_readable;
+    use super::super::spec::Spec;
+    use crate::registers::RegisterBlock;
+    use crate::registers::map::{global, node};
+    use rustix::io::Errno;
+    use std::fs::File;
+    use std::io::ErrorKind;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::FileTypeExt;
+    use std::sync::Arc;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// How long the nodes of a group that is about to be made may need to put their lines to its level.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// One node, claimed.
+    struct Node {
+        block: RegisterBlock,
+        number: u32,
+        group: u32,
+        name: String,
+        /// The device whose interrupt is this node's.
+        interrupt: Option<File>,
+        /// Its lock is the claim.
+        _locked: File,
+    }
+
+    pub(super) fn open(
+        spec: &Spec<'_>,
+        _wanted: &Wanted<'_>,
+    ) -> Result<Arc<dyn Claimed>, PortError> {
+        let place = spec.place("the file with the registers")?;
+        let is_uio = spec.text.starts_with("uio");
+        let number = spec.value("node")?;
+        let number = number.ok_or_else(|| spec.wrong("node= is missing"))?;
+        let group = spec.value("group")?.unwrap_or(0);
+        let members = spec.text_of("members").map(|text| members_of(spec, text));
+        let members = members.transpose()?;
+        let registers = spec.text_of("registers");
+        let (path, offset) = match (is_uio, registers) {
+            (true, None) => (place, uio_offset(place)),
+            (_, Some(text)) => split_offset(spec, text)?,
+            (false, None) => split_offset(spec, place)?,
+        };
+        let name = format!("node {number} of the registers {path}");
+        let file = opened(path, &name)?;
+        let block = RegisterBlock::map(&file, offset, &name)?;
+        let sizes = block.sizes();
+        if number >= sizes.nodes || group >= sizes.groups {
+            return Err(spec.wrong(format!(
+                "{path} has {} nodes and {} groups, counted from 0",
+                sizes.nodes, sizes.groups
+            )));
+        }
+        let address = offset + block.node(number, 0) as u64;
+        lock(&file, address, &name)?;
+        let interrupt = match is_uio {
+            true => Some(opened(place, &name)?),
+            false => None,
+        };
+        let claimed = Node {
+            block,
+            number,
+            group,
+            name,
+            interrupt,
+            _locked: file,
+        };
+        claimed.join(members)?;
+        Ok(Arc::new(claimed))
+    }
+
+    /// Parses `0-3+6`.
+    fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
+        let mut members = 0;
+        for range in text.split('+') {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&node| node < 64);
+            let (Some(first), Some(last)) = (number(first), number(last)) else {
+                return Err(spec.wrong(format!(
+                    "members={text} is not a list of nodes such as 0-3+6"
+                )));
+            };
+            members |= (first..=last).fold(0, |bits, node| bits | 1 << node);
+        }
+        Ok(members)
+    }
+
+    /// Splits `FILE+OFFSET`; the offset is 0 if it is missing.
+    fn split_offset<'a>(spec: &Spec<'_>, text: &'a str) -> Result<(&'a str, u64), PortError> {
+        let Some((path, offset)) = text.rsplit_once('+') else {
+            return Ok((text, 0));
+        };
+        let number = match offset.strip_prefix("0x") {
+            Some(digits) => u64::from_str_radix(digits, 16),
+            None => offset.parse(),
+        };
+        let number = number.map_err(|_| {
+            spec.wrong(format!(
+                "\"{offset}\" after the + of {text} is not an offset"
+            ))
+        })?;
+        Ok((path, number))
+    }
+
+    /// Where the registers begin in the first mapping of a UIO device: the kernel maps whole memory pages.
+    fn uio_offset(device: &str) -> u64 {
+        let name = device.rsplit('/').next().unwrap_or(device);
+        let path = format!("/sys/class/uio/{name}/maps/map0/offset");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let digits = text.trim().trim_start_matches("0x");
+        u64::from_str_radix(digits, 16).unwrap_or(0)
+    }
+
+    fn opened(path: &str, name: &str) -> Result<File, PortError> {
+        let opened = File::options().read(true).write(true).open(path);
+        opened.map_err(|e| match e.kind() {
+            ErrorKind::PermissionDenied => PortError::Forbidden {
+                port: name.to_owned(),
+                remedy: "read and write access to the file, which its owner grants",
+            },
+            ErrorKind::NotFound => PortError::Unsupported {
+                port: name.to_owned(),
+                needs: "the file, which the driver of the device makes",
+            },
+            _ => PortError::Refused {
+                port: name.to_owned(),
+                step: "be opened",
+                cause: e.to_string(),
+            },
+        })
+    }
+
+    /// Locks the byte of this address for as long as the file is open.
+    fn lock(file: &File, address: u64, name: &str) -> Result<(), PortError> {
+        let refused = |cause: String| PortError::Refused {
+            port: name.to_owned(),
+            step: "be locked",
+            cause,
+        };
+        let start = libc::off_t::try_from(address).map_err(|e| refused(e.to_string()))?;
+        // SAFETY: all bytes zero are a valid flock, a structure of integers.
+        let mut byte: libc::flock = unsafe { core::mem::zeroed() };
+        byte.l_type = libc::F_WRLCK as libc::c_short;
+        byte.l_whence = libc::SEEK_SET as libc::c_short;
+        byte.l_start = start;
+        byte.l_len = 1;
+        // SAFETY: the descriptor is open, and the command takes a pointer to a flock, which lives until the call returns.
+        let locked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const byte) };
+        if locked == 0 {
+            return Ok(());
+        }
+        let error = std::io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EACCES) => Err(PortError::Busy {
+                port: name.to_owned(),
+                holder: "another process",
+            }),
+            _ => Err(refused(error.to_string())),
+        }
+    }
+
+    impl Node {
+        fn arrive_register(&self) -> usize {
+            self.block.node(self.number, node::ARRIVE)
+        }
+
+        fn level(&self) -> bool {
+            let levels = self.block.read(self.block.node(self.number, node::LEVEL));
+            levels >> self.group & 1 == 1
+        }
+
+        /// Makes the node a member, or checks that it is one.
+        fn join(&self, members: Option<u64>) -> Result<(), PortError> {
+            let me = 1 << self.number;
+            let refused = |cause: String| PortError::Refused {
+                port: self.name.clone(),
+                step: "join its group",
+                cause,
+            };
+            let Some(wanted) = members else {
+                let now = self.block.members(self.group);
+                return match now & me != 0 {
+                    true => Ok(()),
+                    false => Err(refused(format!(
+                        "its group {} has the members {now:#x} (a bit for each node); members= sets them",
+                        self.group
+                    ))),
+                };
+            };
+            if wanted & me == 0 {
+                return Err(refused("members= does not name the node itself".into()));
+            }
+            let since = Instant::now();
+            while self.block.members(self.group) != wanted {
+                if self.block.members(self.group) & me == 0 {
+                    // No barrier depends on the line of a node that is no member.
+                    self.drive(self.level());
+                }
+                self.block.set_members(self.group, wanted);
+                if since.elapsed() > PATIENCE {
+                    return Err(refused(format!(
+                        "the block refuses the members {wanted:#x} of group {}: its members are {:#x}, \
+                         and a node among them or the new ones is in a barrier",
+                        self.group,
+                        self.block.members(self.group)
+                    )));
+                }
+                thread::yield_now();
+            }
+            self.block
+                .write(global::BASE + global::CTRL, global::ctrl::ENABLE.with(1));
+            Ok(())
+        }
+
+        /// Drives the node's line in its group; other groups of the node keep theirs.
+        fn drive(&self, high: bool) {
+            let register = self.arrive_register();
+            let bit = 1 << self.group;
+            let others = self.block.read(register) & !bit;
+            let own = if high { bit } else { 0 };
+            self.block.write(register, others | own);
+        }
+
+        /// Discards the interrupts up to now and enables the next one.
+        fn rearm(&self, device: &File) -> Result<(), Errno> {
+            let bit = node::intr_state::RELEASE.with(1 << self.group);
+            let enable = self.block.node(self.number, node::INTR_ENABLE);
+            if self.block.read(enable) & bit == 0 {
+                self.block.write(enable, self.block.read(enable) | bit);
+            }
+            self.block
+                .write(self.block.node(self.number, node::INTR_STATE), bit);
+            if until_readable(device, Duration::ZERO)? {
+                rustix::io::read(device, &mut [0_u8; 4])?;
+            }
+            match rustix::io::write(device, &1_u32.to_ne_bytes()) {
+                // The kernel's driver masks and unmasks by itself.
+                Ok(_) | Err(Errno::NOSYS | Errno::INVAL) => Ok(()),
+                Err(errno) => Err(errno),
+            }
+        }
+    }
+
+    impl Claimed for Node {
+        fn set(&self, _out: usize, high: bool) -> Result<(), Failure> {
+            self.drive(high);
+            Ok(())
+        }
+
+        fn get(&self, _input: usize) -> Result<bool, Failure> {
+            Ok(self.level())
+        }
+
+        fn wakes_sleepers(&self, _input: usize) -> bool {
+            let device = self.interrupt.as_ref();
+            device.is_some_and(|file| {
+                file.metadata()
+                    .is_ok_and(|about| about.file_type().is_char_device() || about.is_file())
+            })
+        }
+
+        fn arm(&self, _input: usize) -> Result<(), Failure> {
+            match &self.interrupt {
+                Some(device) => Ok(self.rearm(device)?),
+                None => Ok(()),
+            }
+        }
+
+        fn sleep(&self, _input: usize, _high: bool, limit: Duration) -> Result<(), Failure> {
+            match &self.interrupt {
+                Some(device) => Ok(until_readable(device, limit).map(drop)?),
+                None => Ok(()),
+            }
+        }
+
+        fn out_name(&self, _out: usize) -> String {
+            format!("ARRIVE of {}", self.name)
+        }
+
+        fn in_name(&self, _input: usize) -> String {
+            format!("LEVEL of {}", self.name)
+        }
+    }
+}

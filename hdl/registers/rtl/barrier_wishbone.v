@@ -1,0 +1,85 @@
+// The register block behind Wishbone B4 classic; parameters and the nodes' ports are those of barrier_regs.
+`default_nettype none
+
+module barrier_wishbone #(
+    parameter ADDRESS = 19,  // bits of an address, 13 to 19: 13 are enough for pages of 64 bytes
+    parameter N = 4,
+    parameter G = 1,
+    parameter SYNC = 2,
+    parameter STRIDE = 6,
+    parameter STAMPS = 1,
+    parameter [31:0] CLOCK_HZ = 32'd0
+) (
+    input  wire               clk_i,
+    input  wire               rst_i,
+    input  wire               cyc_i,
+    input  wire               stb_i,
+    input  wire               we_i,
+    input  wire [ADDRESS-1:0] adr_i,
+    input  wire [31:0]        dat_i,
+    input  wire [3:0]         sel_i,
+    output wire [31:0]        dat_o,
+    output wire               ack_o,
+    output wire               err_o,
+    input  wire [G*N-1:0]     node_i,
+    input  wire [G*N-1:0]     enter_i,
+    output wire [G-1:0]       level_o,
+    output wire [G*N-1:0]     release_o,
+    output wire [N-1:0]       wake_o,
+    output wire               irq_o
+);
+    wire [18:0] raddr, waddr;
+    wire [31:0] rdata, wdata;
+    wire [3:0]  wstrb;
+    wire        rerror, write, werror;
+
+    wishbone_front #(.ADDRESS(ADDRESS)) front (
+        .clk_i    (clk_i),
+        .rst_i    (rst_i),
+        .cyc_i    (cyc_i),
+        .stb_i    (stb_i),
+        .we_i     (we_i),
+        .adr_i    (adr_i),
+        .dat_i    (dat_i),
+        .sel_i    (sel_i),
+        .dat_o    (dat_o),
+        .ack_o    (ack_o),
+        .err_o    (err_o),
+        .raddr_o  (raddr),
+        .rdata_i  (rdata),
+        .rerror_i (rerror),
+        .write_o  (write),
+        .waddr_o  (waddr),
+        .wdata_o  (wdata),
+        .wstrb_o  (wstrb),
+        .werror_i (werror)
+    );
+
+    barrier_regs #(
+        .N(N),
+        .G(G),
+        .SYNC(SYNC),
+        .STRIDE(STRIDE),
+        .STAMPS(STAMPS),
+        .CLOCK_HZ(CLOCK_HZ)
+    ) regs (
+        .clk_i     (clk_i),
+        .rst_i     (rst_i),
+        .raddr_i   (raddr),
+        .rdata_o   (rdata),
+        .rerror_o  (rerror),
+        .write_i   (write),
+        .waddr_i   (waddr),
+        .wdata_i   (wdata),
+        .wstrb_i   (wstrb),
+        .werror_o  (werror),
+        .node_i    (node_i),
+        .enter_i   (enter_i),
+        .level_o   (level_o),
+        .release_o (release_o),
+        .wake_o    (wake_o),
+        .irq_o     (irq_o)
+    );
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,144 @@
+-- The register block behind Wishbone B4 classic; equivalent to barrier_wishbone.v.
+library ieee;
+use ieee.std_logic_1164.all;
+
+entity barrier_wishbone is
+  generic (
+    ADDRESS  : positive range 13 to 19 := 19;
+    N        : positive := 4;
+    G        : positive := 1;
+    SYNC     : natural := 2;
+    STRIDE   : positive := 6;
+    STAMPS   : natural := 1;
+    CLOCK_HZ : natural := 0
+  );
+  port (
+    clk_i     : in  std_logic;
+    rst_i     : in  std_logic;
+    cyc_i     : in  std_logic;
+    stb_i     : in  std_logic;
+    we_i      : in  std_logic;
+    adr_i     : in  std_logic_vector(ADDRESS - 1 downto 0);
+    dat_i     : in  std_logic_vector(31 downto 0);
+    sel_i     : in  std_logic_vector(3 downto 0);
+    dat_o     : out std_logic_vector(31 downto 0);
+    ack_o     : out std_logic;
+    err_o     : out std_logic;
+    node_i    : in  std_logic_vector(G * N - 1 downto 0);
+    enter_i   : in  std_logic_vector(G * N - 1 downto 0);
+    level_o   : out std_logic_vector(G - 1 downto 0);
+    release_o : out std_logic_vector(G * N - 1 downto 0);
+    wake_o    : out std_logic_vector(N - 1 downto 0);
+    irq_o     : out std_logic
+  );
+end entity;
+
+-- Components and configurations: see toggle_barrier.vhd.
+architecture rtl of barrier_wishbone is
+  component wishbone_front
+    generic (ADDRESS : positive);
+    port (
+      clk_i    : in  std_logic;
+      rst_i    : in  std_logic;
+      cyc_i    : in  std_logic;
+      stb_i    : in  std_logic;
+      we_i     : in  std_logic;
+      adr_i    : in  std_logic_vector(ADDRESS - 1 downto 0);
+      dat_i    : in  std_logic_vector(31 downto 0);
+      sel_i    : in  std_logic_vector(3 downto 0);
+      dat_o    : out std_logic_vector(31 downto 0);
+      ack_o    : out std_logic;
+      err_o    : out std_logic;
+      raddr_o  : out std_logic_vector(18 downto 0);
+      rdata_i  : in  std_logic_vector(31 downto 0);
+      rerror_i : in  std_logic;
+      write_o  : out std_logic;
+      waddr_o  : out std_logic_vector(18 downto 0);
+      wdata_o  : out std_logic_vector(31 downto 0);
+      wstrb_o  : out std_logic_vector(3 downto 0);
+      werror_i : in  std_logic
+    );
+  end component;
+
+  component barrier_regs
+    generic (
+      N        : positive;
+      G        : positive;
+      SYNC     : natural;
+      STRIDE   : positive;
+      STAMPS   : natural;
+      CLOCK_HZ : natural
+    );
+    port (
+      clk_i     : in  std_logic;
+      rst_i     : in  std_logic;
+      raddr_i   : in  std_logic_vector(18 downto 0);
+      rdata_o   : out std_logic_vector(31 downto 0);
+      rerror_o  : out std_logic;
+      write_i   : in  std_logic;
+      waddr_i   : in  std_logic_vector(18 downto 0);
+      wdata_i   : in  std_logic_vector(31 downto 0);
+      wstrb_i   : in  std_logic_vector(3 downto 0);
+      werror_o  : out std_logic;
+      node_i    : in  std_logic_vector(G * N - 1 downto 0);
+      enter_i   : in  std_logic_vector(G * N - 1 downto 0);
+      level_o   : out std_logic_vector(G - 1 downto 0);
+      release_o : out std_logic_vector(G * N - 1 downto 0);
+      wake_o    : out std_logic_vector(N - 1 downto 0);
+      irq_o     : out std_logic
+    );
+  end component;
+
+  for all : wishbone_front use entity work.wishbone_front(rtl);
+  for all : barrier_regs use entity work.barrier_regs(rtl);
+
+  signal raddr, waddr          : std_logic_vector(18 downto 0);
+  signal rdata, wdata          : std_logic_vector(31 downto 0);
+  signal wstrb                 : std_logic_vector(3 downto 0);
+  signal rerror, write, werror : std_logic;
+begin
+  front : wishbone_front
+    generic map (ADDRESS => ADDRESS)
+    port map (
+      clk_i    => clk_i,
+      rst_i    => rst_i,
+      cyc_i    => cyc_i,
+      stb_i    => stb_i,
+      we_i     => we_i,
+      adr_i    => adr_i,
+      dat_i    => dat_i,
+      sel_i    => sel_i,
+      dat_o    => dat_o,
+      ack_o    => ack_o,
+      err_o    => err_o,
+      raddr_o  => raddr,
+      rdata_i  => rdata,
+      rerror_i => rerror,
+      write_o  => write,
+      waddr_o  => waddr,
+      wdata_o  => wdata,
+      wstrb_o  => wstrb,
+      werror_i => werror
+    );
+
+  regs : barrier_regs
+    generic map (N => N, G => G, SYNC => SYNC, STRIDE => STRIDE, STAMPS => STAMPS, CLOCK_HZ => CLOCK_HZ)
+    port map (
+      clk_i     => clk_i,
+      rst_i     => rst_i,
+      raddr_i   => raddr,
+      rdata_o   => rdata,
+      rerror_o  => rerror,
+      write_i   => write,
+      waddr_i   => waddr,
+      wdata_i   => wdata,
+      wstrb_i   => wstrb,
+      werror_o  => werror,
+      node_i    => node_i,
+      enter_i   => enter_i,
+      level_o   => level_o,
+      release_o => release_o,
+      wake_o    => wake_o,
+      irq_o     => irq_o
+    );
+end architecture;

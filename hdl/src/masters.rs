@@ -1,0 +1,67 @@
+//! Several masters of one chip pass barriers through the register block, in a bench under Icarus.
+
+use std::path::Path;
+
+use crate::formal::Design;
+use crate::icarus;
+use crate::source::{Source, source};
+use crate::tool::{Tool, ToolError};
+
+/// The bench; its header describes the ways.
+const BENCH: Source = source!("registers/dv/masters_tb.v");
+
+/// How a master enters and how it notices the release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// A store and polled loads.
+    Poll = 0,
+    /// A store, then sleep until the wake line.
+    Wake = 1,
+    /// A pulse in and a pulse out, without the bus.
+    Pulse = 2,
+}
+
+/// What the bench has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen {
+    /// Barriers that every master has passed.
+    pub barriers: u64,
+    /// Masters that left although another had not entered.
+    pub early: u64,
+    /// Errors on the bus.
+    pub errors: u64,
+    /// Least cycles from the last arrival at the block to the moment in which a master knows of the release.
+    pub least: u64,
+    /// Most cycles.
+    pub most: u64,
+}
+
+/// Plays the bench with a design of `barrier_wishbone`, original or mutated.
+pub fn play(design: &Design, masters: usize, way: Way, folder: &Path) -> Result<Seen, ToolError> {
+    let parameters = [("N", masters), ("WAY", way as usize)];
+    let said = icarus::simulate(&BENCH, design, &parameters, folder)?;
+    read(&said).ok_or(ToolError::Failed {
+        tool: Tool::VVP,
+        what: "the bench of masters".to_owned(),
+        log: said,
+    })
+}
+
+/// Parses `way 1: 4 masters, 500 barriers, 0 early, 0 errors, 2 to 2 cycles`.
+fn read(said: &str) -> Option<Seen> {
+    let line = said.lines().find(|line| line.contains("masters,"))?;
+    let numbers: Vec<u64> = line
+        .split(|c: char| !c.is_ascii_digit())
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let &[_, _, barriers, early, errors, least, most] = numbers.as_slice() else {
+        return None;
+    };
+    Some(Seen {
+        barriers,
+        early,
+        errors,
+        least,
+        most,
+    })
+}

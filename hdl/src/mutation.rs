@@ -1,0 +1,188 @@
+//! The mutation score of a contract: how many mutants of a design violate it.
+//!
+//! yosys' `mutate` changes one bit of one cell of the flattened design: inverted, constant, or inverted when another bit is 0 or 1.
+//! A mutant is killed if the contract is violated in a run from power-on. Another one is compared with the design by temporal induction:
+//! if no output can ever differ it is equivalent, else it has survived, and the contract says less than it could.
+//! Mutants of flip-flops' outputs are left out: yosys 0.23 refuses their power-on levels as conflicting.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cache::Cache;
+use crate::formal::Design;
+use crate::source::Source;
+use crate::tool::{self, Tool, ToolError};
+use crate::yosys::chparam;
+
+/// One sample takes about a second for each mutant on an idle machine.
+const LIMIT: Duration = Duration::from_secs(1800);
+
+/// The longest induction, in edges.
+const STEPS: usize = 8;
+
+/// Between the mutants in yosys' log.
+const MARK: &str = "NEXT MUTANT ";
+
+/// A design, and the contract whose score is asked for.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The mutated design.
+    pub design: Design,
+    /// The module with the assertions.
+    pub contract: Source,
+    /// The contract's parameters.
+    pub parameters: &'static [(&'static str, usize)],
+    /// Number of mutants that are drawn, before those of flip-flops are left out.
+    pub sample: usize,
+}
+
+/// The result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Score {
+    /// Number of mutants that violate the contract.
+    pub killed: usize,
+    /// Number of mutants that are proved equal to the design.
+    pub equivalent: usize,
+    /// The others, as yosys describes them.
+    pub survivors: Vec<String>,
+}
+
+impl Score {
+    fn to_text(&self) -> String {
+        let head = format!("{} {}\n", self.killed, self.equivalent);
+        let lines = self.survivors.iter().map(|line| format!("{line}\n"));
+        head + &lines.collect::<String>()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let (head, rest) = text.split_once('\n')?;
+        let (killed, equivalent) = head.split_once(' ')?;
+        Some(Self {
+            killed: killed.parse().ok()?,
+            equivalent: equivalent.parse().ok()?,
+            survivors: rest.lines().map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Determines the score, unless it is in the cache.
+pub fn score(subject: &Subject, cache: &Cache) -> Result<Score, ToolError> {
+    let parameters = format!("{:?} {}", subject.parameters, subject.sample);
+    let identity = Tool::YOSYS.identity();
+    let mut ingredients = vec![
+        include_str!("mutation.rs"),
+        subject.design.top,
+        &parameters,
+        &identity,
+        subject.contract.text,
+    ];
+    let texts = subject.design.verilog.iter();
+    ingredients.extend(texts.flat_map(|(name, text)| [*name, text]));
+    let entry = cache.entry("mutation", &ingredients, |folder| {
+        let score = determine(subject, folder)?;
+        tool::write(&folder.join("score"), &score.to_text())
+    })?;
+    let text = tool::read(&entry.join("score"))?;
+    Score::from_text(&text).ok_or_else(|| unreadable("the score"))
+}
+
+fn unreadable(what: &str) -> ToolError {
+    ToolError::Unreadable {
+        tool: Tool::YOSYS,
+        what: what.to_owned(),
+    }
+}
+
+fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
+    subject.design.write_into(folder)?;
+    tool::write(&folder.join(subject.contract.name()), subject.contract.text)?;
+    run(&listing(subject), folder)?;
+    let mutants = tool::read(&folder.join("mutants"))?;
+    let mutants: Vec<&str> = mutants
+        .lines()
+        .filter(|line| line.starts_with("mutate ") && !line.contains("-port Q "))
+        .collect();
+    let kept = undecided(&mutants, folder)?;
+    let others = kept.iter().map(|&number| mutants[number]);
+    let others: Vec<&str> = others.collect();
+    let different = different(&others, folder)?;
+    Ok(Score {
+        killed: mutants.len() - kept.len(),
+        equivalent: others.len() - different.len(),
+        survivors: different.iter().map(|&n| others[n].to_owned()).collect(),
+    })
+}
+
+/// Elaborates contract and design once, since the names of cells differ at each elaboration, and lists mutants of the design.
+fn listing(subject: &Subject) -> String {
+    let (top, design) = (subject.contract.name(), subject.design.top);
+    let top = top.trim_end_matches(".v");
+    format!(
+        "read_verilog -formal -sv {} {}\nhierarchy -check -top {top}{}\nproc\n\
+         setattr -mod -set keep_hierarchy 1 *{design}*\nflatten\nopt -full\nwrite_rtlil all.il\n\
+         mutate -list {} -seed 1 -o mutants *{design}*\n",
+        subject.design.verilog_names(),
+        subject.contract.name(),
+        chparam(subject.parameters),
+        subject.sample,
+    )
+}
+
+/// Returns the numbers of the mutants that do not violate the contract within [`STEPS`] edges from power-on.
+fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
+    let script = mutants.iter().enumerate().map(|(number, mutate)| {
+        format!(
+            "log {MARK}{number}\ndesign -reset\nread_rtlil all.il\n{mutate}\nsetattr -mod -unset keep_hierarchy *\n\
+             flatten\nopt_clean\n\
+             sat -tempinduct -prove-asserts -set-assumes -set-init-zero -seq 1 -maxsteps {STEPS}\n"
+        )
+    });
+    let log = run(&script.collect::<String>(), folder)?;
+    without(&log, mutants.len(), "model found for base case: FAIL!")
+}
+
+/// Returns the numbers of the mutants that are not proved equal to the design.
+fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
+    let script = mutants.iter().enumerate().map(|(number, mutate)| {
+        let module = mutate.split("-module ").nth(1).unwrap_or_default();
+        let module = module.split(' ').next().unwrap_or_default();
+        let side = |name: &str, change: &str| {
+            format!(
+                "read_rtlil all.il\n{change}\nhierarchy -top {module}\nrename {module} {name}\ndesign -stash {name}\n"
+            )
+        };
+        format!(
+            "log {MARK}{number}\ndesign -reset\n{}{}\
+             design -copy-from gold -as gold gold\ndesign -copy-from gate -as gate gate\n\
+             setattr -mod -unset keep_hierarchy *\nmiter -equiv -flatten gold gate miter\nhierarchy -top miter\nopt_clean\n\
+             sat -tempinduct -prove trigger 0 -set-init-zero -seq 1 -maxsteps {STEPS} miter\n",
+            side("gold", ""),
+            side("gate", mutate),
+        )
+    });
+    if mutants.is_empty() {
+        return Ok(Vec::new());
+    }
+    let log = run(&script.collect::<String>(), folder)?;
+    without(&log, mutants.len(), "Induction step proven: SUCCESS!")
+}
+
+/// Returns the numbers of the mutants in whose part of the log a sentence is absent.
+fn without(log: &str, mutants: usize, sentence: &str) -> Result<Vec<usize>, ToolError> {
+    let parts: Vec<&str> = log.split(&format!("\n{MARK}")).skip(1).collect();
+    if parts.len() != mutants {
+        return Err(unreadable("a verdict for each mutant"));
+    }
+    let numbered = parts.iter().enumerate();
+    Ok(numbered
+        .filter(|(_, part)| !part.contains(sentence))
+        .map(|(number, _)| number)
+        .collect())
+}
+
+fn run(script: &str, folder: &Path) -> Result<String, ToolError> {
+    tool::write(&folder.join("mutation.ys"), script)?;
+    let arguments = ["-ql", "mutation.log", "mutation.ys"];
+    Tool::YOSYS.run("mutants", arguments, folder, LIMIT)?;
+    tool::read(&folder.join("mutation.log"))
+}

@@ -1,0 +1,355 @@
+//! `hwbarr together`: starts commands at one edge of a barrier, and `hwbarr starter`, one of its processes.
+//!
+//! A starter opens its wires, passes one barrier when it is ready and a second one at once, takes the time of that release,
+//! and becomes the command. All starters spin in the second barrier, so they leave it within the time of a poll.
+
+use crate::{Failure, say};
+use barrier_board::live::{self, Board, Memory};
+use barrier_board::served::{self, Address};
+use barrier_driver::ports;
+use barrier_driver::{ToggleBarrier, last_resort};
+use clap::Args;
+use embedded_hal::digital::{InputPin, OutputPin};
+use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+use std::convert::Infallible;
+use std::ffi::OsString;
+use std::num::NonZero;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
+
+/// The command's environment: the clocks at the release, in nanoseconds.
+const EPOCH: &str = "HWBARR_EPOCH_NS";
+const MONOTONIC: &str = "HWBARR_MONOTONIC_NS";
+const NODE: &str = "HWBARR_NODE";
+
+/// How long a node may wait for the others: until they are started, on other machines by hand.
+const LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+/// Start a command in several processes, or on several machines, at one edge of a barrier.
+///
+/// With `--nodes` the command runs N times on this host, and the difference of the starts is printed.
+/// With `--port` or `--board` it runs once, when the commands of all other nodes of that barrier are ready, on whatever machines they are.
+/// The command has the clocks at the release in HWBARR_EPOCH_NS (of the day) and HWBARR_MONOTONIC_NS, and its node in HWBARR_NODE.
+#[derive(Args)]
+pub struct Together {
+    /// Number of processes of this host, 2 to 64.
+    #[arg(short, long, value_name = "N", required_unless_present_any = ["port", "board"], value_parser = clap::value_parser!(u16).range(2..=64))]
+    nodes: Option<u16>,
+    /// One node at a real port, such as uio:/dev/uio0,node=3; `hwbarr port list` has their texts.
+    #[arg(long, value_name = "PORT", conflicts_with_all = ["nodes", "board"])]
+    port: Option<String>,
+    /// One node of the board that `hwbarr serve` serves there.
+    #[arg(long, value_name = "sim:tcp://HOST:PORT", conflicts_with = "nodes", requires_all = ["node", "of"])]
+    board: Option<Address>,
+    /// Number of this node on the served board.
+    #[arg(long, value_name = "NODE", requires = "board")]
+    node: Option<usize>,
+    /// Number of nodes of the served board.
+    #[arg(long, value_name = "N", requires = "board")]
+    of: Option<usize>,
+    /// Write the clocks at the release to this file: node, nanoseconds of the day, nanoseconds of the monotonic clock.
+    #[arg(long, value_name = "FILE")]
+    epoch: Option<PathBuf>,
+    /// The command and its arguments.
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// One process of `together --nodes`.
+#[derive(Args)]
+pub struct Starter {
+    /// The inherited descriptor of the board's memory.
+    #[arg(long)]
+    fd: i32,
+    #[arg(long)]
+    node: usize,
+    #[arg(long)]
+    nodes: usize,
+    #[arg(long)]
+    epoch: PathBuf,
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// The clocks of one node at the release, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    node: usize,
+    of_the_day: u64,
+    monotonic: u64,
+}
+
+impl Stamp {
+    fn take(node: usize) -> Self {
+        let nanoseconds = |time: Timespec| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64;
+        let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
+        Self {
+            node,
+            of_the_day: nanoseconds(clock_gettime(ClockId::Realtime)),
+            monotonic,
+        }
+    }
+
+    fn to_line(self) -> String {
+        format!("{} {} {}\n", self.node, self.of_the_day, self.monotonic)
+    }
+
+    /// Parses a complete line.
+    fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.strip_suffix('\n')?.split(' ');
+        Some(Self {
+            node: words.next()?.parse().ok()?,
+            of_the_day: words.next()?.parse().ok()?,
+            monotonic: words.next()?.parse().ok()?,
+        })
+    }
+
+    /// Writes the file at once, so that a reader sees all of it or nothing.
+    fn write_to(self, file: &Path) -> Result<(), Failure> {
+        std::fs::write(file, self.to_line())
+            .map_err(|e| format!("{} cannot be written: {e}", file.display()).into())
+    }
+}
+
+impl Together {
+    pub fn execute(self) -> Result<(), Failure> {
+        if let Some(nodes) = self.nodes {
+            return self.here(usize::from(nodes));
+        }
+        let node = self.node.unwrap_or(0);
+        let stamp = match (&self.port, &self.board) {
+            (Some(port), _) => {
+                let wires = ports::open(port)?;
+                let _watch = last_resort::watch(wires.resting);
+                start(wires.out, wires.input, node, true)?
+            }
+            (None, Some(board)) => {
+                let nodes = self.of.unwrap_or(0);
+                let wires = served::Wires::connect(board, node, nodes, || ())?;
+                start(wires.out, wires.input, node, false)?
+            }
+            (None, None) => return Err("together needs --nodes, --port or --board".into()),
+        };
+        become_command(stamp, self.epoch.as_deref(), &self.command)
+    }
+
+    /// Runs all nodes on this host, over a board in shared memory.
+    fn here(&self, nodes: usize) -> Result<(), Failure> {
+        let memory = Memory::create(Board::layout_size(nodes, 0))?;
+        memory.init(nodes, 0)?;
+        let fd = memory.as_fd().as_raw_fd().to_string();
+        let folder = Folder::new()?;
+        let mut started = Started(Vec::new());
+        for node in 0..nodes {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["starter", "--fd", &fd]);
+            command.args(["--node", &node.to_string(), "--nodes", &nodes.to_string()]);
+            command.arg("--epoch").arg(folder.file(node));
+            command.arg("--").args(&self.command);
+            started.0.push(command.spawn()?);
+        }
+        let stamps = started.stamps(&folder)?;
+        say(&skew(&stamps))?;
+        if let Some(file) = &self.epoch {
+            let lines: String = stamps.iter().map(|stamp| stamp.to_line()).collect();
+            std::fs::write(file, lines)
+                .map_err(|e| format!("{} cannot be written: {e}", file.display()))?;
+        }
+        started.wait()
+    }
+}
+
+/// `4 commands were started within 1.234 us, node 2 first and node 0 last`.
+fn skew(stamps: &[Stamp]) -> String {
+    let first = stamps.iter().min_by_key(|stamp| stamp.monotonic);
+    let last = stamps.iter().max_by_key(|stamp| stamp.monotonic);
+    let (Some(first), Some(last)) = (first, last) else {
+        return String::new();
+    };
+    format!(
+        "{} commands were started within {:.3} us, node {} first and node {} last\n",
+        stamps.len(),
+        (last.monotonic - first.monotonic) as f64 / 1e3,
+        first.node,
+        last.node
+    )
+}
+
+/// The processes; those that still run are killed if this one fails.
+struct Started(Vec<Child>);
+
+impl Started {
+    /// Waits until every starter has become its command.
+    fn stamps(&mut self, folder: &Folder) -> Result<Vec<Stamp>, Failure> {
+        let mut stamps = Vec::new();
+        for node in 0..self.0.len() {
+            let file = folder.file(node);
+            let stamp = loop {
+                let read = || Stamp::from_line(&std::fs::read_to_string(&file).ok()?);
+                if let Some(stamp) = read() {
+                    break stamp;
+                }
+                for (which, child) in self.0.iter_mut().enumerate() {
+                    // A command may be over before its stamp is read.
+                    if let Some(status) = child.try_wait()?
+                        && !folder.file(which).exists()
+                    {
+                        return Err(format!("node {which} did not start: {status}").into());
+                    }
+                }
+                thread::sleep(Duration::from_millis(1));
+            };
+            stamps.push(stamp);
+        }
+        Ok(stamps)
+    }
+
+    /// Waits for all commands; the first failure is this command's.
+    fn wait(mut self) -> Result<(), Failure> {
+        let mut failed = None;
+        for (node, child) in self.0.iter_mut().enumerate() {
+            let status = child.wait()?;
+            if !status.success() && failed.is_none() {
+                failed = Some(format!("the command of node {node} failed: {status}"));
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some(reason) => Err(reason.into()),
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            // Both fail only for a process that has ended already.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A folder for the stamps, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Result<Self, Failure> {
+        let name = format!("hwbarr-together-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir(&path)
+            .map_err(|e| format!("{} cannot be made: {e}", path.display()))?;
+        Ok(Self(path))
+    }
+
+    fn file(&self, node: usize) -> PathBuf {
+        self.0.join(node.to_string())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Starter {
+    pub fn execute(self) -> Result<(), Failure> {
+        // A starter whose parent is killed would wait for the others indefinitely.
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Opening through /proc needs no `unsafe` guarantee that the number is a descriptor of this process.
+        let file = std::fs::File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/self/fd/{}", self.fd))?;
+        let memory = Memory::map(file.into())?;
+        let board = memory.attach()?;
+        let live::Wires { out, input, .. } = board.wires(self.node, |_| ())?;
+        let cores = thread::available_parallelism().map_or(1, NonZero::get);
+        let stamp = start(out, input, self.node, self.nodes <= cores)?;
+        become_command(stamp, Some(&self.epoch), &self.command)
+    }
+}
+
+/// Passes the two barriers and takes the time of the second release.
+///
+/// `spins` is false where more nodes than processors share a host: a node that spins would delay the others.
+fn start<O: OutputPin, I: InputPin<Error = O::Error>>(
+    out: O,
+    input: I,
+    node: usize,
+    spins: bool,
+) -> Result<Stamp, Failure>
+where
+    O::Error: 'static,
+{
+    let mut barrier = ToggleBarrier::open(out, input, || Ok::<(), Infallible>(()))?;
+    barrier.enter()?;
+    // The others may be started much later, so the first wait leaves the processor to them.
+    barrier.wait(|| thread::sleep(Duration::from_micros(100)), LIMIT)?;
+    barrier.enter()?;
+    let pause: fn() = match spins {
+        true => std::hint::spin_loop,
+        false => thread::yield_now,
+    };
+    barrier.wait(pause, LIMIT)?;
+    let stamp = Stamp::take(node);
+    // The wire is idle: after a release it has the barrier's level. Closing it would read and write it twice more.
+    std::mem::forget(barrier);
+    Ok(stamp)
+}
+
+/// Replaces this process by the command; returns only if that fails.
+fn become_command(stamp: Stamp, epoch: Option<&Path>, command: &[OsString]) -> Result<(), Failure> {
+    let [program, arguments @ ..] = command else {
+        return Err("there is no command to start".into());
+    };
+    if let Some(file) = epoch {
+        stamp.write_to(file)?;
+    }
+    let error = Command::new(program)
+        .args(arguments)
+        .env(EPOCH, stamp.of_the_day.to_string())
+        .env(MONOTONIC, stamp.monotonic.to_string())
+        .env(NODE, stamp.node.to_string())
+        .exec();
+    let program = printable::name(program);
+    Err(format!("{program} cannot be started: {error}").into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_is_read_back_only_when_its_line_is_complete() {
+        let stamp = Stamp {
+            node: 3,
+            of_the_day: 17,
+            monotonic: 5,
+        };
+        let line = stamp.to_line();
+        assert_eq!(Stamp::from_line(&line), Some(stamp));
+        for end in 0..line.len() {
+            assert_eq!(Stamp::from_line(&line[..end]), None);
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_start_are_named() {
+        let at = |node, monotonic| Stamp {
+            node,
+            of_the_day: 0,
+            monotonic,
+        };
+        assert_eq!(
+            skew(&[at(0, 2500), at(1, 1000), at(2, 1200)]),
+            "3 commands were started within 1.500 us, node 1 first and node 0 last\n"
+        );
+    }
+}

@@ -1,0 +1,248 @@
+//! The register block of the barrier behind a file that programs map, played by a thread.
+//!
+//! Levels are exact over shared memory: the thread polls every node's ARRIVE and shows LEVEL, DONE and the group's registers.
+//! Differences from the hardware: members change at once and not only at rest, limits and stamps are absent,
+//! and bit 31 of a node's INTR_STATE is always 1, because a store that clears an event must differ from what the word shows.
+
+use barrier_driver::registers::RegisterBlock;
+use barrier_driver::registers::map::{self, Field, global, group, node};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// In the shown INTR_STATE of a node; a program writes event bits alone.
+const SHOWN: u32 = 1 << 31;
+
+/// Bytes of a node's page, as a logarithm to base 2.
+const STRIDE: u32 = 6;
+
+/// What is called when the interrupt of a node is counted.
+pub(crate) type OnInterrupt = Box<dyn FnMut(usize) + Send>;
+
+/// The device, until dropped.
+#[derive(Debug)]
+pub struct RegisterDevice {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and the files of interrupts share.
+pub(crate) struct Shared {
+    nodes: usize,
+    /// Interrupts of each node so far.
+    counts: Vec<AtomicU64>,
+    /// The kernel delivers the next interrupt of the node.
+    enabled: Vec<AtomicBool>,
+    on_interrupt: Mutex<Option<OnInterrupt>>,
+    is_over: AtomicBool,
+    releases: AtomicU64,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a register block of {} nodes", self.nodes)
+    }
+}
+
+impl RegisterDevice {
+    /// Makes the file and plays a block of `nodes` nodes (at most 64) and `groups` groups (at most 8) behind it.
+    pub fn create(file: &Path, nodes: usize, groups: usize) -> io::Result<Self> {
+        if !(1..=64).contains(&nodes) || !(1..=8).contains(&groups) {
+            return Err(io::Error::other(format!(
+                "a register block has 1 to 64 nodes and 1 to 8 groups, not {nodes} and {groups}"
+            )));
+        }
+        std::fs::write(file, image(nodes, groups))?;
+        let opened = File::options().read(true).write(true).open(file)?;
+        let block = RegisterBlock::map(&opened, 0, "the emulated registers");
+        let block = block.map_err(io::Error::other)?;
+        let each = 0..nodes;
+        let shared = Arc::new(Shared {
+            nodes,
+            counts: each.clone().map(|_| AtomicU64::new(0)).collect(),
+            enabled: each.map(|_| AtomicBool::new(false)).collect(),
+            on_interrupt: Mutex::new(None),
+            is_over: AtomicBool::new(false),
+            releases: AtomicU64::new(0),
+        });
+        let mut machine = Machine {
+            block,
+            shared: shared.clone(),
+            levels: vec![false; groups],
+            events: vec![0; nodes],
+        };
+        let thread = thread::spawn(move || {
+            while !machine.shared.is_over.load(Ordering::Relaxed) {
+                machine.turn();
+                thread::yield_now();
+            }
+        });
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// Returns the number of releases of all groups.
+    pub fn releases(&self) -> u64 {
+        self.shared.releases.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+}
+
+impl Drop for RegisterDevice {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been printed, and a program that waits for the device fails.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    pub(crate) fn count(&self, node: usize) -> u64 {
+        self.counts[node].load(Ordering::Acquire)
+    }
+
+    pub(crate) fn enable(&self, node: usize, on: bool) {
+        self.enabled[node].store(on, Ordering::Release);
+    }
+
+    pub(crate) fn call_on_interrupt(&self, call: OnInterrupt) {
+        *self
+            .on_interrupt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(call);
+    }
+
+    /// The interrupt line of a node is high: counts once, and then not before the program enables it again.
+    fn interrupt(&self, node: usize) {
+        if !self.enabled[node].swap(false, Ordering::AcqRel) {
+            return;
+        }
+        self.counts[node].fetch_add(1, Ordering::AcqRel);
+        let mut call = self
+            .on_interrupt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(call) = call.as_mut() {
+            call(node);
+        }
+    }
+}
+
+/// The file after a reset.
+fn image(nodes: usize, groups: usize) -> Vec<u8> {
+    let page = 1_usize << STRIDE;
+    let mut words = vec![0_u32; (node::BASE + nodes * page) / 4];
+    words[(global::BASE + global::ID) / 4] = map::IDENTITY;
+    words[(global::BASE + global::VERSION) / 4] = map::VERSION;
+    words[(global::BASE + global::SIZES) / 4] = global::sizes::N.with(nodes as u32)
+        | global::sizes::G.with(groups as u32)
+        | global::sizes::STRIDE.with(STRIDE);
+    for number in 0..nodes {
+        let first = node::BASE + number * page;
+        words[(first + node::DONE) / 4] = Field::with(node::done::GROUP, u32::MAX >> (32 - groups));
+        words[(first + node::INTR_STATE) / 4] = SHOWN;
+    }
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The state that the thread keeps.
+struct Machine {
+    block: RegisterBlock,
+    shared: Arc<Shared>,
+    levels: Vec<bool>,
+    /// Pending events of each node.
+    events: Vec<u32>,
+}
+
+impl Machine {
+    fn turn(&mut self) {
+        // Before the releases: an event of this turn is kept, whatever a program has cleared.
+        for number in 0..self.shared.nodes {
+            let written = self.of_node(number, node::INTR_STATE);
+            if written & SHOWN == 0 {
+                self.events[number] &= !written;
+                self.show(number, node::INTR_STATE, self.events[number] | SHOWN);
+            }
+        }
+        let arrivals: Vec<u32> = (0..self.shared.nodes)
+            .map(|node| self.of_node(node, node::ARRIVE))
+            .collect();
+        let control = self.block.read(global::BASE + global::CTRL);
+        let enabled = global::ctrl::ENABLE.of(control) == 1;
+        for number in 0..self.levels.len() {
+            self.serve_group(number, &arrivals, enabled);
+        }
+        for (number, arrival) in arrivals.iter().enumerate() {
+            self.serve_node(number, *arrival);
+        }
+    }
+
+    fn serve_group(&mut self, number: usize, arrivals: &[u32], enabled: bool) {
+        let members = self.block.members(number as u32);
+        let level = self.levels[number];
+        let inside = |(node, arrival): (usize, &u32)| {
+            let away = (arrival >> number & 1 == 1) != level;
+            u64::from(away && members >> node & 1 == 1) << node
+        };
+        let arrived = arrivals.iter().enumerate().map(inside).sum::<u64>();
+        let releases = enabled && members != 0 && arrived == members;
+        if releases {
+            self.levels[number] = !level;
+            for (node, events) in self.events.iter_mut().enumerate() {
+                if members >> node & 1 == 1 {
+                    *events |= node::intr_state::RELEASE.with(1 << number);
+                }
+            }
+            let count = RegisterBlock::group(number as u32, group::RELEASES);
+            self.block
+                .write(count, self.block.read(count).wrapping_add(1));
+            self.shared.releases.fetch_add(1, Ordering::AcqRel);
+        }
+        let arrived = if releases { 0 } else { arrived };
+        let status = group::status::LEVEL.with(u32::from(self.levels[number]))
+            | group::status::BUSY.with(u32::from(arrived != 0));
+        let place = |register| RegisterBlock::group(number as u32, register);
+        self.block.write(place(group::ARRIVED0), arrived as u32);
+        self.block
+            .write(place(group::ARRIVED1), (arrived >> 32) as u32);
+        self.block.write(place(group::STATUS), status);
+    }
+
+    fn serve_node(&mut self, number: usize, arrival: u32) {
+        let levels = self.levels.iter().enumerate();
+        let levels = levels.fold(0, |bits, (group, &level)| bits | u32::from(level) << group);
+        let all = u32::MAX >> (32 - self.levels.len());
+        self.show(number, node::LEVEL, levels);
+        self.show(number, node::DONE, !(arrival ^ levels) & all);
+        // This may replace a store that clears; the event then causes one more interrupt, and none is lost.
+        self.show(number, node::INTR_STATE, self.events[number] | SHOWN);
+        if self.events[number] & self.of_node(number, node::INTR_ENABLE) != 0 {
+            self.shared.interrupt(number);
+        }
+    }
+
+    fn of_node(&self, number: usize, register: usize) -> u32 {
+        self.block.read(self.block.node(number as u32, register))
+    }
+
+    fn show(&self, number: usize, register: usize, value: u32) {
+        let address = self.block.node(number as u32, register);
+        if self.block.read(address) != value {
+            self.block.write(address, value);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `/dev/uioN` without a kernel driver: a file system in user space with a file for the interrupt of each node of a register block.
+//!
+//! A read returns the number of interrupts as four bytes once it differs from what the open file has read,
+//! `poll` reports that, and a write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
+//! A read that would block is refused with EAGAIN. The registers are in the mapped file of the [`RegisterDevice`].
+
+use super::registers::{RegisterDevice, Shared};
+use fuser::{
+    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier, ReplyAttr,
+    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyWrite, Request, WriteFlags,
+};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, UNIX_EPOCH};
+use tempfile::TempDir;
+
+/// The files' attributes never change.
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+/// The mounted files, until dropped.
+#[derive(Debug)]
+pub struct Uios {
+    sleeps: Sleepers,
+    _session: BackgroundSession,
+    // Dropped last: it cannot be removed while a file system is mounted over it.
+    folder: TempDir,
+}
+
+impl Uios {
+    /// Mounts the files `uio0`, `uio1` and so on, one for each node of the device, over a temporary folder.
+    ///
+    /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
+    pub fn mount(device: &RegisterDevice) -> io::Result<Self> {
+        let shared = device.shared();
+        let sleepers = Sleepers::default();
+        let woken = sleepers.clone();
+        shared.call_on_interrupt(Box::new(move |node| woken.wake(node)));
+        let files = Files {
+            shared,
+            sleepers: sleepers.clone(),
+            opened: Mutex::new(Opened::default()),
+        };
+        let folder = tempfile::tempdir()?;
+        let session = fuser::spawn_mount(files, &folder, &Config::default())?;
+        Ok(Self {
+            sleeps: sleepers,
+            _session: session,
+            folder,
+        })
+    }
+
+    /// The folder with the files.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The path of a node's file.
+    pub fn path(&self, node: usize) -> PathBuf {
+        self.folder().join(name(node))
+    }
+
+    /// Returns the number of times that programs slept until an interrupt.
+    pub fn sleeps(&self) -> u64 {
+        self.sleeps.lock().count
+    }
+}
+
+impl Drop for Uios {
+    /// Takes the files out of the file tree, also while a process has one of them open.
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(self.folder(), rustix::mount::UnmountFlags::DETACH);
+    }
+}
+
+fn name(node: usize) -> String {
+    format!("uio{node}")
+}
+
+/// The programs that sleep on a file.
+#[derive(Clone, Default)]
+struct Sleepers(Arc<Mutex<Sleeping>>);
+
+#[derive(Default)]
+struct Sleeping {
+    notifiers: Vec<(usize, PollNotifier)>,
+    count: u64,
+}
+
+impl Sleepers {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Sleeping> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, node: usize) {
+        let notifiers = std::mem::take(&mut self.lock().notifiers);
+        let (woken, others): (Vec<_>, Vec<_>) =
+            notifiers.into_iter().partition(|(of, _)| *of == node);
+        self.lock().notifiers.extend(others);
+        for (_, notifier) in woken {
+            // A file that is closed meanwhile has no sleeper.
+            let _ = notifier.notify();
+        }
+    }
+}
+
+impl std::fmt::Debug for Sleepers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the sleepers")
+    }
+}
+
+/// The open files: the node of each, and the count that it has read.
+#[derive(Default)]
+struct Opened {
+    files: HashMap<FileHandle, (usize, u64)>,
+    next: u64,
+}
+
+struct Files {
+    shared: Arc<Shared>,
+    sleepers: Sleepers,
+    opened: Mutex<Opened>,
+}
+
+impl Files {
+    /// Returns the node of a file; the first file follows the root.
+    fn node(&self, file: INodeNo) -> Option<usize> {
+        let node = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
+        (node < self.shared.nodes()).then_some(node)
+    }
+
+    fn opened(&self) -> std::sync::MutexGuard<'_, Opened> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the node of an open file and the interrupts that it has not read.
+    fn unread(&self, handle: FileHandle) -> Option<(usize, u64)> {
+        let (node, read) = *self.opened().files.get(&handle)?;
+        Some((node, self.shared.count(node) - read))
+    }
+}
+
+fn attributes(file: INodeNo, kind: FileType, perm: u16) -> FileAttr {
+    FileAttr {
+        ino: file,
+        size: 0,
+        blocks: 0,
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind,
+        perm,
+        nlink: 1,
+        uid: rustix::process::getuid().as_raw(),
+        gid: rustix::process::getgid().as_raw(),
+        rdev: 0,
+        blksize: 512,
+        flags: 0,
+    }
+}
+
+impl Filesystem for Files {
+    fn lookup(&self, _: &Request, _: INodeNo, wanted: &OsStr, reply: ReplyEntry) {
+        match (0..self.shared.nodes()).find(|&node| wanted.to_str() == Some(&name(node))) {
+            Some(node) => {
+                let file = INodeNo(INodeNo::ROOT.0 + 1 + node as u64);
+                let attributes = attributes(file, FileType::RegularFile, 0o600);
+                reply.entry(&FOR_EVER, &attributes, Generation(0));
+            }
+            None => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, file: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        if file == INodeNo::ROOT {
+            reply.attr(&FOR_EVER, &attributes(file, FileType::Directory, 0o700));
+        } else if self.node(file).is_some() {
+            reply.attr(&FOR_EVER, &attributes(file, FileType::RegularFile, 0o600));
+        } else {
+            reply.error(Errno::ENOENT);
+        }
+    }
+
+    fn open(&self, _: &Request, file: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let Some(node) = self.node(file) else {
+            return reply.error(Errno::ENXIO);
+        };
+        let mut opened = self.opened();
+        let handle = FileHandle(opened.next);
+        opened.next += 1;
+        opened.files.insert(handle, (node, self.shared.count(node)));
+        reply.opened(handle, FopenFlags::FOPEN_DIRECT_IO);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        match self.unread(handle) {
+            _ if size != 4 => reply.error(Errno::EINVAL),
+            None => reply.error(Errno::EBADF),
+            Some((_, 0)) => reply.error(Errno::EAGAIN),
+            Some((node, _)) => {
+                let count = self.shared.count(node);
+                self.opened().files.insert(handle, (node, count));
+                reply.data(&(count as u32).to_ne_bytes());
+            }
+        }
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let (Some((node, _)), Ok(word)) = (self.unread(handle), <[u8; 4]>::try_from(data)) else {
+            return reply.error(Errno::EINVAL);
+        };
+        self.shared.enable(node, u32::from_ne_bytes(word) != 0);
+        reply.written(4);
+    }
+
+    fn release(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        _: bool,
+        reply: ReplyEmpty,
+    ) {
+        self.opened().files.remove(&handle);
+        reply.ok();
+    }
+
+    fn poll(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        handle: FileHandle,
+        notifier: PollNotifier,
+        _: PollEvents,
+        flags: PollFlags,
+        reply: ReplyPoll,
+    ) {
+        let Some((node, _)) = self.unread(handle) else {
+            return reply.error(Errno::EBADF);
+        };
+        if flags.contains(PollFlags::FUSE_POLL_SCHEDULE_NOTIFY) {
+            let mut sleeping = self.sleepers.lock();
+            sleeping.notifiers.push((node, notifier));
+            sleeping.count += 1;
+        }
+        // Read after the notifier is stored: an interrupt in between wakes the sleeper.
+        match self.unread(handle) {
+            Some((_, unread)) if unread > 0 => {
+                reply.poll(PollEvents::POLLIN | PollEvents::POLLRDNORM);
+            }
+            _ => reply.poll(PollEvents::empty()),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The header of `libhwbarr`, from the comments and signatures of its exported functions.
+
+use crate::workspace;
+use std::fs;
+
+/// The exported functions.
+pub const SOURCE: &str = "barrier-driver/library/src/exported.rs";
+/// The header.
+pub const HEADER: &str = "barrier-driver/library/include/hwbarr.h";
+
+/// Returns the header's text.
+pub fn header() -> Result<String, String> {
+    let path = workspace::root().join(SOURCE);
+    let text =
+        fs::read_to_string(&path).map_err(|e| format!("{} cannot be read: {e}", path.display()))?;
+    header_of(&text).map_err(|e| format!("{SOURCE}: {e}"))
+}
+
+fn header_of(source: &str) -> Result<String, String> {
+    let mut out = format!(
+        "/* One node of the barrier hardware, without MPI: generated from {SOURCE} by `cargo xtask gen`. */\n\
+         #ifndef HWBARR_H\n#define HWBARR_H\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n\
+         typedef struct hwbarr hwbarr;\n"
+    );
+    let mut comment: Vec<&str> = Vec::new();
+    for line in source.lines() {
+        if let Some(sentence) = line.strip_prefix("///") {
+            comment.push(sentence.trim());
+        } else if let Some(function) = exported(line) {
+            out += &prototype(&comment, function)?;
+            comment.clear();
+        } else if !line.starts_with("#[") {
+            comment.clear();
+        }
+    }
+    out += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+    Ok(out)
+}
+
+/// Returns `NAME(ARGUMENTS) -> RESULT` of an exported function.
+fn exported(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix("pub ")?;
+    let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
+    let function = rest.strip_prefix("extern \"C\" fn ")?;
+    Some(function.trim_end_matches('{').trim())
+}
+
+fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
+    let unknown = || format!("this signature has another form: {function}");
+    let (head, result) = function.split_once(" -> ").ok_or_else(unknown)?;
+    let (name, arguments) = head.split_once('(').ok_or_else(unknown)?;
+    let arguments = arguments.strip_suffix(')').ok_or_else(unknown)?;
+    let arguments: Option<Vec<String>> = match arguments {
+        "" => Some(vec!["void".to_owned()]),
+        arguments => arguments
+            .split(", ")
+            .map(|argument| {
+                let (name, kind) = argument.split_once(": ")?;
+                declared(kind, name)
+            })
+            .collect(),
+    };
+    let arguments = arguments.ok_or_else(unknown)?.join(", ");
+    let declaration = declared(result, &format!("{name}({arguments})")).ok_or_else(unknown)?;
+    // What concerns Rust alone follows the first empty line.
+    let sentences: Vec<&str> = comment
+        .iter()
+        .copied()
+        .take_while(|line| !line.is_empty())
+        .collect();
+    Ok(format!(
+        "\n/* {} */\n{declaration};\n",
+        sentences.join("\n   ")
+    ))
+}
+
+/// Declares a name of a type of Rust in C.
+fn declared(kind: &str, name: &str) -> Option<String> {
+    Some(match kind {
+        "c_int" => format!("int {name}"),
+        "u64" => format!("uint64_t {name}"),
+        "*const c_char" => format!("const char *{name}"),
+        "*mut Hwbarr" => format!("hwbarr *{name}"),
+        "*mut *mut Hwbarr" => format!("hwbarr **{name}"),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_becomes_a_prototype_with_its_sentences() {
+        let source = "/// Waits.\n/// For long.\n///\n/// # Safety\n#[unsafe(no_mangle)]\n\
+            pub unsafe extern \"C\" fn hwbarr_wait(node: *mut Hwbarr, nanoseconds: u64) -> c_int {\n";
+        let header = header_of(source).expect("a header");
+        let expected =
+            "/* Waits.\n   For long. */\nint hwbarr_wait(hwbarr *node, uint64_t nanoseconds);\n";
+        assert!(header.contains(expected), "{header}");
+        assert!(header_of(&source.replace("u64", "i64")).is_err());
+    }
+}
