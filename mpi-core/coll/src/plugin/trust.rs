@@ -1,7 +1,7 @@
 //! Which folders and files may hold plugins: those that only trusted users can write.
 //!
-//! A plugin runs with all rights of the process, so every user who can write its file or its folder has these rights.
-//! Trusted are root, the user of the process, and the owner of the installation, who could change the library itself.
+//! A plugin runs with all rights of the process, so write access to its file or its folder gives these rights.
+//! Trusted are root, the user of the process, and the owner of the installation, with write access to the library itself.
 
 use mpi_base::privilege;
 use std::fmt;
@@ -37,7 +37,7 @@ impl fmt::Display for Untrusted {
             ),
             Self::Owner { uid } => write!(
                 f,
-                "it belongs to user {uid}, who is neither root, the user of this process nor the owner of the installation, so it is not opened"
+                "it belongs to user {uid}, and not to root, the user of this process or the owner of the installation, so it is not opened"
             ),
         }
     }
@@ -51,7 +51,7 @@ pub struct Trust {
 
 impl Trust {
     /// Trusts root, the user and the group of this process, and those of the installation's folder;
-    /// root alone in a process with more rights than its user, who could have made any folder an installation.
+    /// root alone in a process with more rights than its user, since any folder of the user may look like an installation.
     pub fn of_this_process(installation: Option<&Path>) -> Trust {
         if privilege::is_raised() {
             return Trust {

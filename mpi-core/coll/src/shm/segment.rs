@@ -173,7 +173,7 @@ impl State {
 }
 
 /// From this length on, a broadcast between cores that share only their last cache begins with single copies:
-/// the cells of so many pieces have never been used, and their pages cost more than the copies.
+/// the cells of that number of pieces have never been used, and their pages cost more than the copies.
 const COPIED_FIRST: u64 = 512 << 10;
 
 /// From this length of a block on, rows begin with single copies: each member shows as many blocks as there are others, in pages that were never used.
