@@ -55,15 +55,27 @@ impl Updating {
     /// Returns true if it has run.
     #[inline(always)]
     pub fn atomically(&self, mode: &UpdateMode, memory: u32, update: impl FnOnce()) -> bool {
-        self.0.store(memory + 1, Ordering::Relaxed);
-        // SYNC POINT window.update
-        light();
-        let allowed = mode.0.load(Ordering::Acquire) & PHASE == ATOMICS;
+        let allowed = self.begin(mode, memory);
         if allowed {
             update();
         }
-        self.0.store(0, Ordering::Release);
+        self.end();
         allowed
+    }
+
+    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic instructions until it calls [`Updating::end`], which it does in any case (owner only).
+    #[inline(always)]
+    pub fn begin(&self, mode: &UpdateMode, memory: u32) -> bool {
+        self.0.store(memory + 1, Ordering::Relaxed);
+        // SYNC POINT window.update
+        light();
+        mode.0.load(Ordering::Acquire) & PHASE == ATOMICS
+    }
+
+    /// Lowers the flag (owner only).
+    #[inline(always)]
+    pub fn end(&self) {
+        self.0.store(0, Ordering::Release);
     }
 
     /// Returns true if the process may be inside an update of memory number `memory`.

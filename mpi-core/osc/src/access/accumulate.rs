@@ -279,13 +279,15 @@ impl<'a> Accumulates<'a> {
             _ => unsafe { std::slice::from_raw_parts(origin, size) },
         };
         let mut old = [0; LONGEST_PLAIN];
-        let mut update = || {
-            let old = (!result.is_null()).then_some(&mut old[..size]);
-            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
-            unsafe { combine.atomic(at, input, old) };
-        };
-        if !target.atomically(&mut update) {
-            self.update_short(target, (at, size), &mut update);
+        let wanted = (!result.is_null()).then_some(&mut old[..size]);
+        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+        let done = target.atomically(|| unsafe { combine.atomic(at, input, wanted) });
+        if !done {
+            self.update_under_lock(target, (at, size), &mut || {
+                let wanted = (!result.is_null()).then_some(&mut old[..size]);
+                // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+                unsafe { combine.atomic(at, input, wanted) };
+            });
         }
         if !result.is_null() {
             // SAFETY: `result` has space for an element of `size` bytes by this function's contract.
@@ -335,7 +337,12 @@ impl<'a> Accumulates<'a> {
 
     /// Runs `update`, which updates one element by an atomic instruction, while updates take locks.
     #[cold]
-    fn update_short(self, target: &Target, (at, size): (*mut u8, usize), update: &mut dyn FnMut()) {
+    fn update_under_lock(
+        self,
+        target: &Target,
+        (at, size): (*mut u8, usize),
+        update: &mut dyn FnMut(),
+    ) {
         let memory = self.plain_memory(target, at);
         memory.exclude(1, &memory.span(0..size as i64), &mut |_| update());
     }
@@ -454,12 +461,14 @@ impl<'a> Accumulates<'a> {
         }
         self.win.state().epochs().order.has_loaded();
         let size = result.len();
-        let mut update = || {
-            // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
-            unsafe { apply::swap_word(at, [compare, origin], result) };
-        };
-        if !target.atomically(&mut update) {
-            self.update_short(target, (at, size), &mut update);
+        let both = [compare, origin];
+        // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+        let done = target.atomically(|| unsafe { apply::swap_word(at, both, result) });
+        if !done {
+            self.update_under_lock(target, (at, size), &mut || {
+                // SAFETY: `plain_address` checked that the element is inside the window, and `is_atomic` that it is aligned.
+                unsafe { apply::swap_word(at, both, result) };
+            });
         }
         true
     }

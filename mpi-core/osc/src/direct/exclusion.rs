@@ -57,6 +57,18 @@ impl Guard {
         self.updating.atomically(&self.mode, self.number, update)
     }
 
+    /// Raises this process's flag. Returns true if the caller may update elements by atomic instructions until it calls [`Guard::end`], which it does in any case.
+    #[inline(always)]
+    pub fn begin(&self) -> bool {
+        self.updating.begin(&self.mode, self.number)
+    }
+
+    /// Lowers this process's flag.
+    #[inline(always)]
+    pub fn end(&self) {
+        self.updating.end();
+    }
+
     /// Returns true if an access of `elements` elements that finds the mode with atomics should change it.
     fn wants_stripes(&self, elements: usize) -> bool {
         let before = self.by_atomics.get();
