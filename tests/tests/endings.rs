@@ -9,6 +9,7 @@ fn every_row_of_the_table_of_endings_names_a_test_that_exists() {
     let root = workspace::root();
     let table = fs::read_to_string(root.join("docs/endings.md")).unwrap();
     let sources: String = [
+        "tests/tests/dead_jobs.rs",
         "tests/tests/encounters.rs",
         "tests/tests/failures.rs",
         "tests/tests/remote.rs",

@@ -109,20 +109,28 @@ fn a_change_back_loses_no_update() {
     });
 }
 
-/// Three members: one updates by atomic instructions while two complete the same change.
+/// Three members: one updates by an atomic instruction while two complete the same change. Whichever finds the mode with stripes finds the update made, or it is never made.
 #[test]
 fn a_change_that_two_members_complete_waits_for_the_third() {
     check(|| {
         let words = Words::<3>::new();
-        let threads = [1, 2].map(|me| {
+        let third = {
             let words = words.clone();
-            thread::spawn(move || match me {
-                1 => words.add_short(1),
-                _ => words.add_long(),
-            })
-        });
-        words.add_long();
-        threads.into_iter().for_each(|t| t.join().unwrap());
-        assert_eq!(words.element.load(Ordering::Relaxed), 3);
+            thread::spawn(move || words.add_atomically(0))
+        };
+        let change = |words: &Words<3>| {
+            words.change_to_stripes();
+            let is_changed = words.mode.is_stripes();
+            is_changed.then(|| words.element.load(Ordering::Relaxed))
+        };
+        let second = {
+            let words = words.clone();
+            thread::spawn(move || change(&words))
+        };
+        let found = [change(&words), second.join().unwrap()];
+        let is_made = third.join().unwrap();
+        let count = u64::from(is_made);
+        assert_eq!(words.element.load(Ordering::Relaxed), count);
+        assert!(found.into_iter().flatten().all(|found| found == count));
     });
 }

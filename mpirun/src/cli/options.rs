@@ -158,7 +158,7 @@ pub struct Options {
     pub hang_after: Option<TimeLimit>,
 
     /// A job whose ranks all wait for each other: "no", "report" or "yes", which also ends it [default: report at a terminal, else yes]
-    #[arg(long, value_name = "WHAT", help_heading = ENDING, value_parser = end_dead)]
+    #[arg(long, value_name = "WHAT", help_heading = ENDING, hide_short_help = true, value_parser = end_dead)]
     pub end_dead: Option<EndDead>,
 
     /// Write such reports to a file as well, as JSON for tools

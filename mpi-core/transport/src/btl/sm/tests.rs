@@ -408,7 +408,12 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     assert_eq!(open, ["self"]);
     assert_eq!(
         refused,
-        [("sm", OpenError::Alone), ("tcp", OpenError::NotNeeded)]
+        [
+            ("sm", OpenError::Alone),
+            ("ucx", OpenError::NotNeeded),
+            ("ofi", OpenError::NotNeeded),
+            ("tcp", OpenError::NotNeeded)
+        ]
     );
     params.set("btl", "sm", Source::Environment);
     let fd = Node::create(1).unwrap();
@@ -422,7 +427,8 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     let (open, refused) = names(&context);
     assert_eq!(open, ["sm"]);
     let deselected = OpenError::Deselected;
-    assert_eq!(refused, [("self", deselected.clone()), ("tcp", deselected)]);
+    let others = ["self", "ucx", "ofi", "tcp"];
+    assert_eq!(refused, others.map(|name| (name, deselected.clone())));
     params.set("btl", "sm,smoke", Source::Environment);
     let error = open_all(&OpenContext {
         me: 0,
@@ -434,7 +440,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
     .err()
     .unwrap();
     assert!(error.to_string().contains("smoke"));
-    assert_eq!(BUILT_IN.len(), 3);
+    assert_eq!(BUILT_IN.len(), 5);
 }
 
 const CHILD: &str = "PORTCULLIS_TEST_SM_CHILD";
