@@ -135,7 +135,9 @@ fn the_folder_of_another_compilers_modules_in_the_flags_does_no_harm() {
     for one in Compiler::all() {
         for other in Compiler::all() {
             let flags = run(other, &["--showme:compile"]);
-            let folders = flags.split_whitespace().filter(|flag| flag.starts_with("-I"));
+            let folders = flags
+                .split_whitespace()
+                .filter(|flag| flag.starts_with("-I"));
             let mut args: Vec<&str> = folders.collect();
             args.extend(["-c", "uses.f90"]);
             run(one, &args);
