@@ -88,11 +88,12 @@ fn a_job_with_a_rank_outside_mpi_is_not_ended() {
 
 #[test]
 fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
-    let start = |wanted| {
-        let options = ["--end-dead", wanted, "--timeout", "3500ms"];
+    let start = |wanted, limit| {
+        let options = ["--end-dead", wanted, "--timeout", limit];
         hang("crossed", 2).with(options).start()
     };
-    let jobs = [start("report"), start("no")];
+    // A proof takes 1.5 s, and longer beside other load.
+    let jobs = [start("report", "12s"), start("no", "3500ms")];
     let [reported, silent] = jobs.map(|job| job.wait());
     let count = |outcome: &Outcome| outcome.stderr.matches(SENTENCE).count();
     assert_eq!(
