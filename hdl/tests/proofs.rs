@@ -77,10 +77,10 @@ fn every_claim_about_the_channels_is_proved() {
     proved(&channel_claims::design(), channel_claims::CLAIMS);
 }
 
-/// The longest of the proofs: at 4 nodes what the others prove at 3.
+/// The longest of the proofs: at larger sizes what the others prove.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn the_other_descriptions_of_the_channels_are_the_verilog_at_full_width() {
+fn the_channels_and_their_other_descriptions_keep_the_claims_at_full_width() {
     proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
 }
 
@@ -108,10 +108,8 @@ fn every_broken_channel_is_refuted_and_the_rule_of_rest_is_needed() {
 }
 
 #[test]
-fn every_claim_about_the_register_block_is_proved_and_broken_ones_are_refuted() {
-    let design = register_claims::design();
-    proved(&design, register_claims::CLAIMS);
-    refuted(&design, &register_claims::MUTANTS[..1], &[]);
+fn every_claim_about_the_register_block_is_proved() {
+    proved(&register_claims::design(), register_claims::CLAIMS);
 }
 
 #[test]

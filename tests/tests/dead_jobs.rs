@@ -93,7 +93,7 @@ fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
         hang("crossed", 2).with(options).start()
     };
     // A proof takes 1.5 s, and longer beside other load.
-    let jobs = [start("report", "12s"), start("no", "3500ms")];
+    let jobs = [start("report", "8s"), start("no", "3500ms")];
     let [reported, silent] = jobs.map(|job| job.wait());
     let count = |outcome: &Outcome| outcome.stderr.matches(SENTENCE).count();
     assert_eq!(
