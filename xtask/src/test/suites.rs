@@ -47,6 +47,7 @@ const BACKGROUND: &[(&str, &str)] = &[
 /// Test programs that run beside the others at the same priority: they wait for daemons and for deaths, or compute without a clock.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
+    ("tests", "dead_jobs"),
     ("tests", "fortran_programs"),
     ("tests", "faults"),
     ("tests", "on"),
