@@ -67,7 +67,7 @@ impl Playing {
 
     /// Returns the number of releases of group 0.
     ///
-    /// The device shows one register after the other, so a release is in LEVEL before it is in RELEASES: both must agree.
+    /// The mapped file is written one register after the other, so LEVEL shows a release before RELEASES does; the comparison waits until both agree.
     pub fn releases(&self) -> u64 {
         loop {
             let releases = self.word(RELEASES);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
 use tests::{Job, compile, compile_with, needs, open_mpi};
 
-/// The file of an installed library, wherever Debian's loader looks for it.
+/// Returns true if this library is in one of the folders of Debian's loader.
 fn installed(name: &str, package: &str) -> bool {
     let folders = std::fs::read_dir("/usr/lib")
         .into_iter()

@@ -8,7 +8,7 @@
 //!
 //! # Members
 //!
-//! With `members=0-3` the port makes these nodes the members of the group, unless they are already, and enables the block;
+//! With `members=0-3` the port writes the group's member mask, if the mask differs, and enables the block;
 //! without it, the node must be a member. A node that is no member yet first puts its line to the group's level,
 //! because the block refuses members whose lines differ.
 //!

@@ -1,4 +1,4 @@
-// barrier_axi4lite with the names that masters in Python look for.
+// barrier_axi4lite with the signal names that cocotbext-axi expects.
 `default_nettype none
 
 module axi4lite_names #(

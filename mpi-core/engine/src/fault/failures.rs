@@ -213,7 +213,7 @@ impl Faults {
     }
 }
 
-/// Remembers news of what this process does not know yet; the oldest is dropped for it.
+/// Keeps the number of a communicator or the name of a process that this process does not know yet; beyond [`MOST_EARLY`] the oldest is dropped.
 fn remember(early: &RefCell<VecDeque<u64>>, number: u64) {
     let mut early = early.borrow_mut();
     if !early.contains(&number) {
@@ -224,7 +224,7 @@ fn remember(early: &RefCell<VecDeque<u64>>, number: u64) {
     }
 }
 
-/// Removes news of something that this process knows now. Returns true if there was any.
+/// Removes a number or a name that [`remember`] has kept. Returns true if it was kept.
 pub(super) fn was_early(early: &RefCell<VecDeque<u64>>, number: u64) -> bool {
     let mut early = early.borrow_mut();
     let at = early.iter().position(|known| *known == number);

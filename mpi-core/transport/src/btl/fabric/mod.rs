@@ -77,7 +77,7 @@ pub struct Fabric<P: Port> {
     busy: Cell<bool>,
     /// This process is leaving, and has sent its disconnect message or is about to.
     is_leaving: Cell<bool>,
-    /// A send was refused since this process last slept, and since then a buffer was freed.
+    /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
 }
