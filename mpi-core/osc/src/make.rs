@@ -253,7 +253,7 @@ async fn make_on(
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {
-        engine.run_in_background(Box::pin(async move {
+        engine.operations().run_in_background(Box::pin(async move {
             let met = comm.agreement().agree(0).await;
             drop(given);
             met.map(drop)
@@ -265,7 +265,7 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
-    let all = engine.members_here(comm.group());
+    let all = engine.place().members_here(comm.group());
     let mut here: Vec<_> = all.filter(|(_, place)| direct || *place == me).collect();
     here.sort_unstable();
     here

@@ -15,7 +15,7 @@ pub(super) enum Awaited {
 }
 
 #[derive(Default)]
-pub(super) struct Operations {
+pub(super) struct ActiveOperations {
     running: RefCell<Vec<Req>>,
     /// The completion count when they were last polled.
     polled: Cell<u64>,
@@ -26,8 +26,8 @@ pub(super) struct Operations {
     progressing: Cell<bool>,
 }
 
-impl Operations {
-    /// Enters progress. Returns true if this process was inside progress already; the caller passes that to [`Operations::leave`].
+impl ActiveOperations {
+    /// Enters progress. Returns true if this process was inside progress already; the caller passes that to [`ActiveOperations::leave`].
     #[inline]
     pub fn enter(&self) -> bool {
         self.progressing.replace(true)
@@ -94,7 +94,7 @@ impl Operations {
         self.await_outside.set(self.await_outside.get() + outside);
     }
 
-    /// Ends what [`Operations::add_polled`] began.
+    /// Ends what [`ActiveOperations::add_polled`] began.
     pub fn remove_polled(&self, awaited: Awaited) {
         self.needs_polling.set(self.needs_polling.get() - 1);
         let outside = u32::from(awaited == Awaited::Outside);

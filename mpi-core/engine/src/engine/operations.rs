@@ -1,0 +1,165 @@
+//! The operations that progress polls: collective operations as requests, background operations, and the hooks of components.
+//!
+//! Nothing called from inside progress may block.
+//!
+//! No caller waits for a background operation, and progress completes it.
+//! A member that failed to make an object completes the object's collective teardown so, and the members that have the object do not wait for it.
+
+use super::active_operations::Awaited;
+use super::{Engine, Occasion, ProgressHook};
+use crate::request::{Body, Req, Running, Status};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Weak;
+use std::task::{Context, Poll, Waker};
+
+impl Engine {
+    /// Returns the operations that this process's progress advances.
+    #[inline(always)]
+    pub fn operations(&self) -> Operations<'_> {
+        Operations { engine: self }
+    }
+}
+
+/// The background operations that have not been finished.
+#[derive(Default)]
+struct Background(RefCell<Vec<Req>>);
+
+/// The operations that a process's progress advances.
+#[derive(Clone, Copy)]
+pub struct Operations<'a> {
+    engine: &'a Engine,
+}
+
+impl Operations<'_> {
+    /// Polls collective operations and progress hooks, if a request has completed since the last time. Returns true if an operation completed.
+    pub(super) fn advance(self) -> bool {
+        let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
+        if !operations.are_due(requests.completions()) {
+            return false;
+        }
+        let ended = operations.poll_each(|req| self.poll_request(req));
+        self.ask_attendants(Occasion::Completion);
+        ended
+    }
+
+    /// Polls one collective operation. Returns true if it has completed.
+    fn poll_request(self, req: &Req) -> bool {
+        // The operation is taken out of the request while it runs, since it may access the request table itself.
+        let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
+            Body::Coll(running) => running,
+            other => {
+                *req.body.borrow_mut() = other;
+                return true;
+            }
+        };
+        match poll(running.as_mut()) {
+            Poll::Pending => {
+                *req.body.borrow_mut() = Body::Coll(running);
+                false
+            }
+            Poll::Ready(Ok(())) => {
+                // The operation is dropped here, so nothing of it remains in the request.
+                req.set_status(Status::EMPTY);
+                self.engine.0.pml.requests().complete_light(req);
+                true
+            }
+            Poll::Ready(Err(e)) => {
+                self.engine.0.pml.requests().complete(req, Err(e));
+                true
+            }
+        }
+    }
+
+    /// Creates a request that is already complete.
+    pub fn completed(self, status: Status) -> Req {
+        let requests = self.engine.0.pml.requests();
+        let req = requests.begin(Body::Idle);
+        requests.complete(&req, Ok(status));
+        req
+    }
+
+    /// Creates a request for a collective operation and takes its first steps.
+    pub fn start(self, running: Running) -> Req {
+        let req = self.engine.0.pml.requests().begin(Body::Coll(running));
+        // The first steps run inside progress like all later ones, so that the same rules hold for all of them.
+        let nested = self.engine.0.operations.enter();
+        let ended = self.poll_request(&req);
+        self.engine.0.operations.leave(nested);
+        if !ended {
+            self.engine.0.operations.add(req.clone());
+        }
+        req
+    }
+
+    /// Returns true if the caller may block. Inside progress a wait would never end.
+    ///
+    /// All members of a communicator get the same answer at the same step of an operation:
+    /// the steps of a nonblocking call always run inside progress, those of a blocking call never do.
+    pub fn may_block(self) -> bool {
+        !self.engine.0.operations.is_inside()
+    }
+
+    /// While the token lives, every progress polls all active operations, not only after a completion.
+    ///
+    /// An operation that waits for something other than messages holds one: time, a file, hardware. What it waits for may come from outside the job.
+    pub fn poll_always(self) -> PollAlways {
+        self.polled_for(Awaited::Outside)
+    }
+
+    /// As [`Operations::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory,
+    /// and that calls [`Published::has_stepped`](super::Published::has_stepped) whenever it has found one.
+    pub fn poll_memory(self) -> PollAlways {
+        self.polled_for(Awaited::Memory)
+    }
+
+    fn polled_for(self, awaited: Awaited) -> PollAlways {
+        self.engine.0.operations.add_polled(awaited);
+        PollAlways(self.engine.clone(), awaited)
+    }
+
+    /// Runs an operation to completion while this process progresses; its outcome is discarded.
+    pub fn run_in_background(self, running: Running) {
+        let Background(all) = self.engine.extension_of_type();
+        let requests = self.engine.pml().requests();
+        let (ended, mut under_way): (Vec<Req>, Vec<Req>) =
+            all.take().into_iter().partition(|req| req.is_complete());
+        for req in ended {
+            // Its object was freed with it.
+            let _ = requests.finish(&req);
+        }
+        under_way.push(self.start(running));
+        all.replace(under_way);
+    }
+
+    /// Calls `hook` from now on, until it is dropped.
+    pub fn enlist(self, hook: Weak<dyn ProgressHook>) {
+        self.engine.0.hooks.add(hook);
+    }
+
+    /// Calls all hooks.
+    pub(super) fn ask_attendants(self, occasion: Occasion) {
+        if !self.engine.0.hooks.are_any() {
+            return;
+        }
+        let nested = self.engine.0.operations.enter();
+        self.engine.0.hooks.ask(occasion);
+        self.engine.0.operations.leave(nested);
+    }
+}
+
+/// See [`Operations::poll_always`].
+pub struct PollAlways(Engine, Awaited);
+
+impl Drop for PollAlways {
+    fn drop(&mut self) {
+        let PollAlways(engine, awaited) = self;
+        engine.0.operations.remove_polled(*awaited);
+    }
+}
+
+/// Polls without a waker: the progressing thread polls again by itself.
+pub(super) fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
