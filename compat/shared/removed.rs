@@ -79,7 +79,7 @@ unsafe fn structure(
     types: *mut Handle,
     made: *mut Handle,
 ) -> c_int {
-    // SAFETY: the arguments are the caller's, who promises that they are valid for this function.
+    // SAFETY: the arguments are the caller's, and the caller promises that they are valid for this function.
     let pass_on = || unsafe { PMPI_Type_create_struct(count, lengths, displacements, types, made) };
     let entries = usize::try_from(count).unwrap_or(0);
     if lengths.is_null() || displacements.is_null() || types.is_null() || made.is_null() {

@@ -1,4 +1,4 @@
-//! Sleeps on the descriptor of a completion queue, which providers do not always signal, and some signal for ever.
+//! Sleeps on the descriptor of a completion queue, which providers do not always signal, and some signal without an end.
 
 #![allow(unsafe_code)]
 
