@@ -26,7 +26,7 @@ impl DeviceFolder {
     /// Mounts a file system with these files over a temporary folder.
     ///
     /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
-    pub fn mount(files: impl Filesystem + Send + 'static, names: DeviceFiles) -> io::Result<Self> {
+    pub fn mount(files: impl Filesystem + 'static, names: DeviceFiles) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         let session = fuser::spawn_mount(files, &folder, &Config::default())?;
         Ok(Self {
