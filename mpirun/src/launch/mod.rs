@@ -29,6 +29,7 @@ pub(crate) mod binding;
 pub mod daemon;
 pub(crate) mod descendants;
 pub(crate) mod ending;
+mod failed_starts;
 pub mod foreign_launcher;
 pub mod frontend;
 pub(crate) mod limits;
