@@ -164,10 +164,14 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let of_program = level == MPI_THREAD_MULTIPLE || state().engines().multiple().get();
     state().engines().multiple().set(of_program);
     let multiple = of_program || helped;
-    engine.set_relax(multiple.then_some(state::yield_lock as fn()));
-    engine.set_threads(multiple.then_some(state::THREADS));
-    let cores = engine.cores();
-    let ranks = cores.shared_by(engine.neighbours().len());
+    engine
+        .waiting()
+        .set_relax(multiple.then_some(state::yield_lock as fn()));
+    engine
+        .waiting()
+        .set_threads(multiple.then_some(state::THREADS));
+    let cores = engine.place().cores();
+    let ranks = cores.shared_by(engine.place().neighbours().len());
     state::set_cores_for_threads(cores.usable / ranks.max(1));
     state::set_locking(multiple);
     match helped {
@@ -218,7 +222,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         }
         None => {
             let (engine, explanation) = create_engine()?;
-            engine.set_watch(Some(poll_launcher));
+            engine.waiting().set_watch(Some(poll_launcher));
             // The doorbell is rung until process exit by threads that do not hold the lock.
             let doorbell = state().engines().keep(engine.node().my_inbox().clone());
             state::set_doorbell(doorbell);
@@ -272,8 +276,8 @@ fn park_if_unused() -> Result<(), Failure> {
     engine.process().stop();
     memory_rights::take_back(engine.params());
     state().engines().multiple().set(false);
-    engine.set_relax(None);
-    engine.set_threads(None);
+    engine.waiting().set_relax(None);
+    engine.waiting().set_threads(None);
     // The next session may begin in any thread.
     state::set_locking(true);
     if !LEAVING_AT_EXIT.load(Relaxed) {

@@ -13,7 +13,7 @@
 
 pub mod map;
 
-use crate::ports::PortError;
+use crate::port_error::PortError;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use map::{global, group, node};

@@ -146,7 +146,10 @@ pub fn MPI_Imrecv_c(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let handle = match take(buf, message)? {
-        Taken::Nothing => running_for(state::engine()?.completed(Status::PROC_NULL), None)?,
+        Taken::Nothing => running_for(
+            state::engine()?.operations().completed(Status::PROC_NULL),
+            None,
+        )?,
         Taken::Receiving(req, comm) => running(req, &comm)?,
     };
     request.set(handle, "request")

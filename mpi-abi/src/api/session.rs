@@ -148,7 +148,7 @@ pub fn MPI_Comm_create_from_group(
         let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
-        let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
+        let new = engine.block_on(engine.process().comm_from_group(&members, &tag))?;
         newcomm.set(register_some(new, attached, session)?, "newcomm")
     })
 }
@@ -187,7 +187,9 @@ pub fn MPI_Intercomm_create_from_groups(
             leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| leader_error(&e)));
         let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
-        let made = engine.inter_from_groups((&members, leader), other, &tag);
+        let made = engine
+            .process()
+            .inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
         newintercomm.set(register_some(new, attached, session)?, "newintercomm")
     })

@@ -111,7 +111,8 @@ impl File {
     ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
-        let node_words = NodeMap::words(engine.node_id(), is_direct_allowed(engine.params()));
+        let node_words =
+            NodeMap::words(engine.place().node_id(), is_direct_allowed(engine.params()));
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(node_words);
         words.extend(tuning.words());

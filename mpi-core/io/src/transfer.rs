@@ -47,8 +47,8 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
     let (completes, at) = (access.clone(), engine.clone());
-    let worker = engine.start_future(Box::pin(async move {
-        let _always = at.poll_always();
+    let worker = engine.operations().start(Box::pin(async move {
+        let _always = at.operations().poll_always();
         let status = outcome.await.map(|bytes| Status {
             bytes: bytes.max(0) as u64,
             ..Status::EMPTY

@@ -1,9 +1,9 @@
 //! The memory of a window's members, as this process reaches it.
 
 use crate::Error;
-use crate::direct::exclusion::Exclusion;
 use crate::error::{OscClass, OscError};
 use crate::spec::{Flavor, SharedSegment};
+use crate::state::exclusion::Exclusion;
 use crate::state::target::{Held, Route, Target};
 use crate::win::Win;
 use mpi_base::window::{Mode, Stripe};

@@ -1,13 +1,12 @@
 //! `mpi-info`: the content of this installation, in the formats of `ompi_info` that users and scripts know.
 
 mod explain;
-pub(crate) mod frameworks;
 mod json;
 mod pvars;
 
 use crate::cli;
+use crate::frameworks::{self, Component, Framework};
 use clap::{CommandFactory as _, Parser};
-use frameworks::{Component, Framework};
 use mpi_base::param::{About, Level, Params, Style, list};
 use std::fmt::Write;
 

@@ -40,13 +40,13 @@ pub(crate) mod output;
 pub(crate) mod pmi_socket;
 pub mod program;
 mod rseq;
+pub(crate) mod spawned;
 pub mod srun;
 pub(crate) mod starter;
 pub(crate) mod stdin_fanout;
 pub(crate) mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod term_signals;
-pub(crate) mod threads;
 pub(crate) mod trim_memory;
 pub(crate) mod wire;
 

@@ -6,9 +6,9 @@ use super::program::{App, ProgramError};
 use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
-use crate::cli::explain_variable;
 use crate::foreign::{self, Libraries, Served};
 use crate::hosts::map::MapError;
+use crate::params::explain_variable;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
@@ -163,7 +163,7 @@ impl Starter<'_> {
                 }
                 let mut env = self.inherited.env.to_vec();
                 for (name, value) in &app.env {
-                    super::program::set_env(&mut env, name, value);
+                    crate::rank_environment::set_env(&mut env, name, value);
                 }
                 let path = app
                     .resolve(&env, self.inherited.dir)

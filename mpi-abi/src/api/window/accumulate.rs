@@ -69,20 +69,15 @@ fn accumulated_row(
     op: MPI_Op,
     win: MPI_Win,
 ) -> bool {
-    let (Some((op, named)), Ok(count)) = (
-        plain(op, origin.datatype()),
-        usize::try_from(origin.count()),
-    ) else {
+    let (Some((op, named)), Some(row)) = (plain(op, origin.datatype()), origin.plain()) else {
         return false;
     };
-    if op == Predefined::NoOp || origin.address().is_null() {
+    if op == Predefined::NoOp {
         return false;
     }
-    let (from, disp) = (origin.address().cast(), disp as i64);
     state::with_win(win, |object| {
         let accumulates = object.win.accumulates();
-        // SAFETY: `origin` holds that many elements by the contract of `SendMem::new`, and the elements of a basic type that the fast path accepts are contiguous.
-        unsafe { accumulates.accumulate_plain(from, (count, named), op, rank, disp) }
+        accumulates.accumulate_plain(row, named, op, rank, disp as i64)
     })
 }
 

@@ -131,7 +131,7 @@ impl ModuleComm {
 
     fn node(&self) -> &[Neighbour] {
         self.node.get_or_init(|| {
-            let members = self.engine.members_here(&self.group);
+            let members = self.engine.place().members_here(&self.group);
             let members = members
                 .filter_map(|(rank, place)| Some((rank, self.engine.node().inbox(place).ok()?)));
             let ascending: BTreeMap<_, _> = members.collect();
@@ -193,7 +193,7 @@ impl ModuleComm {
     }
 
     fn may_block(&self) -> Result<(), String> {
-        if self.engine.may_block() {
+        if self.engine.operations().may_block() {
             Ok(())
         } else {
             Err("a blocking service was called from inside progress, where nothing may wait".into())
@@ -351,7 +351,7 @@ impl Services for ModuleComm {
         let line = line.to_string_lossy();
         if level < WARNING {
             // Informational lines are printed only if explanations are enabled.
-            if self.engine.me() == 0 && self.engine.explains() {
+            if self.engine.me() == 0 && self.engine.place().explains() {
                 let comm = self.name.to_string_lossy();
                 printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
             }
@@ -378,7 +378,7 @@ impl Services for ModuleComm {
     unsafe fn call_next(call: *mut Call) -> Result<(), String> {
         // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns, and `call` is that pointer.
         let PluginCall { invocation, call } = unsafe { &*call.cast::<PluginCall>() };
-        if !invocation.engine().may_block() {
+        if !invocation.engine().operations().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }
         Table::run_next(invocation, call).map_err(|e| e.to_string())

@@ -210,7 +210,7 @@ impl State {
         let stage = pass.stage;
         let through = self.step(pass);
         if !through && stage != pass.stage {
-            engine.has_stepped();
+            engine.published().has_stepped();
         }
         through
     }
@@ -328,7 +328,7 @@ impl Module for ShmModule {
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
                 let engine = invocation.engine();
-                let _polled = engine.poll_memory();
+                let _polled = engine.operations().poll_memory();
                 let passed = async {
                     Polled
                         .until(engine, || state.step_visibly(engine, &mut pass))
@@ -346,7 +346,7 @@ impl Module for ShmModule {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _polled = invocation.engine().poll_memory();
+                    let _polled = invocation.engine().operations().poll_memory();
                     match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
                             wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
@@ -358,7 +358,7 @@ impl Module for ShmModule {
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _polled = invocation.engine().poll_memory();
+                let _polled = invocation.engine().operations().poll_memory();
                 wait::unless_broken(
                     invocation.comm(),
                     state.carry_out(begun, Polled, &invocation, &call),

@@ -138,7 +138,7 @@ impl State {
     /// On rank 0: allocates the segment; an empty config blob means that the memory was full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
-        let found = || comm.engine().occupancy();
+        let found = || comm.engine().waiting().occupancy();
         let occupancy = self.occupancy.0.unwrap_or_else(found);
         let kind = self.barrier.0.unwrap_or(Kind::fitting(occupancy));
         let node = comm.engine().node();

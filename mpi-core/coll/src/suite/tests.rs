@@ -35,7 +35,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {
-            let req = engine.start_future(Box::pin(running));
+            let req = engine.operations().start(Box::pin(running));
             engine.wait(&req).expect("the end of a collective");
         }
         part.check(&(algorithm, world.size(), &case));

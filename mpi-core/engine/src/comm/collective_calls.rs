@@ -135,7 +135,7 @@ impl<'a> CollectiveCalls<'a> {
         self.publish(number, &call);
         let components = self.served(call.id())?;
         let running = components.begin(self.comm, number, call)?;
-        Ok(self.comm.engine().start_future(running))
+        Ok(self.comm.engine().operations().start(running))
     }
 
     /// Returns true if a component created the communicator for steps of its calls on another one.

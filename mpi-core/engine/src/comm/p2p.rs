@@ -44,7 +44,7 @@ impl<'a> P2p<'a> {
             return self.irecv_after_failure(buf.into(), source, tag);
         }
         if source == PROC_NULL {
-            return Ok(self.comm.engine().completed(Status::PROC_NULL));
+            return Ok(self.comm.engine().operations().completed(Status::PROC_NULL));
         }
         self.irecv_of_program(buf, source, tag)
     }
@@ -55,7 +55,7 @@ impl<'a> P2p<'a> {
     fn irecv_after_failure(self, buf: RecvTarget, source: i32, tag: i32) -> Result<Req, Error> {
         self.comm.failures().error_if_revoked()?;
         if source == PROC_NULL {
-            return Ok(self.comm.engine().completed(Status::PROC_NULL));
+            return Ok(self.comm.engine().operations().completed(Status::PROC_NULL));
         }
         let req = self.irecv_on(Plane::User, buf, source, tag)?;
         if source == ANY_SOURCE {

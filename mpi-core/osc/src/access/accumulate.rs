@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
-use crate::access::{TargetArgs, TargetLocation};
+use crate::access::TargetLocation;
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
 use crate::direct::pieces::{self, Buffers};
@@ -13,6 +13,7 @@ use crate::op::{Op, Predefined};
 use crate::request::Req;
 use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
+use crate::target_args::TargetArgs;
 use crate::win::Win;
 
 /// The longest element that the fast path accesses.
@@ -297,15 +298,12 @@ impl<'a> Accumulates<'a> {
     }
 
     /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory, in an epoch that is open, once a general call has cached the operator.
-    /// Returns false, without any effect, if one of these conditions does not hold.
-    ///
-    /// # Safety
-    /// `origin` leads to `count` contiguous elements of `named`.
+    /// `origin` is the bytes of elements of `named`. Returns false, without any effect, if one of these conditions does not hold.
     #[inline]
-    pub unsafe fn accumulate_plain(
+    pub fn accumulate_plain(
         self,
-        origin: *const u8,
-        (count, named): (usize, Named),
+        origin: &[u8],
+        named: Named,
         op: Predefined,
         rank: i32,
         disp: i64,
@@ -313,9 +311,10 @@ impl<'a> Accumulates<'a> {
         let Some(combine) = self.win.state().last_combine().get(op, named) else {
             return false;
         };
-        let Some(len) = count.checked_mul(combine.size()) else {
+        let len = origin.len();
+        if !len.is_multiple_of(combine.size()) {
             return false;
-        };
+        }
         let Some((at, target)) = self.win.accesses().plain_address(rank, disp, len) else {
             return false;
         };
@@ -325,11 +324,8 @@ impl<'a> Accumulates<'a> {
         self.win.state().epochs().order.has_stored();
         let memory = self.plain_memory(target, at);
         let run = std::iter::once(Run::new(0, len as i64));
-        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` leads to `len` bytes by this function's contract.
-        let done = unsafe {
-            let input = std::slice::from_raw_parts(origin, len);
-            combine.run(&memory, run, input, None)
-        };
+        // SAFETY: `plain_address` checked that the elements are inside the window, and `origin` has as many bytes.
+        let done = unsafe { combine.run(&memory, run, origin, None) };
         // Memory that is mapped is always reached.
         debug_assert!(done.is_ok());
         true

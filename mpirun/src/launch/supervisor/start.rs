@@ -179,7 +179,7 @@ impl Supervisor<'_> {
             return control.apply(effects);
         }
         let asked = request.apps.into_iter();
-        let apps = asked.map(|app| crate::cli::spawned_app(app, &self.plan.hosts));
+        let apps = asked.map(|app| crate::launch::spawned::spawned_app(app, &self.plan.hosts));
         let next = control.server.jobs();
         let outcome = match apps.collect::<Result<Vec<App>, String>>() {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {
