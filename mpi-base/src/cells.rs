@@ -71,6 +71,9 @@ const LENGTH_BITS: u32 = 17;
 /// The largest encoded length. The encoding is length + 1, and 0 if the writer publishes no length; longer data are encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
+/// The largest length that [`Cells::published`] returns.
+pub const LONGEST_PUBLISHED: usize = LONGEST_TOLD as usize - 1;
+
 #[inline(always)]
 fn told(bytes: usize) -> u64 {
     (bytes as u64 + 1).min(LONGEST_TOLD)
@@ -269,6 +272,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             true => Ok(()),
             false => Err((flag as usize).checked_sub(1)),
         }
+    }
+
+    /// The published length of data that have been seen: at most [`LONGEST_PUBLISHED`], and 0 if the writer published none.
+    #[inline(always)]
+    pub fn published(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> usize {
+        let flag = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
+        (flag as usize).saturating_sub(1)
     }
 
     /// Sets this member's count in an operation, which replaces the data. The caller writes 0 before it publishes the cell, and then only larger counts.

@@ -32,6 +32,9 @@ pub const DEPTH: u64 = 4;
 /// The maximum cell size.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
+// A published length that no cell has means a message.
+const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
+
 /// One communicator's cells get at most 1 / `SHARE` of the memory left, unless they are as short as `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;

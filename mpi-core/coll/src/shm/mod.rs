@@ -263,9 +263,14 @@ impl Module for ShmModule {
             CallId::Barrier,
             CallId::Bcast,
             CallId::Gather,
+            CallId::Gatherv,
             CallId::Scatter,
+            CallId::Scatterv,
             CallId::Allgather,
+            CallId::Allgatherv,
             CallId::Alltoall,
+            CallId::Alltoallv,
+            CallId::Alltoallw,
             CallId::Reduce,
             CallId::Allreduce,
             CallId::ReduceScatter,
@@ -300,6 +305,10 @@ impl Module for ShmModule {
         };
         let members = self.0.members.count();
         let (one, fits) = (small.fits_one(call, members), small.fits(call, members));
+        if small::knows_only_its_own(call) {
+            let cells = format!("cells up to {one} bytes, from {} bytes messages", one + 1);
+            return Some(cells);
+        }
         let from = place.large.from;
         let single = |beyond: u64| match place.large.readers.all_can() {
             true => format!("from {} bytes single copies", from.max(beyond + 1)),
@@ -392,7 +401,9 @@ impl Module for ShmModule {
         }
         // Each nested future is a considerable part of the cost of a short call.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
-            (Route::Cells(shape), Some(operation)) => wait::now(comm, operation.run(call, shape)),
+            (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
+                wait::now(comm, operation.run(call, shape))
+            }
             _ => wait::now(
                 comm,
                 state.carry_out(begun, Blocking(comm), invocation, call),

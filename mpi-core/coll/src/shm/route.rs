@@ -50,7 +50,7 @@ impl State {
             return None;
         }
         match small.shape(call, self.members.count()) {
-            Some(Shape::Whole) => Some(Route::Cells(Shape::Whole)),
+            Some(shape @ (Shape::Whole | Shape::Counts)) => Some(Route::Cells(shape)),
             Some(shape) => match self.long_way(place, lane, call, shape) {
                 LongWay(None) => Some(Route::Measured(shape)),
                 LongWay(Some(Way::Fragments)) => Some(Route::Cells(shape)),
@@ -70,7 +70,12 @@ impl State {
     fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
-            CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
+            CallId::Bcast
+                | CallId::Gather
+                | CallId::Scatter
+                | CallId::Allgather
+                | CallId::Allgatherv
+                | CallId::Alltoall
         );
         let protocol_choice = match &place.long {
             Long::Always(way) => return LongWay(Some(*way)),
@@ -193,7 +198,10 @@ impl State {
         if let (Route::Cells(shape), Some(operation)) =
             (begun.route, self.in_cells(&begun, wait, invocation))
         {
-            return operation.run(call, shape).await;
+            return match shape {
+                Shape::Counts => operation.run_counts(invocation, call).await,
+                _ => operation.run(call, shape).await,
+            };
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {

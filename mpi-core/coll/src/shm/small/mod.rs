@@ -12,6 +12,7 @@
 
 mod block_rows;
 mod blocks;
+mod counts;
 mod cut;
 mod data;
 mod pieces;
@@ -35,6 +36,7 @@ use mpi_base::occupancy::Occupancy;
 use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
+pub use counts::knows_only_its_own;
 
 /// The short collectives of one communicator in one lane.
 pub struct Small {
@@ -53,6 +55,8 @@ pub enum Shape {
     Rows(Rows),
     /// One piece after another; the number of pieces.
     Pieces(u64),
+    /// One cell per member, which says where the data are: see [`counts`].
+    Counts,
 }
 
 impl Shape {
@@ -60,7 +64,7 @@ impl Shape {
     #[inline]
     pub fn numbers(self) -> u64 {
         match self {
-            Shape::Whole => 1,
+            Shape::Whole | Shape::Counts => 1,
             Shape::Rows(rows) => rows.cells * rows.rounds,
             Shape::Pieces(numbers) => numbers,
         }
@@ -69,7 +73,7 @@ impl Shape {
     /// Returns true if no block is cut.
     fn is_one_part(self) -> bool {
         match self {
-            Shape::Whole => true,
+            Shape::Whole | Shape::Counts => true,
             Shape::Rows(rows) => rows.rounds == 1,
             Shape::Pieces(_) => false,
         }
@@ -113,6 +117,8 @@ impl Small {
         let all = self.cells.capacity() as u64;
         match call {
             CallId::Alltoall
+            | CallId::Alltoallv
+            | CallId::Alltoallw
             | CallId::Scatter
             | CallId::ReduceScatter
             | CallId::ReduceScatterBlock => all / u64::from(members.max(1)),
@@ -168,6 +174,15 @@ impl Small {
             }
             Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => {
                 return self.cut(call.id(), recv.bytes(), members);
+            }
+            Call::Allgatherv { recv, .. } => {
+                let (longest, _) = counts::extents(recv);
+                return self.cut(call.id(), longest as i64, members);
+            }
+            Call::Gatherv { .. } | Call::Scatterv { .. } => return Some(Shape::Counts),
+            Call::Alltoallv { .. } | Call::Alltoallw { .. } => {
+                let fits = counts::holds_rows(self.cells.capacity(), members);
+                return fits.then_some(Shape::Counts);
             }
             Call::Gather { send, recv, .. } => {
                 let block = send.as_ref().map(SendBuf::bytes);
@@ -283,6 +298,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Shape::Whole => self.run_at_once(call).await,
             Shape::Rows(rows) => self.run_in_rows(call, rows).await,
             Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
+            // These need an invocation for their messages: see `run_counts`.
+            Shape::Counts => Ok(()),
         }
     }
 
@@ -302,6 +319,9 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Allgather { send, recv } => {
                 let (every, len) = (every_recv(recv), Given::bytes(recv));
                 return self.allgather(send.as_ref(), &every, len).await;
+            }
+            Call::Allgatherv { send, recv } => {
+                return self.allgatherv(send.as_ref(), recv).await;
             }
             Call::Alltoall { send, recv } => {
                 let (send, len) = (send.as_ref().map(every_send), Given::bytes(recv));

@@ -6,6 +6,7 @@
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
+use super::counts::of_allgather;
 use super::cut::Cut;
 use super::data::{Combine, CopyTo, Given};
 use super::steps::{await_cell, await_room, show};
@@ -35,7 +36,11 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         // These go in rows, if at all.
         _ if goes_in_rows(call, occupancy) => None,
         // A root, or every rank, receives as much from each other rank.
-        CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
+        CallId::Gather
+        | CallId::Reduce
+        | CallId::Allgather
+        | CallId::Allgatherv
+        | CallId::Alltoall => {
             Some(up_to / u64::from(members.max(2) - 1))
         }
         // The rank that arrives last works for all.
@@ -50,7 +55,11 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
 pub fn go_both_ways(call: CallId) -> bool {
     matches!(
         call,
-        CallId::Allgather | CallId::Alltoall | CallId::Allreduce | CallId::ReduceScatterBlock
+        CallId::Allgather
+            | CallId::Allgatherv
+            | CallId::Alltoall
+            | CallId::Allreduce
+            | CallId::ReduceScatterBlock
     )
 }
 
@@ -258,12 +267,14 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             let cut = move |rank| Cut::of(&blocks.of(rank), piece);
             self.members.others().map(cut)
         };
+        if let Some((send, blocks)) = of_allgather(call, count) {
+            let own = || blocks.of(self.me()).as_send();
+            let own = send.cloned().unwrap_or_else(own);
+            show!(self, &Cut::of(&own, piece));
+            self.ring_others();
+            return Ok(());
+        }
         match call {
-            Call::Allgather { send, recv } => {
-                let own = || Blocks::equal(recv, count).of(self.me()).as_send();
-                let own = send.clone().unwrap_or_else(own);
-                show!(self, &Cut::of(&own, piece));
-            }
             Call::Allreduce { send, recv, .. } => {
                 let own = send.clone().unwrap_or_else(|| recv.as_send());
                 show!(self, &Cut::of(&own, piece));
@@ -288,16 +299,16 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     async fn take_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (me, count) = (self.me(), self.members.count());
         self.await_cells(self.members.others()).await?;
-        match call {
-            Call::Allgather { send, recv } => {
-                let blocks = Blocks::equal(recv, count);
-                for rank in self.members.others() {
-                    self.take(rank, 0, &Cut::of(&blocks.of(rank), &piece));
-                }
-                if let Some(send) = send {
-                    Cut::of(send, &piece).copy_to(&Cut::of(&blocks.of(me), &piece));
-                }
+        if let Some((send, blocks)) = of_allgather(call, count) {
+            for rank in self.members.others() {
+                self.take(rank, 0, &Cut::of(&blocks.of(rank), &piece));
             }
+            if let Some(send) = send {
+                Cut::of(send, &piece).copy_to(&Cut::of(&blocks.of(me), &piece));
+            }
+            return Ok(());
+        }
+        match call {
             Call::Alltoall { send, recv } => {
                 let blocks = Blocks::equal(recv, count);
                 for rank in self.members.others() {

@@ -80,7 +80,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     /// The same with the length of the data.
     #[inline(always)]
-    fn publish_of(&self, bytes: usize) {
+    pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
             self.cells.fetch_next(self.address);
