@@ -88,6 +88,11 @@ impl CellRing {
         ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
+    /// The number of operations that may be in progress, once the ring has grown.
+    pub fn depth(&self) -> u64 {
+        self.depth
+    }
+
     /// The first word of the cells of operation `number`.
     #[inline(always)]
     pub(super) fn cells_of(&self, number: u64) -> usize {

@@ -19,6 +19,7 @@ mod cma_access;
 mod counter;
 mod flags;
 mod large;
+mod layout;
 mod members;
 mod params;
 mod poll_delay;
@@ -44,7 +45,7 @@ use crate::engine::Engine;
 use crate::op::{DenseOp, Predefined};
 use crate::trial::Way;
 use barrier::ShmBarrier;
-use cells::Lane;
+use layout::{Lane, Sizes};
 use members::{Members, Stage};
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
@@ -102,9 +103,9 @@ impl Component for Shm {
         let occupancy = params.get(&OCCUPANCY).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
-        let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
+        let sizes = match params.get(&CELL_SIZE).map_err(refuse)? {
             0 => None,
-            wish => Some(cells::possible_cell(wish)),
+            wish => Some(Sizes::wished(wish)),
         };
         // With fault tolerance, a member that fails gets its buffers back while others may still read them, so no buffer is read by others then.
         let survives = comm.engine().is_fault_tolerant();
@@ -123,7 +124,7 @@ impl Component for Shm {
             single_copy_from,
             pieces_up_to: pieces_up_to as u64,
             long_way,
-            cell,
+            sizes,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
             block: Cell::default(),
@@ -146,8 +147,8 @@ struct State {
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// The cell size set by the user.
-    cell: Option<usize>,
+    /// The sizes of cells set by the user.
+    sizes: Option<Sizes>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
     /// On rank 0, from the export of its config blob to the import.
@@ -449,10 +450,10 @@ impl Module for ShmModule {
         let (Some(op), Some(_)) = (sum, state.blocking()) else {
             return Ok(());
         };
-        if state.members.count() > cells::FEW || state.survives {
+        if state.members.count() > layout::FEW || state.survives {
             return Ok(());
         }
-        for _ in 0..cells::DEPTH {
+        for _ in 0..layout::DEPTH {
             let (send, recv) = (&[][..], RecvBytes::empty());
             self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
         }

@@ -10,8 +10,8 @@
 //! members make the same calls in the same order, so an operation has the same numbers on all of them.
 //! A measured operation gets its numbers only when the first of them has room, for which it waits: so requests are not measured.
 
-use super::cells::Lane;
 use super::large::{self, Large};
+use super::layout::Lane;
 use super::params::LongWay;
 use super::segment::{Long, Segment};
 use super::small::Shape;

@@ -18,8 +18,9 @@
 
 mod reductions;
 
-use super::cells::{Cells, Flow};
+use super::cells::Cells;
 use super::cma_access::CmaAccess;
+use super::layout::Flow;
 use super::members::Members;
 use super::wait::{Wait, or_leave};
 use super::{WORD, scattered};

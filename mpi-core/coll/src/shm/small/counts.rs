@@ -17,7 +17,7 @@ use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
-use crate::shm::cells::Flow;
+use crate::shm::layout::Flow;
 use crate::shm::wait::Wait;
 use crate::{Call, CallId, Invocation, Pending};
 use mpi_base::cells::CellOf;
@@ -326,9 +326,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         await_room!(header);
         self.cells
             .compose(self.me(), place.address, 0..row.bytes, |buffer| {
-                row.lay(lens.clone(), buffer, |rank, block| {
-                    going(rank).pack(block)
-                });
+                row.lay(lens.clone(), buffer, |rank, block| going(rank).pack(block));
             });
         header.publish_of(row.bytes);
         let mut messages = Vec::new();

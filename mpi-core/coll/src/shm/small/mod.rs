@@ -20,7 +20,8 @@ mod reductions;
 mod scan_lookback;
 mod steps;
 
-use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
+use super::cells::Cells;
+use super::layout::{FEW, Flow, Lane};
 use super::members::Members;
 use super::scattered;
 use super::wait::Wait;
@@ -112,9 +113,21 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 }
 
 impl Small {
-    /// The maximum size of a call's blocks that go through cells in one piece.
+    /// The maximum size of a call's blocks that go through cells in one piece, if they could go in several.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
-        let all = self.cells.capacity() as u64;
+        let undivided = pieces::of_a_block(u64::MAX, call, members, self.occupancy)
+            .map(|_| self.cells.undivided());
+        let cell = undivided.unwrap_or(self.cells.capacity());
+        Small::block(cell as u64, call, members)
+    }
+
+    /// The maximum size of a call's blocks that fit one cell.
+    fn fits_a_cell(&self, call: CallId, members: u32) -> u64 {
+        Small::block(self.cells.capacity() as u64, call, members)
+    }
+
+    /// The maximum size of a call's blocks in a cell of `all` bytes.
+    fn block(all: u64, call: CallId, members: u32) -> u64 {
         match call {
             CallId::Alltoall
             | CallId::Alltoallv
@@ -146,7 +159,9 @@ impl Small {
             // No rank completes such a request before all poll it.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Requests may be polled rarely, so all pieces must have room at once.
-            Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
+            Lane::Nonblocking => self
+                .pieces_up_to
+                .min(self.cells.pieces_at_once() * piece as u64),
         };
         match pieces::of_a_block(all, call, members, self.occupancy) {
             Some(all) if piece > 0 => one.max(all),
@@ -204,9 +219,12 @@ impl Small {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
-                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
                 // With MPI_IN_PLACE the result would overwrite data that are still to be shown.
-                return shape.filter(|shape| shape.is_one_part() || send.is_some());
+                return match shape.is_one_part() || send.is_some() {
+                    true => Some(shape),
+                    false => self.whole(call.id(), recv.bytes() as u64, members),
+                };
             }
             Call::ReduceScatter { recv, counts, .. } => {
                 let (datatype, total) = (recv.datatype(), counts.iter().sum());
@@ -226,7 +244,7 @@ impl Small {
             return Some(Shape::Whole);
         }
         if bytes > self.fits(call, members) {
-            return None;
+            return self.whole(call, bytes, members);
         }
         if goes_in_rows(call, self.occupancy) {
             let rows = Rows::of(bytes, self.cells.capacity(), members);
@@ -235,6 +253,11 @@ impl Small {
         let piece = self.piece(call, members) as u64;
         // Data that go whole fit every rank's blocks. Where these do not fit, there are at least two pieces, even if one is empty.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
+    }
+
+    /// The layout of data that do not go in pieces.
+    fn whole(&self, call: CallId, bytes: u64, members: u32) -> Option<Shape> {
+        (bytes <= self.fits_a_cell(call, members)).then_some(Shape::Whole)
     }
 
     /// The same for operands, which are cut between elements.
@@ -248,10 +271,11 @@ impl Small {
     ) -> Option<Shape> {
         datatype.as_named()?;
         let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
-        self.cut(call, bytes, members).filter(|shape| {
+        let shape = self.cut(call, bytes, members).filter(|shape| {
             let dense = datatype.contiguous_bytes(count).is_some();
             shape.is_one_part() || (dense && LINE as i64 % size == 0)
-        })
+        });
+        shape.or_else(|| self.whole(call, bytes as u64, members))
     }
 }
 
@@ -280,6 +304,14 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         OpInCell {
             op: self,
             address: self.cells.long_address(self.number),
+        }
+    }
+
+    /// Chooses the cells of a piece.
+    fn piece(&self) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
+            address: self.cells.piece_address(self.number),
         }
     }
 

@@ -40,9 +40,7 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         | CallId::Reduce
         | CallId::Allgather
         | CallId::Allgatherv
-        | CallId::Alltoall => {
-            Some(up_to / u64::from(members.max(2) - 1))
-        }
+        | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
         // The rank that arrives last works for all.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
         // With more than two ranks, every rank would do the work of all.
@@ -112,7 +110,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let blocks = send.as_ref().map(|send| Blocks::equal(send, members));
                     let recv = recv.as_ref().map(|recv| Cut::of(recv, &bytes));
                     cell_op
-                        .long()
+                        .piece()
                         .scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
                         .await
                 }
@@ -134,11 +132,11 @@ impl<W: Wait> SmallOp<'_, W> {
                 }
                 Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    cell_op.long().scan_piece(send.as_ref(), &recv, op).await
+                    cell_op.piece().scan_piece(send.as_ref(), &recv, op).await
                 }
                 Call::Exscan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    cell_op.long().exscan_piece(send.as_ref(), &recv, op).await
+                    cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
@@ -155,11 +153,11 @@ impl<W: Wait> SmallOp<'_, W> {
         let bytes = |i: u64| i as usize * piece..(i as usize + 1) * piece;
         for i in 0..pieces + AHEAD {
             if i < pieces {
-                self.behind(i).long().show_piece(call, bytes(i)).await?;
+                self.behind(i).piece().show_piece(call, bytes(i)).await?;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
                 // After an operator's failure the other pieces go on, since other ranks wait for them.
-                let of_this = self.behind(i).long().take_piece(call, bytes(i)).await;
+                let of_this = self.behind(i).piece().take_piece(call, bytes(i)).await;
                 outcome = outcome.and(or_leave(self.comm, of_this)?);
                 self.cells.end(self.members, self.number + i);
             }
