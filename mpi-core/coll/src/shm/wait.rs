@@ -15,6 +15,7 @@
 //! The check is in the cold part of a wait, so a condition that is already true costs no branch for it.
 //! No operation of the communicator accesses its memory after that.
 
+use super::members::Members;
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -48,7 +49,7 @@ pub trait Wait: Copy {
 
 /// Waits without returning; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
-pub struct Blocking<'a>(pub &'a Comm);
+pub struct Blocking<'a>(pub &'a Comm, pub &'a Members);
 
 /// Returns pending, and is polled again by progress.
 #[derive(Clone, Copy)]
@@ -57,7 +58,7 @@ pub struct Polled;
 impl Wait for Blocking<'_> {
     #[inline(always)]
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error> {
-        wait(self.0, engine, true, done)
+        wait(self, engine, true, done)
     }
 
     #[inline(always)]
@@ -66,12 +67,12 @@ impl Wait for Blocking<'_> {
         engine: &Engine,
         done: impl FnMut() -> bool,
     ) -> Result<(), Error> {
-        wait(self.0, engine, false, done)
+        wait(self, engine, false, done)
     }
 
     #[inline(always)]
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error> {
-        wait(self.0, engine, true, done).map(|()| true)
+        wait(self, engine, true, done).map(|()| true)
     }
 
     #[inline(always)]
@@ -124,8 +125,8 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
 
 /// Waits until `done` without returning; returns an error if that cannot happen.
 #[inline(always)]
-pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
-    wait(comm, comm.engine(), true, done)
+pub fn until(comm: &Comm, members: &Members, done: impl FnMut() -> bool) -> Result<(), Error> {
+    wait(Blocking(comm, members), comm.engine(), true, done)
 }
 
 /// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
@@ -165,7 +166,7 @@ pub async fn unless_broken(
 /// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]
 fn wait(
-    comm: &Comm,
+    of: Blocking<'_>,
     engine: &Engine,
     holds: bool,
     mut done: impl FnMut() -> bool,
@@ -174,28 +175,28 @@ fn wait(
         return Ok(());
     }
     if !engine.is_oversubscribed() {
-        return stay(comm, engine, done);
+        return stay(of, engine, done);
     }
     engine.give_core_away();
     match done() {
         true => Ok(()),
-        false => rest(comm, engine, holds, &mut done),
+        false => rest(of, engine, holds, &mut done),
     }
 }
 
 /// Waits on a core of its own.
 #[inline(never)]
-fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
+fn stay(of: Blocking<'_>, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
     match engine.watch(&mut done) {
         true => Ok(()),
-        false => rest(comm, engine, false, &mut done),
+        false => rest(of, engine, false, &mut done),
     }
 }
 
 /// Continues to wait after spinning or a yield without success.
 #[cold]
 fn rest(
-    comm: &Comm,
+    Blocking(comm, members): Blocking<'_>,
     engine: &Engine,
     holds: bool,
     done: &mut dyn FnMut() -> bool,
@@ -218,6 +219,7 @@ fn rest(
         }
         engine.let_threads_in();
     }
+    let _announced = members.announce();
     let mut arrived = false;
     while !arrived {
         engine.wait_until(|| {
