@@ -299,8 +299,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
     #[inline(always)]
     pub fn fetch_next(&self, address: CellAddress<'_>) {
+        self.fetch_next_of(self.me, address);
+    }
+
+    /// The same for a cell of another member that this member writes.
+    #[inline(always)]
+    pub fn fetch_next_of(&self, member: u32, address: CellAddress<'_>) {
         let next = address.cell_ring.cells_of(address.number + 1);
-        let flag = &self.words[next + self.me as usize * address.cell_ring.cell()];
+        let flag = &self.words[next + member as usize * address.cell_ring.cell()];
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
@@ -419,9 +425,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
             self.finished.set(number);
+            self.publish_finished();
         } else {
             self.finish_out_of_turn(number);
         }
+    }
+
+    #[inline(always)]
+    fn publish_finished(&self) {
         // SYNC POINT cells.finished
         self.word_of(self.me)
             .store(self.finished.get(), Ordering::Release);
@@ -429,6 +440,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// As [`Cells::finish`], while earlier operations are still in progress or later ones are already finished.
     ///
+    /// It ends with a fence: an operation whose end has one may become visible only now, behind the end of an earlier one that has none.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`], so none is further ahead of an unfinished one than a word has bits.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
@@ -440,5 +452,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         let row = ended.trailing_ones();
         self.finished.set(finished + u64::from(row));
         self.beyond.set(ended.checked_shr(row).unwrap_or(0));
+        self.publish_finished();
+        fence(Ordering::SeqCst);
     }
 }

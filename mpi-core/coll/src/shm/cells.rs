@@ -150,6 +150,11 @@ impl Cells {
         slice.bytes
     }
 
+    /// Returns true if pieces have cells of their own.
+    pub fn has_slices(&self) -> bool {
+        self.undivided() < self.capacity()
+    }
+
     /// The bytes per piece: a whole number of elements of any predefined type.
     pub fn piece(&self) -> usize {
         self.undivided() / LINE * LINE
@@ -215,9 +220,8 @@ impl Cells {
     ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // A request may be finished by a rank out of order, and without a fence.
-        let fenced = self.shared || self.lane == Lane::Blocking;
-        self.wait_for_members(wait, engine, fenced, finished).await
+        // Also where a rank finishes requests out of order: then each end has a fence.
+        self.wait_for_members(wait, engine, true, finished).await
     }
 
     /// Waits for a condition that others signal when they finish, `fenced` if with a fence; they ring the doorbell if spinning was not enough.

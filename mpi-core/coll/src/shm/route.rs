@@ -81,6 +81,8 @@ impl State {
             Long::Always(way) => return LongWay(Some(*way)),
             Long::Measured(protocol_choice) => protocol_choice,
         };
+        let small = place.small.as_ref().map(|small| &small[lane as usize]);
+        let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
             // One message per rank takes longer, whatever the messages carry.
@@ -92,6 +94,8 @@ impl State {
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
+            // Requests are not measured, and wherever there are slices, pieces of requests were the slower ones.
+            Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
                 LongWay(Some(protocol_choice.first(call.id(), bytes)))

@@ -97,7 +97,9 @@ impl Row {
         for ((rank, len), entry) in lens.enumerate().zip(entries) {
             let mark = match len <= self.longest {
                 true => {
-                    if let Some(block) = blocks.get_mut(end..end + len) {
+                    if let Some(block) = blocks.get_mut(end..end + len)
+                        && !block.is_empty()
+                    {
                         pack(rank, block);
                     }
                     end += len;
@@ -263,7 +265,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
 
     /// The cells that hold `bytes` bytes; `None` if no cell does.
     fn holding(&self, flow: Flow, bytes: usize) -> Option<OpInCell<'_, 'a, W>> {
-        (bytes <= self.cells.capacity()).then(|| self.fitting(flow, bytes))
+        (bytes <= self.cells.undivided()).then(|| self.fitting(flow, bytes))
     }
 
     /// Shows a block in a member's cell, where no other rank writes. Returns false if the block must be sent as a message.
@@ -280,7 +282,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             place.fill(cell, block);
         }
         await_room!(header);
-        self.cells.publish_of(cell, header.address, bytes);
+        header.publish_for(cell, bytes);
         Ok(place.is_some())
     }
 
@@ -309,33 +311,32 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         recv: &[RecvBuf],
     ) -> Result<(), Error> {
         let (me, members) = (self.me() as usize, self.members.count());
-        let going = |rank: usize| match send {
-            Some(send) => send.get(rank).cloned(),
-            None => recv.get(rank).map(RecvBuf::as_send),
+        let len = |rank: usize| match send {
+            Some(send) => send.get(rank).map_or(0, Given::bytes),
+            None => recv.get(rank).map_or(0, Given::bytes),
         };
-        let going = |rank: usize| going(rank).unwrap_or_else(SendBuf::empty);
         // This rank's own block is not shown.
-        let lens = (0..members as usize).map(|rank| match rank == me {
-            true => 0,
-            false => Given::bytes(&going(rank)),
-        });
-        let row = Row::of(lens.clone(), members, self.cells.capacity());
+        let lens = (0..members as usize).map(|rank| if rank == me { 0 } else { len(rank) });
+        let row = Row::of(lens.clone(), members, self.cells.undivided());
         let header = &self.fitting(Flow::CooperativeCopy, 0);
         let place = self.fitting(Flow::CooperativeCopy, row.bytes);
         await_room!(place);
         await_room!(header);
         self.cells
             .compose(self.me(), place.address, 0..row.bytes, |buffer| {
-                row.lay(lens.clone(), buffer, |rank, block| going(rank).pack(block));
+                row.lay(lens.clone(), buffer, |rank, block| match send {
+                    Some(send) => send[rank].pack(block),
+                    None => recv[rank].pack(block),
+                });
             });
         header.publish_of(row.bytes);
         let mut messages = Vec::new();
         for (rank, len) in lens.enumerate() {
             if len > row.longest {
                 let block = match send {
-                    Some(_) => going(rank),
+                    Some(send) => send[rank].clone(),
                     // What arrives overwrites the block.
-                    None => packed(&going(rank))?,
+                    None => packed(&recv[rank].as_send())?,
                 };
                 messages.push(invocation.isend(&block, rank as u32));
             }

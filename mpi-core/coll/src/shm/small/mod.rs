@@ -115,9 +115,11 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 impl Small {
     /// The maximum size of a call's blocks that go through cells in one piece, if they could go in several.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
-        let undivided = pieces::of_a_block(u64::MAX, call, members, self.occupancy)
-            .map(|_| self.cells.undivided());
-        let cell = undivided.unwrap_or(self.cells.capacity());
+        let divisible = pieces::of_a_block(u64::MAX, call, members, self.occupancy).is_some();
+        let cell = match divisible || knows_only_its_own(call) {
+            true => self.cells.undivided(),
+            false => self.cells.capacity(),
+        };
         Small::block(cell as u64, call, members)
     }
 
@@ -196,7 +198,7 @@ impl Small {
             }
             Call::Gatherv { .. } | Call::Scatterv { .. } => return Some(Shape::Counts),
             Call::Alltoallv { .. } | Call::Alltoallw { .. } => {
-                let fits = counts::holds_rows(self.cells.capacity(), members);
+                let fits = counts::holds_rows(self.cells.undivided(), members);
                 return fits.then_some(Shape::Counts);
             }
             Call::Gather { send, recv, .. } => {
