@@ -54,7 +54,6 @@ mod ring_socket;
 #[cfg(not(loom))]
 pub mod shared_core;
 pub mod shm_agreement;
-pub mod sleepers;
 pub mod split_copy;
 #[cfg(not(loom))]
 pub mod state;

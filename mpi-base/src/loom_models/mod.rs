@@ -12,7 +12,6 @@ mod inbox;
 mod lock;
 mod ring;
 mod shm_agreement;
-mod sleepers;
 mod split_copy;
 mod update_mode;
 

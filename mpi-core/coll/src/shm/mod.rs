@@ -220,9 +220,7 @@ impl State {
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
-        wait::until(comm, &self.members, || {
-            self.step_visibly(comm.engine(), &mut pass)
-        })?;
+        wait::until(comm, || self.step_visibly(comm.engine(), &mut pass))?;
         if let Some(small) = self.blocking() {
             small.cells.all_here();
         }
@@ -335,7 +333,6 @@ impl Module for ShmModule {
 
     fn start(&self, invocation: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
-        state.members.announce_always();
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
@@ -400,21 +397,17 @@ impl Module for ShmModule {
         if route == Route::Cells(Shape::Whole)
             && let Some(emptied) = invocation.emptied(call)
         {
-            let emptied =
-                state.carry_out(begun, Blocking(comm, &state.members), invocation, &emptied);
+            let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
         // Each nested future is a considerable part of the cost of a short call.
-        match (
-            route,
-            state.in_cells(&begun, Blocking(comm, &state.members), invocation),
-        ) {
+        match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
                 wait::now(comm, operation.run(call, shape))
             }
             _ => wait::now(
                 comm,
-                state.carry_out(begun, Blocking(comm, &state.members), invocation, call),
+                state.carry_out(begun, Blocking(comm), invocation, call),
             ),
         }
     }
@@ -445,7 +438,7 @@ impl Module for ShmModule {
             engine,
             comm,
             number: small.cells.begin(1),
-            wait: Blocking(comm, &state.members),
+            wait: Blocking(comm),
         };
         wait::now(comm, operation.run_fast_call(call))
     }

@@ -138,11 +138,7 @@ impl State {
         let number = cells.next();
         let address = cells.long_address(number);
         cells
-            .make_room(
-                Blocking(invocation.comm(), &self.members),
-                invocation.engine(),
-                address,
-            )
+            .make_room(Blocking(invocation.comm()), invocation.engine(), address)
             .await?;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
@@ -155,12 +151,7 @@ impl State {
         let outcome = match begun {
             Some(begun) => {
                 let outcome = self
-                    .carry_out(
-                        begun,
-                        Blocking(invocation.comm(), &self.members),
-                        invocation,
-                        call,
-                    )
+                    .carry_out(begun, Blocking(invocation.comm()), invocation, call)
                     .await;
                 or_leave(invocation.comm(), outcome)?
             }

@@ -1,7 +1,6 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
-//! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]);
-//! its other words have a bit for each member that may sleep, if members are oversubscribed (see [`Members`](super::members::Members)).
+//! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]).
 //! The barrier follows, then two sets of cells, for blocking calls and for requests, and the words of [`ProtocolChoice`] if protocols are measured.
 //! The layout follows from the config blob and the number of members, so all members compute the same;
 //! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
@@ -86,10 +85,6 @@ impl State {
             from: config.single_copy_from,
             scratch: RefCell::default(),
         };
-        if config.occupancy == Occupancy::Oversubscribed {
-            let bits = node.hold_all(at(2 * WORD), LINE / WORD - 2);
-            members.use_bits(bits.ok_or_else(outside)?);
-        }
         let behind = LINE + config.kind.len(members.count());
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {

@@ -15,7 +15,6 @@
 //! The check is in the cold part of a wait, so a condition that is already true costs no branch for it.
 //! No operation of the communicator accesses its memory after that.
 
-use super::members::Members;
 use crate::Error;
 use crate::comm::Comm;
 use crate::engine::Engine;
@@ -49,7 +48,7 @@ pub trait Wait: Copy {
 
 /// Waits without returning; for operations of this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
-pub struct Blocking<'a>(pub &'a Comm, pub &'a Members);
+pub struct Blocking<'a>(pub &'a Comm);
 
 /// Returns pending, and is polled again by progress.
 #[derive(Clone, Copy)]
@@ -58,7 +57,7 @@ pub struct Polled;
 impl Wait for Blocking<'_> {
     #[inline(always)]
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error> {
-        wait(self, engine, true, done)
+        wait(self.0, engine, true, done)
     }
 
     #[inline(always)]
@@ -67,12 +66,12 @@ impl Wait for Blocking<'_> {
         engine: &Engine,
         done: impl FnMut() -> bool,
     ) -> Result<(), Error> {
-        wait(self, engine, false, done)
+        wait(self.0, engine, false, done)
     }
 
     #[inline(always)]
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error> {
-        wait(self, engine, true, done).map(|()| true)
+        wait(self.0, engine, true, done).map(|()| true)
     }
 
     #[inline(always)]
@@ -125,8 +124,8 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
 
 /// Waits until `done` without returning; returns an error if that cannot happen.
 #[inline(always)]
-pub fn until(comm: &Comm, members: &Members, done: impl FnMut() -> bool) -> Result<(), Error> {
-    wait(Blocking(comm, members), comm.engine(), true, done)
+pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
+    wait(comm, comm.engine(), true, done)
 }
 
 /// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
@@ -166,7 +165,7 @@ pub async fn unless_broken(
 /// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]
 fn wait(
-    of: Blocking<'_>,
+    comm: &Comm,
     engine: &Engine,
     holds: bool,
     mut done: impl FnMut() -> bool,
@@ -175,28 +174,28 @@ fn wait(
         return Ok(());
     }
     if !engine.is_oversubscribed() {
-        return stay(of, engine, done);
+        return stay(comm, engine, done);
     }
     engine.give_core_away();
     match done() {
         true => Ok(()),
-        false => rest(of, engine, holds, &mut done),
+        false => rest(comm, engine, holds, &mut done),
     }
 }
 
 /// Waits on a core of its own.
 #[inline(never)]
-fn stay(of: Blocking<'_>, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
+fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
     match engine.watch(&mut done) {
         true => Ok(()),
-        false => rest(of, engine, false, &mut done),
+        false => rest(comm, engine, false, &mut done),
     }
 }
 
 /// Continues to wait after spinning or a yield without success.
 #[cold]
 fn rest(
-    Blocking(comm, members): Blocking<'_>,
+    comm: &Comm,
     engine: &Engine,
     holds: bool,
     done: &mut dyn FnMut() -> bool,
@@ -219,7 +218,6 @@ fn rest(
         }
         engine.let_threads_in();
     }
-    let _announced = members.announce();
     let mut arrived = false;
     while !arrived {
         engine.wait_until(|| {
