@@ -164,7 +164,7 @@ impl Cells {
     pub fn pieces_at_once(&self) -> u64 {
         let depths = self.choices[Flow::OneWay as usize]
             .iter()
-            .map(|choice| choice.cell_ring.depth());
+            .map(|choice| choice.cell_ring.depth_at_first());
         depths.min().unwrap_or(layout::DEPTH)
     }
 
