@@ -71,6 +71,9 @@ const LENGTH_BITS: u32 = 17;
 /// The largest encoded length. The encoding is length + 1, and 0 if the writer publishes no length; longer data are encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
+/// The largest length that [`Cells::published`] returns.
+pub const LONGEST_PUBLISHED: usize = LONGEST_TOLD as usize - 1;
+
 #[inline(always)]
 fn told(bytes: usize) -> u64 {
     (bytes as u64 + 1).min(LONGEST_TOLD)
@@ -271,6 +274,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         }
     }
 
+    /// The published length of data that have been seen: at most [`LONGEST_PUBLISHED`], and 0 if the writer published none.
+    #[inline(always)]
+    pub fn published(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> usize {
+        let flag = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
+        (flag as usize).saturating_sub(1)
+    }
+
     /// Sets this member's count in an operation, which replaces the data. The caller writes 0 before it publishes the cell, and then only larger counts.
     #[inline(always)]
     pub fn count_to(&self, address: CellAddress<'_>, count: u64) {
@@ -289,8 +299,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
     #[inline(always)]
     pub fn fetch_next(&self, address: CellAddress<'_>) {
+        self.fetch_next_of(self.me, address);
+    }
+
+    /// The same for a cell of another member that this member writes.
+    #[inline(always)]
+    pub fn fetch_next_of(&self, member: u32, address: CellAddress<'_>) {
         let next = address.cell_ring.cells_of(address.number + 1);
-        let flag = &self.words[next + self.me as usize * address.cell_ring.cell()];
+        let flag = &self.words[next + member as usize * address.cell_ring.cell()];
         prefetch_for_write(std::ptr::from_ref(flag).cast());
     }
 
@@ -409,9 +425,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
             self.finished.set(number);
+            self.publish_finished();
         } else {
             self.finish_out_of_turn(number);
         }
+    }
+
+    #[inline(always)]
+    fn publish_finished(&self) {
         // SYNC POINT cells.finished
         self.word_of(self.me)
             .store(self.finished.get(), Ordering::Release);
@@ -419,6 +440,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// As [`Cells::finish`], while earlier operations are still in progress or later ones are already finished.
     ///
+    /// It ends with a fence: an operation whose end has one may become visible only now, behind the end of an earlier one that has none.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`], so none is further ahead of an unfinished one than a word has bits.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
@@ -430,5 +452,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         let row = ended.trailing_ones();
         self.finished.set(finished + u64::from(row));
         self.beyond.set(ended.checked_shr(row).unwrap_or(0));
+        self.publish_finished();
+        fence(Ordering::SeqCst);
     }
 }

@@ -6,9 +6,10 @@
 //! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
 use super::barrier::{Kind, ShmBarrier};
-use super::cells::{self, Cells, Lane};
+use super::cells::Cells;
 use super::cma_access::CmaAccess;
 use super::large::Large;
+use super::layout::{FEW, Lane, Sizes};
 use super::members::LINE;
 use super::params::LongWay;
 use super::protocol_choice::{self, ProtocolChoice};
@@ -71,7 +72,7 @@ impl State {
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
-        if members.count() <= cells::FEW {
+        if members.count() <= FEW {
             // Making a communicator is a wait for messages, in which these pages cost little; with many members they are many.
             node.map_ahead(config.place, FIRST_USED);
         }
@@ -88,23 +89,22 @@ impl State {
         let lane = |lane: Lane| -> Result<Small, Refusal> {
             let before = match lane {
                 Lane::Blocking => 0,
-                Lane::Nonblocking => Cells::len(
-                    members.count(),
-                    config.cell,
-                    Lane::Blocking,
-                    config.occupancy,
-                ),
+                Lane::Nonblocking => {
+                    config
+                        .sizes
+                        .len(Lane::Blocking, members.count(), config.occupancy)
+                }
             };
             let place = at(behind + before);
-            let cells = Cells::at(node, place, config.cell, members, lane, config.occupancy);
+            let cells = Cells::at(node, place, config.sizes, members, lane, config.occupancy);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
                 occupancy: config.occupancy,
                 pieces_up_to: config.pieces_up_to,
             })
         };
-        let small = match config.cell {
-            0 => None,
+        let small = match config.sizes {
+            Sizes::NONE => None,
             _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
         };
         let long = match config.long_way {
@@ -112,9 +112,8 @@ impl State {
             // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let cells: usize = cells::lens(members.count(), config.cell, config.occupancy)
-                    .iter()
-                    .sum();
+                let lens = config.sizes.lens(members.count(), config.occupancy);
+                let cells: usize = lens.iter().sum();
                 let place = at(behind + cells);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
@@ -144,18 +143,22 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        let cell = self.cell.unwrap_or_else(|| {
-            let fitting = cells::fitting_cell(count, occupancy);
-            cells::affordable_cell(fitting, count, occupancy, node.longest_free())
-        });
-        let cells: usize = cells::lens(count, cell, occupancy).iter().sum();
+        // As for the rings of messages, where cores share only the last cache.
+        let cycled = match node.ring_span() {
+            span if span > NEAR => span,
+            _ => 0,
+        };
+        let sizes = self
+            .sizes
+            .unwrap_or_else(|| Sizes::affordable(count, occupancy, cycled, node.longest_free()));
+        let cells: usize = sizes.lens(count, occupancy).iter().sum();
         let ways = match self.long_way {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
         };
-        let (block, cell) = match node.alloc(barrier + cells + ways, LINE) {
-            Some(block) => (block, cell),
-            None => (node.alloc(barrier, LINE)?, 0),
+        let (block, sizes) = match node.alloc(barrier + cells + ways, LINE) {
+            Some(block) => (block, sizes),
+            None => (node.alloc(barrier, LINE)?, Sizes::NONE),
         };
         let place = block.place();
         self.block.set(Some(block));
@@ -163,7 +166,7 @@ impl State {
             kind,
             occupancy,
             place,
-            cell,
+            sizes,
             single_copy_from: self.single_copy_from,
             pieces_up_to: self.pieces_up_to,
             long_way: self.long_way,

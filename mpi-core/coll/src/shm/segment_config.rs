@@ -1,6 +1,7 @@
 //! The config blob of `shm`: the offset of rank 0's segment and its parameters.
 
 use super::barrier::Kind;
+use super::layout::Sizes;
 use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
@@ -10,8 +11,8 @@ pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
     pub(super) occupancy: Occupancy,
-    /// The cell size; zero if there are no cells.
-    pub(super) cell: usize,
+    /// Without cells, their size is zero.
+    pub(super) sizes: Sizes,
     pub(super) single_copy_from: u64,
     pub(super) pieces_up_to: u64,
     pub(super) long_way: LongWay,
@@ -24,7 +25,8 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            self.cell as u64,
+            self.sizes.cell as u64,
+            self.sizes.slices,
             self.single_copy_from,
             self.pieces_up_to,
             self.long_way.number(),
@@ -39,7 +41,10 @@ impl SegmentConfig {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
             occupancy: Occupancy::from_number(words.next()?)?,
-            cell: words.next()? as usize,
+            sizes: Sizes {
+                cell: words.next()? as usize,
+                slices: words.next()?,
+            },
             single_copy_from: words.next()?,
             pieces_up_to: words.next()?,
             long_way: LongWay::from_number(words.next()?)?,

@@ -19,7 +19,7 @@ use super::data::{CopyTo, Target};
 use super::steps::{await_cell, await_room};
 use crate::Error;
 use crate::op::DenseOp;
-use crate::shm::cells::FEW;
+use crate::shm::layout::FEW;
 use crate::shm::wait::Wait;
 use mpi_base::atomic::{Ordering, fence};
 

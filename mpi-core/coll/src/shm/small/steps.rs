@@ -78,9 +78,17 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.publish_of(0);
     }
 
+    /// Publishes the header of another member's cell, which this rank writes.
+    pub(super) fn publish_for(&self, cell: u32, bytes: usize) {
+        self.cells.publish_of(cell, self.address, bytes);
+        if self.occupancy == Occupancy::Dedicated {
+            self.cells.fetch_next_of(cell, self.address);
+        }
+    }
+
     /// The same with the length of the data.
     #[inline(always)]
-    fn publish_of(&self, bytes: usize) {
+    pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
             self.cells.fetch_next(self.address);
