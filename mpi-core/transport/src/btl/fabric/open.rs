@@ -123,6 +123,8 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             is_leaving: Cell::new(false),
             wants_space: Cell::new(false),
             has_space: Cell::new(false),
+            sent: Cell::new(0),
+            received: Cell::new(0),
         })
     }
 }
