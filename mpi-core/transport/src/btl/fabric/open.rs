@@ -99,6 +99,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             info: Info {
                 name: self.name,
                 exclusivity: self.exclusivity,
+                is_network: true,
                 limits: settings.limits,
                 listens: true,
                 // A device is polled in memory, and without one the library uses sockets.
