@@ -17,7 +17,7 @@ use mpi_core::matrix::MATRIX;
 use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
-use mpi_core::{btl, coll, osc, pml, rte};
+use mpi_core::{bml, btl, coll, osc, pml, rte};
 use std::path::PathBuf;
 
 /// A framework for listings.
@@ -89,6 +89,12 @@ pub fn all(params: &Params) -> Vec<Framework> {
 /// The same with the plugins of an existing catalogue.
 pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
+        Framework {
+            name: "bml",
+            what: "chooses the transports to each process",
+            params: vec![bml::SHARE.about()],
+            components: Vec::new(),
+        },
         Framework {
             name: "btl",
             what: "moves bytes between two processes",
