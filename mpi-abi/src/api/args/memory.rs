@@ -121,9 +121,10 @@ unsafe fn send_buf(
     at: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
+    blocks: i64,
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
-    let at = readable(at, count, &datatype)?;
+    let at = readable(at, count.saturating_mul(blocks), &datatype)?;
     // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
     Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
 }
@@ -137,10 +138,11 @@ unsafe fn recv_buf(
     at: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
+    blocks: i64,
     access: Access,
 ) -> Result<RecvBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
-    let at = writable(at, count, &datatype, access)?;
+    let at = writable(at, count.saturating_mul(blocks), &datatype, access)?;
     // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
@@ -232,7 +234,15 @@ impl<'a> SendMem<'a> {
     #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
-        unsafe { send_buf(self.at, self.count, self.datatype) }
+        unsafe { send_buf(self.at, self.count, self.datatype, 1) }
+    }
+
+    /// Returns the send buffer of which the count is that of one of several blocks.
+    #[inline]
+    pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
+        let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
+        // SAFETY: the elements of all blocks are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype, blocks) }
     }
 
     /// Returns the send buffer; its datatype has usually been looked up.
@@ -329,14 +339,22 @@ impl<'a> RecvMem<'a> {
     #[inline(always)]
     pub fn buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.
-        unsafe { recv_buf(self.at, self.count, self.datatype, Access::Update) }
+        unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Update) }
+    }
+
+    /// Returns the receive buffer of which the count is that of one of several blocks.
+    #[inline]
+    pub fn buffer_of_blocks(self, blocks: usize) -> Result<RecvBuf, Failure> {
+        let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
+        // SAFETY: the elements of all blocks are valid for writing until completion by the contract of `new`.
+        unsafe { recv_buf(self.at, self.count, self.datatype, blocks, Access::Update) }
     }
 
     /// Returns the receive buffer of one message, which is written from its beginning and not read.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.
-        unsafe { recv_buf(self.at, self.count, self.datatype, Access::Receive) }
+        unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Receive) }
     }
 
     /// Returns the receive buffer; its datatype has usually been looked up.
