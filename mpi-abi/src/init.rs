@@ -241,9 +241,6 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
     if device::start(engine.params()).map_err(at("a parameter cannot be read"))? {
         state::set_staging();
     }
-    for complaint in device::complaints() {
-        printable::eprintln!("rank {}: {complaint}", engine.me());
-    }
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {

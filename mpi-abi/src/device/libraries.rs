@@ -16,16 +16,6 @@ pub static SELECTION: Param<Selection> = Param::selection(
     "Accelerators whose memory is recognised in buffers once the program has loaded their library; empty: all; ^cuda,rocm: no buffer is asked about",
 );
 
-/// The bytes of pinned memory that are kept for buffers in device memory.
-pub static MAX_PINNED: Param<usize> = Param::new(
-    "accelerator",
-    "base",
-    "max_pinned",
-    "256m",
-    Level::TUNER,
-    "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
-);
-
 /// The kinds of memory that `mpirun --memory-alloc-kinds` requests.
 pub static KINDS: Param<String> = Param::new(
     "mpi",
@@ -35,9 +25,6 @@ pub static KINDS: Param<String> = Param::new(
     Level::USER,
     "The kinds of memory that the program asks for, as in mpi,system,cuda; the info key mpi_memory_alloc_kinds contains the supported ones",
 );
-
-/// The payload with which a call unwinds that notices a library which was loaded later: it has done nothing yet, and begins again.
-pub struct LoadedLate;
 
 /// Words for [`WATCHED`]: no library is looked for, or some are in use.
 static QUIET: AtomicUsize = AtomicUsize::new(0);
@@ -49,7 +36,7 @@ static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIE
 static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries {
     wanted: Vec::new(),
     found: Vec::new(),
-    complaints: Vec::new(),
+    unusable: Vec::new(),
     requested: String::new(),
     tail: None,
 });
@@ -58,8 +45,8 @@ struct Libraries {
     /// The names of the selected components.
     wanted: Vec<&'static str>,
     found: Vec<&'static dyn Accelerator>,
-    /// Why a library cannot be used, by component; the flag is set once the sentence has been reported.
-    complaints: Vec<(&'static str, String, bool)>,
+    /// The components whose library cannot be used.
+    unusable: Vec<&'static str>,
     /// The kinds of memory that the job requests.
     requested: String,
     tail: Option<Tail>,
@@ -99,22 +86,17 @@ impl Libraries {
         // Before the search, so that a library that is loaded meanwhile is noticed.
         self.tail = Tail::find();
         for component in &BUILT_IN {
-            let known = self
-                .found
-                .iter()
-                .any(|found| found.name() == component.name)
-                || self
-                    .complaints
-                    .iter()
-                    .any(|(name, ..)| *name == component.name);
-            if known || !self.wanted.contains(&component.name) {
+            let name = component.name;
+            let is_known = self.found.iter().any(|found| found.name() == name)
+                || self.unusable.contains(&name);
+            if is_known || !self.wanted.contains(&name) {
                 continue;
             }
             match (component.resident)() {
                 Some(Ok(accelerator)) => self.found.push(Box::leak(accelerator)),
                 Some(Err(lacks)) => {
-                    self.complaints
-                        .push((component.name, lacks.to_string(), false))
+                    printable::eprintln!("process {}: {lacks}", std::process::id());
+                    self.unusable.push(name);
                 }
                 None => {}
             }
@@ -136,7 +118,6 @@ impl Libraries {
 /// Begins to look for the selected libraries; returns true if one is in use.
 pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     let selection = params.get(&SELECTION)?;
-    super::pool::set_limit(params.get(&MAX_PINNED)?);
     let mut libraries = libraries();
     libraries.requested = params.get(&KINDS)?;
     libraries.wanted = (BUILT_IN.iter().map(|component| component.name))
@@ -149,23 +130,18 @@ pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     Ok(!libraries.found.is_empty())
 }
 
-/// Returns the device memory at an address; `None` for memory of the host.
-///
-/// Unwinds with [`LoadedLate`] in a call that began before a library was found, and so keeps no staged buffers.
-pub fn locate(at: *const u8) -> Option<Located> {
+/// Returns true if an accelerator is in use, after a look if a library was loaded since the last one.
+pub fn is_in_use() -> bool {
     let mut libraries = libraries();
     if libraries.is_behind() {
         libraries.look();
     }
-    if libraries.found.is_empty() {
-        return None;
-    }
-    if !super::calls::is_open() {
-        drop(libraries);
-        // The call has done nothing yet but check arguments.
-        std::panic::resume_unwind(Box::new(LoadedLate));
-    }
-    libraries.found.iter().find_map(|by| {
+    !libraries.found.is_empty()
+}
+
+/// Returns the device memory at an address; `None` for memory of the host.
+pub fn locate(at: *const u8) -> Option<Located> {
+    libraries().found.iter().find_map(|by| {
         let memory = by.recognise(at)?;
         Some(Located { by: *by, memory })
     })
@@ -173,23 +149,10 @@ pub fn locate(at: *const u8) -> Option<Located> {
 
 /// Returns the names of the accelerators that are in use now.
 pub fn names() -> Vec<&'static str> {
-    let mut libraries = libraries();
-    if libraries.is_behind() {
-        libraries.look();
+    match is_in_use() {
+        true => libraries().found.iter().map(|found| found.name()).collect(),
+        false => Vec::new(),
     }
-    libraries.found.iter().map(|found| found.name()).collect()
-}
-
-/// Returns the sentences about libraries that cannot be used, each once.
-pub fn complaints() -> Vec<String> {
-    let mut libraries = libraries();
-    let fresh = libraries.complaints.iter_mut().filter(|(.., told)| !told);
-    fresh
-        .map(|(_, sentence, told)| {
-            *told = true;
-            sentence.clone()
-        })
-        .collect()
 }
 
 /// Returns the kinds of memory that are supported, of a list of requested ones or else of those that the job requests (MPI 5.0, section 11.4.3).

@@ -20,13 +20,32 @@ mod libraries;
 mod pool;
 mod staged;
 
-pub use calls::{Views, enter, leave, received, take};
-pub use libraries::{
-    KINDS, LoadedLate, MAX_PINNED, SELECTION, attention, complaints, kinds, names, start,
-};
+pub use calls::{LoadedLate, Views, enter, leave, received, take};
+pub use libraries::{KINDS, SELECTION, attention, kinds, names};
+pub use pool::MAX_PINNED;
 pub use staged::{Access, DeviceError};
 
+use libraries::Located;
+use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
+
+/// Begins to look for the selected libraries; returns true if one is in use.
+pub fn start(params: &Params) -> Result<bool, ParamError> {
+    pool::set_limit(params.get(&MAX_PINNED)?);
+    libraries::start(params)
+}
+
+/// Returns the device memory at an address; unwinds in a call that began before a library was found, and so keeps no staged buffers.
+fn locate(at: *const u8) -> Option<Located> {
+    if !libraries::is_in_use() {
+        return None;
+    }
+    if !calls::is_open() {
+        // The call has done nothing yet but check arguments.
+        std::panic::resume_unwind(Box::new(LoadedLate));
+    }
+    libraries::locate(at)
+}
 
 /// Returns true if an address is in device memory.
 ///
@@ -34,7 +53,7 @@ use mpi_core::datatype::Datatype;
 #[cold]
 #[inline(never)]
 pub fn holds(at: *const u8) -> bool {
-    libraries::locate(at).is_some()
+    locate(at).is_some()
 }
 
 /// Returns the address of a buffer of the host that replaces this one for the running call; `None` for a buffer in host memory.
@@ -53,7 +72,7 @@ pub fn stage(
         return Ok(None);
     }
     let lowest = at.wrapping_offset(span.start as isize);
-    let Some(located) = libraries::locate(lowest) else {
+    let Some(located) = locate(lowest) else {
         return Ok(None);
     };
     let staged = staged::Staged::new(located, at, (count, datatype), access)?;
@@ -66,7 +85,7 @@ pub fn stage(
 #[cold]
 #[inline(never)]
 pub fn refused_window(at: *const u8) -> Option<String> {
-    let located = libraries::locate(at)?;
+    let located = locate(at)?;
     Some(format!(
         "the memory at {at:p} is {located}, which other processes cannot reach: make the window of host memory, and pass device memory as origin of MPI_Put and MPI_Get"
     ))

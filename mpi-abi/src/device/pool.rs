@@ -1,14 +1,25 @@
 //! Host memory for copies of device memory.
 //!
-//! Blocks have sizes that are powers of two. They are pinned once and kept for ever, because pinning costs more than most copies.
+//! Blocks have sizes that are powers of two. They are pinned once and never freed, because pinning costs more than most copies.
 //! The memory is mapped here and only registered with the accelerator's library: the end of a context unpins it, and it stays valid.
 //! Longer blocks, and those beyond the limit, are not pinned and are unmapped after use.
 
 use super::libraries::Located;
 use mpi_base::mem::PAGE;
+use mpi_base::param::{Level, Param};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The bytes of pinned memory that are kept for buffers in device memory.
+pub static MAX_PINNED: Param<usize> = Param::new(
+    "accelerator",
+    "base",
+    "max_pinned",
+    "256m",
+    Level::TUNER,
+    "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
+);
 
 /// The binary logarithms of the shortest and the longest block that is kept.
 const SHORTEST: u32 = 16;

@@ -133,6 +133,8 @@ pub struct Orphan {
     pub(crate) comm: Option<Rc<CommObject>>,
     /// Its buffers in device memory.
     pub(crate) staged: Option<Rc<StagedObject>>,
+    /// True if its end is that of the whole operation, whose results go to the device then.
+    pub(crate) lands: bool,
 }
 
 /// A generalized request whose handle was freed before it was complete.

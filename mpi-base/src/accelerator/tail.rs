@@ -2,7 +2,7 @@
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
 //! So the field `l_next` of the last object is null until another one is loaded, and checking that costs one load.
-//! The last object is kept in the process for ever, since the list's entry is freed with it.
+//! The last object is never unloaded from then on, since the list's entry is freed with it.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::atomic::AtomicUsize;

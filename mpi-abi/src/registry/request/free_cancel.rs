@@ -25,10 +25,15 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     let staged = object.staged().cloned();
     match object.unstaged().clone() {
         RequestObject::Running { req, also, comm } => {
-            adopt(also.into_iter().chain([req]), comm.as_ref(), staged)
+            let send = also.map(|send| (send, false));
+            let both = send.into_iter().chain([(req, true)]);
+            adopt(both, comm.as_ref(), staged)
         }
         RequestObject::Persistent(p) => adopt(
-            p.operation.borrow().request().cloned(),
+            p.operation
+                .borrow()
+                .request()
+                .map(|req| (req.clone(), true)),
             Some(&p.comm),
             staged,
         ),
@@ -50,16 +55,19 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Adds operations in progress, whose handles were freed, to the orphans.
+///
+/// Each comes with true if its end is that of the whole operation: the receive of a send-receive.
 fn adopt(
-    reqs: impl IntoIterator<Item = Req>,
+    reqs: impl IntoIterator<Item = (Req, bool)>,
     comm: Option<&Rc<CommObject>>,
     staged: Option<Rc<StagedObject>>,
 ) {
     let comm = comm.cloned();
-    let orphans = reqs.into_iter().map(|req| Orphan {
+    let orphans = reqs.into_iter().map(|(req, lands)| Orphan {
         req,
         comm: comm.clone(),
         staged: staged.clone(),
+        lands,
     });
     state().unfinished().orphans().borrow_mut().extend(orphans);
 }
@@ -81,7 +89,8 @@ pub fn reap_orphans() {
                 let of_file = file_of(&orphan.req).is_some();
                 let finished = requests.finish(&orphan.req);
                 let bytes = finished.as_ref().map_or(0, |status| status.bytes);
-                let landed = orphan.staged.as_ref().map(|staged| staged.land(bytes));
+                let landing = orphan.staged.as_ref().filter(|_| orphan.lands);
+                let landed = landing.map(|staged| staged.land(bytes));
                 let failed = finished.err().map(Failure::from);
                 if let Some(failure) = failed.or(landed.and_then(Result::err))
                     && !of_file
