@@ -43,7 +43,7 @@ pub fn typed(
 }
 
 /// Returns true for a parameter that is a buffer of elements.
-fn is_memory(p: &Param) -> bool {
+pub fn is_memory(p: &Param) -> bool {
     p.base == "void"
         && p.stars == 1
         && p.array.is_empty()

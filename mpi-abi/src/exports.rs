@@ -18,7 +18,7 @@ use crate::api::args::{
     In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedText,
     Strings, Text, TextOut, Uncounted, UncountedOut,
 };
-use crate::call::{call, call_creating, reset_handle, tool_call};
+use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
 // The set of conversions needed depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

@@ -8,7 +8,8 @@ use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
-use crate::{components, helper};
+use crate::{components, device, helper};
+use mpi_base::accelerator;
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::io::hints::HINTS;
@@ -90,6 +91,15 @@ pub fn all(params: &Params) -> Vec<Framework> {
 pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
         Framework {
+            name: "accelerator",
+            what: "buffers in the memory of devices",
+            params: vec![device::SELECTION.about(), device::MAX_PINNED.about()],
+            components: accelerator::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, &[]))
+                .collect(),
+        },
+        Framework {
             name: "bml",
             what: "chooses the transports to each process",
             params: vec![bml::SHARE.about()],
@@ -150,6 +160,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 MATRIX.about(),
                 RECORD.about(),
                 REPLAY.about(),
+                device::KINDS.about(),
             ],
             components: Vec::new(),
         },

@@ -11,6 +11,7 @@ use crate::abi::*;
 use crate::api::dynamic;
 use crate::components;
 use crate::crash;
+use crate::device;
 use crate::error::{Failure, unread_errors};
 use crate::explain::{self, Findings};
 use crate::forked;
@@ -241,6 +242,9 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         .start()
         .map_err(at("the engine cannot start"))?;
     *state().engines().engine().borrow_mut() = Some(engine.clone());
+    if device::start(engine.params()).map_err(at("a parameter cannot be read"))? {
+        state::set_staging();
+    }
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {

@@ -3,6 +3,8 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(not(loom))]
+pub mod accelerator;
 pub mod arena;
 pub mod atomic;
 pub mod bitmap;

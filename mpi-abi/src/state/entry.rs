@@ -1,8 +1,8 @@
 //! The entry and the end of every call.
 
-use super::extras::{self, FORKED, LOCKED, TRACED};
+use super::extras::{self, FORKED, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
-use crate::forked;
+use crate::{device, forked};
 use mpi_core::trace::Trace;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -31,6 +31,19 @@ pub struct CallGuard {
     extras: u8,
     /// Start time on the trace's clock, if the call is traced.
     began: u64,
+}
+
+impl CallGuard {
+    /// Returns true if the call does nothing beside its work.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.extras == 0
+    }
+
+    /// Returns true if the call keeps the buffers that it stages.
+    pub fn is_staging(&self) -> bool {
+        self.extras & STAGING != 0
+    }
 }
 
 /// Enters function `id`.
@@ -75,6 +88,9 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
     if extras & LOCKED != 0 {
         global_lock::acquire();
     }
+    if extras & STAGING != 0 {
+        device::enter();
+    }
     match extras & TRACED {
         0 => (extras, 0),
         _ => (extras, tracing::trace().map_or(0, Trace::begins)),
@@ -86,6 +102,9 @@ fn leave_with(id: usize, guard: CallGuard) {
     // False if tracing began inside the call.
     if guard.extras & TRACED != 0 {
         tracing::trace_call(number(id), guard.began);
+    }
+    if guard.extras & STAGING != 0 {
+        device::leave();
     }
     if guard.extras & LOCKED != 0 {
         global_lock::release();

@@ -14,6 +14,9 @@ pub(super) const TRACED: u8 = 2;
 /// The process was forked from one that has initialized MPI ([`forked`](crate::forked)).
 pub(super) const FORKED: u8 = 4;
 
+/// The program has loaded the library of an accelerator, so buffers may be staged ([`device`](crate::device)).
+pub(super) const STAGING: u8 = 8;
+
 /// Marks this process as just forked; only stores to an atomic.
 pub(crate) fn mark_forked() {
     EXTRAS.fetch_or(FORKED, Relaxed);
@@ -34,6 +37,11 @@ pub(crate) fn is_untraced() -> bool {
 #[inline(always)]
 pub(crate) fn is_unlocked() -> bool {
     EXTRAS.load(Relaxed) == 0
+}
+
+/// Makes calls keep the buffers that they stage.
+pub(crate) fn set_staging() {
+    set(STAGING, true);
 }
 
 /// Returns the actions of a call beside its work.

@@ -56,13 +56,6 @@ const TABLE: &[NotYet] = &[
         instead: "--host and --hostfile name hosts",
     },
     NotYet {
-        name: "memory-alloc-kinds",
-        values: 1,
-        harmless: &["mpi", "system", "mpi,system", "system,mpi"],
-        what: "memory of other kinds",
-        instead: "mpi and system are there without it",
-    },
-    NotYet {
         name: "launcher",
         values: 1,
         harmless: &["ssh"],

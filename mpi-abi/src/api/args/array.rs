@@ -4,7 +4,9 @@
 //! A negative length makes an empty array; the implementation reports it as an error of the length.
 
 use super::{IntoI64, Out, null};
+use crate::device::{self, Access};
 use crate::error::{Failure, Outcome};
+use mpi_core::datatype::Named;
 use std::marker::PhantomData;
 
 /// An array that is only read.
@@ -141,6 +143,39 @@ impl<T> Clone for InOutArray<'_, T> {
 }
 
 impl<T> Copy for InOutArray<'_, T> {}
+
+impl<'a> InArray<'a, u8> {
+    /// Returns the bytes of a buffer, which may be in device memory.
+    pub fn bytes(self, name: &str) -> Result<&'a [u8], Failure> {
+        let plain = self.first.is_null() || !device::attention();
+        let staged = match plain {
+            true => None,
+            false => staged(self.first.cast_mut(), self.len, Access::Read)?,
+        };
+        let first = staged.map_or(self.first, <*mut u8>::cast_const);
+        InArray { first, ..self }.get(name)
+    }
+}
+
+impl<'a> InOutArray<'a, u8> {
+    /// Returns the bytes of a buffer, which may be in device memory.
+    pub fn bytes(self, name: &str) -> Result<&'a mut [u8], Failure> {
+        let plain = self.first.is_null() || !device::attention();
+        let staged = match plain {
+            true => None,
+            false => staged(self.first, self.len, Access::Update)?,
+        };
+        let first = staged.unwrap_or(self.first);
+        InOutArray { first, ..self }.get(name)
+    }
+}
+
+/// Returns the address of host memory that replaces bytes in device memory.
+#[cold]
+fn staged(first: *mut u8, len: usize, access: Access) -> Result<Option<*mut u8>, Failure> {
+    let count = i64::try_from(len).unwrap_or(i64::MAX);
+    Ok(device::stage(first, count, &Named::BYTE.into(), access)?)
+}
 
 impl<'a, T> InOutArray<'a, T> {
     /// # Safety

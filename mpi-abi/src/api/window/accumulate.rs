@@ -34,7 +34,7 @@ pub fn MPI_Accumulate_c(
         origin_addr.count() == 1 && target_count == 1 && origin_addr.datatype() == target_datatype;
     if is_one
         && op != MPI_NO_OP
-        && !origin_addr.address().is_null()
+        && origin_addr.is_on_host()
         && let Some((op, named)) = plain(op, target_datatype)
     {
         let (from, disp) = (origin_addr.address().cast(), target_disp as i64);
@@ -72,7 +72,7 @@ fn accumulated_row(
     let (Some((op, named)), Some(row)) = (plain(op, origin.datatype()), origin.plain()) else {
         return false;
     };
-    if op == Predefined::NoOp {
+    if op == Predefined::NoOp || !origin.is_on_host() {
         return false;
     }
     state::with_win(win, |object| {
@@ -166,8 +166,8 @@ pub fn MPI_Get_accumulate_c(
     if is_predefined
         && is_one
         && alike
-        && !result_addr.address().is_null()
-        && (reads_only || !origin_addr.address().is_null())
+        && result_addr.is_on_host()
+        && (reads_only || origin_addr.is_on_host())
     {
         // SAFETY: both hold an element by the contracts of `SendMem::new` and `RecvMem::new`, or the origin is ignored.
         return unsafe {
@@ -218,7 +218,14 @@ pub unsafe fn MPI_Fetch_and_op(
     win: MPI_Win,
 ) -> Outcome {
     let (from, to, disp) = (origin_addr.cast(), result_addr.cast(), target_disp as i64);
-    let there = !result_addr.is_null() && (op == MPI_NO_OP || !origin_addr.is_null());
+    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Fetch_and_op requires of its caller.
+    let (origin_mem, result_mem) = unsafe {
+        (
+            SendMem::new(origin_addr, 1, datatype),
+            RecvMem::new(result_addr, 1, datatype),
+        )
+    };
+    let there = result_mem.is_on_host() && (op == MPI_NO_OP || origin_mem.is_on_host());
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
@@ -234,14 +241,11 @@ pub unsafe fn MPI_Fetch_and_op(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Fetch_and_op requires of its caller.
-    let (origin, mut result) = unsafe {
-        let origin = match op {
-            MPI_NO_OP => SendBuf::empty(),
-            _ => SendMem::new(origin_addr, 1, datatype).buffer()?,
-        };
-        (origin, RecvMem::new(result_addr, 1, datatype).buffer()?)
+    let origin = match op {
+        MPI_NO_OP => SendBuf::empty(),
+        _ => origin_mem.buffer()?,
     };
+    let mut result = result_mem.buffer()?;
     let op = state::op(op)?;
     Ok(object
         .win
@@ -265,7 +269,15 @@ pub unsafe fn MPI_Compare_and_swap(
             Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_)
         )
     });
-    let there = !origin_addr.is_null() && !compare_addr.is_null() && !result_addr.is_null();
+    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
+    let (origin_mem, compare_mem, result_mem) = unsafe {
+        (
+            SendMem::new(origin_addr, 1, datatype),
+            SendMem::new(compare_addr, 1, datatype),
+            RecvMem::new(result_addr, 1, datatype),
+        )
+    };
+    let there = origin_mem.is_on_host() && compare_mem.is_on_host() && result_mem.is_on_host();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
         // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
@@ -289,14 +301,8 @@ pub unsafe fn MPI_Compare_and_swap(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
-    let (origin, compare, mut result) = unsafe {
-        (
-            SendMem::new(origin_addr, 1, datatype).buffer()?,
-            SendMem::new(compare_addr, 1, datatype).buffer()?,
-            RecvMem::new(result_addr, 1, datatype).buffer()?,
-        )
-    };
+    let (origin, compare) = (origin_mem.buffer()?, compare_mem.buffer()?);
+    let mut result = result_mem.buffer()?;
     let both = [&origin, &compare];
     Ok(object
         .win
