@@ -9,6 +9,7 @@
 #![deny(unsafe_code)]
 
 pub use mpi_coll::{self as coll, plugin};
+pub use mpi_p2p::observer;
 pub use mpi_engine::{
     Engine, ObserverError, RunObserver, comm, dynamic, fault, matrix, record, trace,
 };

@@ -1,10 +1,11 @@
-//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; arrays of peers can be started, stopped and reset.
+//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; counted ones can be started, stopped and reset.
 #![allow(unsafe_code)]
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
 use crate::api::args::{InOut, Out, SizedText, Text};
 use crate::error::{Failure, Outcome};
+use crate::tool::enumeration::Enumeration;
 use crate::tool::pvar::{self, Change, PVARS, Pvar};
 use crate::tool::{at, known};
 use std::ffi::{c_int, c_void};
@@ -33,15 +34,10 @@ pub fn MPI_T_pvar_get_info(
     text(desc, variable.help);
     wanted(verbosity, MPI_T_VERBOSITY_TUNER_BASIC);
     wanted(var_class, variable.class);
-    wanted(datatype, MPI_UNSIGNED_LONG_LONG);
-    wanted(enumtype, MPI_T_ENUM_NULL);
-    wanted(
-        bind,
-        match variable.is_of_comm() {
-            true => MPI_T_BIND_MPI_COMM,
-            false => MPI_T_BIND_NO_OBJECT,
-        },
-    );
+    wanted(datatype, variable.datatype());
+    let items = variable.items().map(Enumeration::handle);
+    wanted(enumtype, items.unwrap_or(MPI_T_ENUM_NULL));
+    wanted(bind, variable.bound().constant());
     wanted(readonly, 1);
     wanted(continuous, variable.is_continuous().into());
     wanted(atomic, 0);
@@ -89,13 +85,9 @@ pub unsafe fn MPI_T_pvar_handle_alloc(
     if handle.is_null() {
         return Err(null("handle"));
     }
-    let comm = match variable.is_of_comm() {
-        false => None,
-        true if obj_handle.is_null() => return Err(null("obj_handle")),
-        // SAFETY: not null, and for a variable that is bound to a communicator the C binding of MPI_T_pvar_handle_alloc requires a pointer to its handle.
-        true => Some(unsafe { obj_handle.cast::<MPI_Comm>().read_unaligned() }),
-    };
-    let (made, values) = pvar::allocate(session, pvar_index as usize, comm)?;
+    // SAFETY: the C binding of MPI_T_pvar_handle_alloc requires the address of a handle of the kind that the variable is bound to.
+    let object = unsafe { variable.bound().object(obj_handle) }?;
+    let (made, values) = pvar::allocate(session, pvar_index as usize, object)?;
     result(count, int(values), "count")?;
     result(handle, made, "handle")
 }
@@ -152,8 +144,13 @@ pub unsafe fn MPI_T_pvar_read(
     if buf.is_null() {
         return Err(null("buf"));
     }
+    if let (MPI_INT, [value]) = (pvar::find(session, handle)?.datatype(), &*values) {
+        // SAFETY: `buf` has space for an int, which is the datatype of the variable: the C binding of MPI_T_pvar_read requires it of the caller.
+        unsafe { buf.cast::<c_int>().write_unaligned(*value as c_int) };
+        return Ok(());
+    }
     for (at, value) in values.into_iter().enumerate() {
-        // SAFETY: `buf` has as many values as MPI_T_pvar_handle_alloc has counted: the C binding of MPI_T_pvar_read requires it of the caller.
+        // SAFETY: `buf` has space for the number of values that MPI_T_pvar_handle_alloc has returned: the C binding of MPI_T_pvar_read requires it of the caller.
         unsafe { buf.cast::<u64>().add(at).write_unaligned(value) };
     }
     Ok(())

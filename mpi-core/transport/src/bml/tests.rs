@@ -180,7 +180,7 @@ impl Sink for Assembly {
         self.losses.borrow_mut().push(why.into());
     }
 
-    fn note(&self, what: &str) {
+    fn link_lost(&self, _: ProcId, what: &str) {
         self.notes.borrow_mut().push(what.into());
     }
 }

@@ -86,9 +86,10 @@ impl Multirail {
                 }
             }
         }
-        sink.note(&format!(
+        let what = format!(
             "job rank {me}: {name} link {way} to job rank {peer} is gone ({why}); {messages} messages of {bytes} bytes that may have been lost with it are sent again over the others"
-        ));
+        );
+        sink.link_lost(peer, &what);
     }
 
     /// Sends the peer a cumulative acknowledgement.

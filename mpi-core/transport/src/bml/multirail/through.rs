@@ -144,8 +144,8 @@ impl Sink for Through<'_> {
         }
     }
 
-    fn note(&self, what: &str) {
-        self.sink.note(what);
+    fn link_lost(&self, peer: ProcId, what: &str) {
+        self.sink.link_lost(peer, what);
     }
 }
 
