@@ -162,7 +162,7 @@ pub struct Options {
     pub end_dead: Option<EndDead>,
 
     /// A gdb at main in a pane of tmux for these ranks ("0,2-3") [default: all]
-    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = DIAGNOSTICS, conflicts_with = "rr")]
+    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = DIAGNOSTICS, hide_short_help = true, conflicts_with = "rr")]
     pub gdb: Option<String>,
 
     /// Record these ranks by rr [default: all]

@@ -1,9 +1,8 @@
 //! Events and their source (section 15.3.8).
-#![allow(unsafe_code)]
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
-use crate::api::args::{InOut, Out, SizedText, Text, UncountedOut};
+use crate::api::args::{InOut, Out, SizedOut, SizedText, Text, Untyped};
 use crate::error::{Failure, Outcome};
 use crate::info::{self, Hints};
 use crate::tool::event::{self, EVENTS, Event, SOURCE, Source};
@@ -42,8 +41,8 @@ pub fn MPI_T_event_get_info(
     event_index: c_int,
     name: SizedText,
     verbosity: Out<c_int>,
-    array_of_datatypes: UncountedOut<MPI_Datatype>,
-    array_of_displacements: UncountedOut<MPI_Aint>,
+    array_of_datatypes: SizedOut<MPI_Datatype>,
+    array_of_displacements: SizedOut<MPI_Aint>,
     num_elements: InOut<c_int>,
     enumtype: Out<MPI_T_enum>,
     info: Out<MPI_Info>,
@@ -52,20 +51,8 @@ pub fn MPI_T_event_get_info(
 ) -> Outcome {
     let event = event_at(event_index)?;
     let all = event.elements.len();
-    let room = num_elements.peek().map_or(0, |room| room.max(0)) as usize;
-    if !array_of_datatypes.is_null() {
-        // SAFETY: section 15.3.8 makes num_elements the length of both arrays.
-        let types = unsafe { array_of_datatypes.counted(all.min(room)) };
-        types.get("array_of_datatypes")?.fill(MPI_COUNT);
-    }
-    if !array_of_displacements.is_null() {
-        // SAFETY: section 15.3.8 makes num_elements the length of both arrays.
-        let displacements = unsafe { array_of_displacements.counted(all.min(room)) };
-        let displacements = displacements.get("array_of_displacements")?;
-        for (element, displacement) in displacements.iter_mut().enumerate() {
-            *displacement = (element * size_of::<MPI_Count>()) as MPI_Aint;
-        }
-    }
+    array_of_datatypes.fill(std::iter::repeat_n(MPI_COUNT, all));
+    array_of_displacements.fill((0..all).map(|at| (at * size_of::<MPI_Count>()) as MPI_Aint));
     wanted(num_elements.out(), int(all));
     text(name, event.name);
     let elements = event.elements.join(", ");
@@ -115,22 +102,19 @@ pub fn MPI_T_source_get_timestamp(source_index: c_int, timestamp: Out<MPI_Count>
     result(timestamp, ticks(now_ns()), "timestamp")
 }
 
-pub unsafe fn MPI_T_event_handle_alloc(
+pub fn MPI_T_event_handle_alloc(
     event_index: c_int,
-    obj_handle: *mut c_void,
+    obj_handle: Untyped,
     _info: MPI_Info,
-    event_registration: *mut MPI_T_event_registration,
+    event_registration: Out<MPI_T_event_registration>,
 ) -> Outcome {
-    // SAFETY: null or the place of the result: the C binding of MPI_T_event_handle_alloc requires it of the caller.
-    let registration = unsafe { Out::new(event_registration) };
     let event = event_at(event_index)?;
-    if registration.is_null() {
+    if event_registration.is_null() {
         return Err(null("event_registration"));
     }
-    // SAFETY: the C binding of MPI_T_event_handle_alloc requires the address of a handle of the kind that the event is bound to.
-    let object = unsafe { event.bound.object(obj_handle) }?;
+    let object = event.bound.object(obj_handle.handle())?;
     let made = event::allocate(event_index as usize, object)?;
-    result(registration, made, "event_registration")
+    result(event_registration, made, "event_registration")
 }
 
 pub fn MPI_T_event_handle_free(
@@ -197,36 +181,29 @@ pub fn MPI_T_event_set_dropped_handler(
     event::set_dropped_handler(event_registration, dropped_cb_function)
 }
 
-pub unsafe fn MPI_T_event_read(
+/// Stores elements of an event, which are of type `MPI_COUNT`.
+fn store(buffer: Untyped, elements: &[i64]) -> Outcome {
+    match buffer.put_words(elements.iter().map(|element| element.cast_unsigned())) {
+        true => Ok(()),
+        false => Err(null("buffer")),
+    }
+}
+
+pub fn MPI_T_event_read(
     event_instance: MPI_T_event_instance,
     element_index: c_int,
-    buffer: *mut c_void,
+    buffer: Untyped,
 ) -> Outcome {
     known()?;
     let instance = event::instance(event_instance)?;
     let value = at(event::copy_of(&instance), element_index, "elements")?;
-    // SAFETY: null or the place of one element: the C binding of MPI_T_event_read requires it of the caller.
-    let buffer = unsafe { Out::new(buffer.cast::<MPI_Count>()) };
-    result(buffer, *value, "buffer")
+    store(buffer, &[*value])
 }
 
-pub unsafe fn MPI_T_event_copy(
-    event_instance: MPI_T_event_instance,
-    buffer: *mut c_void,
-) -> Outcome {
+pub fn MPI_T_event_copy(event_instance: MPI_T_event_instance, buffer: Untyped) -> Outcome {
     known()?;
     let instance = event::instance(event_instance)?;
-    if buffer.is_null() {
-        return Err(null("buffer"));
-    }
-    for (element, value) in event::copy_of(&instance).iter().enumerate() {
-        // SAFETY: `buffer` has space for all elements at their displacements: the C binding of MPI_T_event_copy requires it of the caller.
-        unsafe {
-            let to = buffer.cast::<MPI_Count>().add(element);
-            to.write_unaligned(*value);
-        }
-    }
-    Ok(())
+    store(buffer, event::copy_of(&instance))
 }
 
 pub fn MPI_T_event_get_timestamp(

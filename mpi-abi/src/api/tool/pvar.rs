@@ -1,9 +1,8 @@
 //! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; counted ones can be started, stopped and reset.
-#![allow(unsafe_code)]
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
-use crate::api::args::{InOut, Out, SizedText, Text};
+use crate::api::args::{InOut, Out, SizedText, Text, Untyped};
 use crate::error::{Failure, Outcome};
 use crate::tool::enumeration::Enumeration;
 use crate::tool::pvar::{self, Change, PVARS, Pvar};
@@ -71,22 +70,19 @@ pub fn MPI_T_pvar_session_free(session: InOut<MPI_T_pvar_session>) -> Outcome {
     result(session.out(), MPI_T_PVAR_SESSION_NULL, "session")
 }
 
-pub unsafe fn MPI_T_pvar_handle_alloc(
+pub fn MPI_T_pvar_handle_alloc(
     session: MPI_T_pvar_session,
     pvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut MPI_T_pvar_handle,
-    count: *mut c_int,
+    obj_handle: Untyped,
+    handle: Out<MPI_T_pvar_handle>,
+    count: Out<c_int>,
 ) -> Outcome {
     known()?;
-    // SAFETY: null or places for the results: the C binding of MPI_T_pvar_handle_alloc requires it of the caller.
-    let (handle, count) = unsafe { (Out::new(handle), Out::new(count)) };
     let variable = at(PVARS, pvar_index, "performance variables")?;
     if handle.is_null() {
         return Err(null("handle"));
     }
-    // SAFETY: the C binding of MPI_T_pvar_handle_alloc requires the address of a handle of the kind that the variable is bound to.
-    let object = unsafe { variable.bound().object(obj_handle) }?;
+    let object = variable.bound().object(obj_handle.handle())?;
     let (made, values) = pvar::allocate(session, pvar_index as usize, object)?;
     result(count, int(values), "count")?;
     result(handle, made, "handle")
@@ -134,26 +130,22 @@ pub fn MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -
     change(session, handle, Change::Stop, ALWAYS)
 }
 
-pub unsafe fn MPI_T_pvar_read(
+pub fn MPI_T_pvar_read(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    buf: *mut c_void,
+    buf: Untyped,
 ) -> Outcome {
     known()?;
     let values = pvar::read(session, handle)?;
-    if buf.is_null() {
-        return Err(null("buf"));
+    let datatype = pvar::find(session, handle)?.datatype();
+    let stored = match (datatype, values.as_slice()) {
+        (MPI_INT, [item]) => buf.put_int(*item as c_int),
+        _ => buf.put_words(values.into_iter()),
+    };
+    match stored {
+        true => Ok(()),
+        false => Err(null("buf")),
     }
-    if let (MPI_INT, [value]) = (pvar::find(session, handle)?.datatype(), &*values) {
-        // SAFETY: `buf` has space for an int, which is the datatype of the variable: the C binding of MPI_T_pvar_read requires it of the caller.
-        unsafe { buf.cast::<c_int>().write_unaligned(*value as c_int) };
-        return Ok(());
-    }
-    for (at, value) in values.into_iter().enumerate() {
-        // SAFETY: `buf` has space for the number of values that MPI_T_pvar_handle_alloc has returned: the C binding of MPI_T_pvar_read requires it of the caller.
-        unsafe { buf.cast::<u64>().add(at).write_unaligned(value) };
-    }
-    Ok(())
 }
 
 pub fn MPI_T_pvar_write(
@@ -181,7 +173,7 @@ pub fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) 
 pub fn MPI_T_pvar_readreset(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    _buf: *mut c_void,
+    _buf: Untyped,
 ) -> Outcome {
     known()?;
     let Pvar { name, .. } = pvar::find(session, handle)?;

@@ -1,6 +1,6 @@
 //! Delivery: where callbacks are called, and the event that a callback reads.
 
-use super::queue::{Instance, Next, queue};
+use super::queue::{Instance, Next, has_begun, queue};
 use crate::abi::*;
 use crate::error::Failure;
 use crate::phase;
@@ -25,7 +25,7 @@ pub fn deliver_after_call() {
 
 /// Calls the callbacks of waiting events inside a call that waits; those that may call MPI wait for its end.
 pub fn deliver_in_wait() {
-    if super::raised::has_begun() {
+    if has_begun() {
         deliver(MPI_T_CB_REQUIRE_MPI_RESTRICTED);
     }
 }

@@ -11,13 +11,14 @@
 //! Only messages of the program raise events, not those inside collective operations.
 
 mod delivery;
+mod handles;
 mod queue;
 mod raised;
 mod registration;
 mod table;
 
 pub use delivery::{copy_of, deliver_in_wait, instance};
+pub use handles::{allocate, exists, free, has_callback, register, set_dropped_handler};
 pub use queue::Instance;
 pub use raised::{attach, communicator_freed, communicator_made};
-pub use registration::{allocate, exists, free, has_callback, register, set_dropped_handler};
 pub use table::{EVENTS, Element, Event, SOURCE, Source, of_category};

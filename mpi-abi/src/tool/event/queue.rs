@@ -7,9 +7,10 @@ use super::table::MOST_ELEMENTS;
 use crate::abi::*;
 use crate::error::Failure;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Events that wait at most; as many as a program raises in about a millisecond of short messages.
+/// The maximum number of waiting events: about a millisecond of short messages.
 const LONGEST: usize = 4096;
 
 /// An event that was raised.
@@ -39,6 +40,19 @@ static QUEUE: Mutex<Queue> = Mutex::new(Queue {
     running: None,
     freed: None,
 });
+
+/// True from the first callback on.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Returns true if a tool has registered a callback.
+pub(super) fn has_begun() -> bool {
+    BEGUN.load(Relaxed)
+}
+
+/// Records that a tool has registered a callback.
+pub(super) fn set_begun() {
+    BEGUN.store(true, Relaxed);
+}
 
 pub(super) fn queue() -> MutexGuard<'static, Queue> {
     QUEUE.lock().unwrap_or_else(PoisonError::into_inner)

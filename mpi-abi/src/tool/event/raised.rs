@@ -1,7 +1,7 @@
 //! Where events are raised: by the engine's observer of messages, and by the calls that make and free communicators.
 
 use super::delivery::deliver_after_call;
-use super::queue::{Instance, queue};
+use super::queue::{self, Instance, has_begun};
 use super::table::Which;
 use crate::object::comm::CommObject;
 use crate::state;
@@ -13,19 +13,10 @@ use mpi_core::observer::Observer;
 use mpi_core::pml::{Context, Envelope, Key, Plane};
 use mpi_core::request::ReqId;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
-/// True from the first callback on.
-static BEGUN: AtomicBool = AtomicBool::new(false);
-
-/// Returns true if a tool has registered a callback.
-pub(super) fn has_begun() -> bool {
-    BEGUN.load(Relaxed)
-}
 
 /// Raises events from now on, and delivers them at the end of every call.
 pub(super) fn begin() {
-    BEGUN.store(true, Relaxed);
+    queue::set_begun();
     state::call_after_calls(deliver_after_call);
     if let Ok(engine) = state::engine() {
         attach(&engine);
@@ -49,7 +40,7 @@ fn raise(which: Which, comm: Option<u64>, elements: [i64; 4]) {
         time_ns: now_ns(),
         elements,
     };
-    queue().raise(comm, instance);
+    queue::queue().raise(comm, instance);
 }
 
 /// The observer of messages that raises their events.

@@ -1,8 +1,6 @@
 //! Registrations: which events a tool wants, and its callbacks.
 #![allow(unsafe_code)]
 
-use super::super::pvar::Object;
-use super::queue::queue;
 use crate::abi::*;
 use crate::error::Failure;
 use std::ffi::c_void;
@@ -107,6 +105,18 @@ impl Default for FreeCallback {
 unsafe impl Send for FreeCallback {}
 
 impl FreeCallback {
+    pub(super) fn new(
+        registration: MPI_T_event_registration,
+        function: Option<MPI_T_event_free_cb_function>,
+        user_data: *mut c_void,
+    ) -> FreeCallback {
+        FreeCallback {
+            registration: registration.0,
+            function,
+            user_data,
+        }
+    }
+
     /// Tells the tool that its registration is no longer used.
     pub(super) fn call(self, safety: MPI_T_cb_safety) {
         if let Some(function) = self.function {
@@ -168,6 +178,11 @@ impl Registration {
         }
     }
 
+    /// Returns true if it has a callback of exactly this level.
+    pub(super) fn has_callback(&self, safety: MPI_T_cb_safety) -> bool {
+        rank_of(safety).is_some_and(|at| self.callbacks[at].is_some())
+    }
+
     pub(super) fn set_dropped_handler(&mut self, handler: Option<DroppedHandler>) {
         self.dropped_handler = handler;
         self.dropped = 0;
@@ -190,83 +205,4 @@ impl Registration {
         let found = (self.dropped_handler?, self.callback(safety)?);
         Some((found.0, found.1, std::mem::take(&mut self.dropped)))
     }
-}
-
-/// Creates a registration of the event at an index, bound to an object if the event is.
-pub fn allocate(event: usize, object: Object) -> Result<MPI_T_event_registration, Failure> {
-    let comm = match object {
-        Object::Comm(_) => Some(object.comm()?.context().number()),
-        _ => None,
-    };
-    let number = queue().add(Registration::new(event, comm));
-    Ok(MPI_T_event_registration(number))
-}
-
-/// Sets or removes the callback of a level; its events are raised from now on.
-pub fn register(
-    handle: MPI_T_event_registration,
-    safety: MPI_T_cb_safety,
-    function: Option<MPI_T_event_cb_function>,
-    user_data: *mut c_void,
-) -> Result<(), Failure> {
-    is_safety(safety)?;
-    let callback = function.map(|function| Callback::new(function, user_data));
-    queue().get(handle)?.set_callback(safety, callback);
-    if callback.is_some() {
-        super::raised::begin();
-    }
-    Ok(())
-}
-
-/// Sets or removes the handler of dropped events.
-pub fn set_dropped_handler(
-    handle: MPI_T_event_registration,
-    function: Option<MPI_T_event_dropped_cb_function>,
-) -> Result<(), Failure> {
-    queue().get(handle)?.set_dropped_handler(function);
-    Ok(())
-}
-
-/// Frees a registration, and calls `function` once no callback of it runs any more.
-pub fn free(
-    handle: MPI_T_event_registration,
-    function: Option<MPI_T_event_free_cb_function>,
-    user_data: *mut c_void,
-) -> Result<(), Failure> {
-    let at_end = FreeCallback {
-        registration: handle.0,
-        function,
-        user_data,
-    };
-    let now = queue().remove(handle, at_end)?;
-    if let Some(now) = now {
-        now.call(MPI_T_CB_REQUIRE_MPI_RESTRICTED);
-    }
-    Ok(())
-}
-
-/// Returns an error unless a handle is a registration that has a callback of this level.
-pub fn has_callback(
-    handle: MPI_T_event_registration,
-    safety: MPI_T_cb_safety,
-) -> Result<(), Failure> {
-    is_safety(safety)?;
-    let mut queue = queue();
-    let registration = queue.get(handle)?;
-    let at = rank_of(safety).unwrap_or(0);
-    match registration.callbacks[at] {
-        Some(_) => Ok(()),
-        None => Err(Failure::new(
-            MPI_T_ERR_INVALID_HANDLE,
-            format!(
-                "the registration {:#x} has no callback for the safety level {safety}",
-                handle.0
-            ),
-        )),
-    }
-}
-
-/// Returns an error unless a handle is a registration.
-pub fn exists(handle: MPI_T_event_registration) -> Result<(), Failure> {
-    queue().get(handle).map(|_| ())
 }

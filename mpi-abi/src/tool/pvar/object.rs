@@ -1,5 +1,4 @@
 //! The objects to which handles of variables, and registrations of events, are bound.
-#![allow(unsafe_code)]
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -7,7 +6,7 @@ use crate::object::file::FileObject;
 use crate::object::window::WinObject;
 use crate::state;
 use mpi_core::comm::Comm;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::rc::Rc;
 
 /// A kind of object.
@@ -51,23 +50,18 @@ impl Bound {
         }
     }
 
-    /// Reads the handle of an object of this kind, which a tool passes by its address.
-    ///
-    /// # Safety
-    /// `obj_handle` is null or the address of a handle of this kind.
-    pub unsafe fn object(self, obj_handle: *const c_void) -> Result<Object, Failure> {
+    /// Returns the object of a handle, which a tool passes by its address; `None` is a null pointer.
+    pub fn object(self, handle: Option<usize>) -> Result<Object, Failure> {
         if self == Bound::Process {
             return Ok(Object::Process);
         }
-        if obj_handle.is_null() {
+        let word = handle.ok_or_else(|| {
             let sentence = format!(
                 "obj_handle is a null pointer, and must be the address of the handle of a {}",
                 self.name()
             );
-            return Err(Failure::new(MPI_T_ERR_INVALID, sentence));
-        }
-        // SAFETY: not null, so the address of a handle, all kinds of which are one word, by the contract of this function.
-        let word = unsafe { obj_handle.cast::<usize>().read_unaligned() };
+            Failure::new(MPI_T_ERR_INVALID, sentence)
+        })?;
         Ok(match self {
             Bound::Process => Object::Process,
             Bound::Comm => Object::Comm(MPI_Comm(word)),
