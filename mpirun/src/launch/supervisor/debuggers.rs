@@ -3,6 +3,7 @@
 use super::Supervisor;
 use crate::launch::mpir::{self, Entry, JOB_IS_ABORTED, TABLE_IS_WRITTEN, TableFile};
 use crate::pmi::Job;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The state of the reports to debuggers.
@@ -30,12 +31,16 @@ impl Supervisor<'_> {
         }
         let here = rustix::system::uname();
         let here = here.nodename().to_string_lossy();
+        let mut paths: BTreeMap<&str, String> = BTreeMap::new();
         let entries = jobs.of(Job(0)).map(|rank| Entry {
             host: match rank.here {
                 true => here.clone().into_owned(),
                 false => jobs.host_name(rank.host),
             },
-            program: full_path(&rank.program),
+            program: paths
+                .entry(&rank.program)
+                .or_insert_with(|| full_path(&rank.program))
+                .clone(),
             pid: rank.pid,
         });
         let entries: Vec<Entry> = entries.collect();

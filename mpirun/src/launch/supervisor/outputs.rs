@@ -184,6 +184,7 @@ impl<'a> Outputs<'a> {
         }
         if streams.iter().all(Option::is_none) {
             self.streams.remove(&proc);
+            self.tracebacks.end(proc);
         }
     }
 

@@ -60,6 +60,13 @@ impl Tracebacks {
         self.0.entry(proc).or_default().take(bytes);
     }
 
+    /// Forgets a rank that writes nothing more, unless it has written a traceback.
+    pub(super) fn end(&mut self, proc: Proc) {
+        if self.exception(proc).is_none() {
+            self.0.remove(&proc);
+        }
+    }
+
     /// Returns the last line of the latest traceback of a rank.
     pub(super) fn exception(&self, proc: Proc) -> Option<String> {
         self.0.get(&proc)?.exception.clone()
