@@ -554,7 +554,8 @@ impl<'a> Exports<'a> {
     }
 
     fn rust_type(&self, p: &Param) -> String {
-        if self.is_function(p) && p.stars == 1 {
+        // A parameter of a function's type is a pointer to the function, which may be null as any other.
+        if self.is_function(p) && p.stars <= 1 {
             format!("Option<{}>", p.base)
         } else {
             pointer_type(p)

@@ -18,6 +18,8 @@ pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
+pub mod debug_page;
+#[cfg(not(loom))]
 pub mod descriptor_doorbell;
 pub mod doorbell;
 #[cfg(not(loom))]

@@ -1,9 +1,10 @@
 //! The entry and the end of every call.
 
-use super::extras::{self, FORKED, LOCKED, STAGING, TRACED};
+use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
 use crate::{device, forked};
 use mpi_core::trace::Trace;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// This process's rank in the world (upper half) and the size of the world (lower half); 0 while there is no world.
@@ -22,6 +23,15 @@ pub(crate) fn world_place() -> Option<(u32, u32)> {
         0 => None,
         word => Some(((word >> 32) as u32, word as u32)),
     }
+}
+
+/// The function that follows each call.
+static AFTER_CALL: OnceLock<fn()> = OnceLock::new();
+
+/// Calls `follow` at the end of every call from now on, when the call holds nothing of the library; only the first such function is called.
+pub(crate) fn call_after_calls(follow: fn()) {
+    let _ = AFTER_CALL.set(follow);
+    extras::set(FOLLOWED, true);
 }
 
 /// The state of a running call, to be passed to [`leave`].
@@ -108,5 +118,10 @@ fn leave_with(id: usize, guard: CallGuard) {
     }
     if guard.extras & LOCKED != 0 {
         global_lock::release();
+    }
+    if guard.extras & FOLLOWED != 0
+        && let Some(follow) = AFTER_CALL.get()
+    {
+        follow();
     }
 }

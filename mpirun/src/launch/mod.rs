@@ -36,6 +36,7 @@ pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod links;
 pub(crate) mod local_ranks;
+mod mpir;
 pub(crate) mod output;
 pub(crate) mod pmi_socket;
 pub mod program;
@@ -48,6 +49,7 @@ pub(crate) mod supervisor;
 pub(crate) mod sys;
 pub(crate) mod term_signals;
 pub(crate) mod trim_memory;
+pub mod under;
 pub(crate) mod wire;
 
 pub use sys::{STACK_MIN, on_a_long_stack, stack_left, survive_file_limit};

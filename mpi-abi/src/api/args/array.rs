@@ -7,6 +7,7 @@ use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
 use crate::error::{Failure, Outcome};
 use mpi_core::datatype::Named;
+use std::ffi::c_int;
 use std::marker::PhantomData;
 
 /// An array that is only read.
@@ -124,6 +125,40 @@ impl<'a, T> UncountedOut<'a, T> {
             first: self.0,
             len,
             of: PhantomData,
+        }
+    }
+}
+
+/// An array that is only written, whose length is behind a pointer.
+#[derive(Clone, Copy)]
+pub struct SizedOut<'a, T> {
+    first: *mut T,
+    size: *const c_int,
+    of: PhantomData<&'a mut [T]>,
+}
+
+impl<T> SizedOut<'_, T> {
+    /// # Safety
+    /// `size` is null or valid for reading, and `first` is null or valid for writing `*size` elements, both during the call.
+    #[inline(always)]
+    pub unsafe fn new(first: *mut T, size: *const c_int) -> Self {
+        SizedOut {
+            first,
+            size,
+            of: PhantomData,
+        }
+    }
+
+    /// Stores values as far as the array has space; a null pointer takes none.
+    pub fn fill(self, values: impl Iterator<Item = T>) {
+        if self.first.is_null() || self.size.is_null() {
+            return;
+        }
+        // SAFETY: not null, so valid for reading by the contract of `new`.
+        let size = usize::try_from(unsafe { *self.size }).unwrap_or(0);
+        for (index, value) in values.take(size).enumerate() {
+            // SAFETY: not null, and the index is below the length of the array by the contract of `new`.
+            unsafe { self.first.add(index).write(value) };
         }
     }
 }

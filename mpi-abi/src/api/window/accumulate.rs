@@ -72,7 +72,7 @@ fn accumulated_row(
     let (Some((op, named)), Some(row)) = (plain(op, origin.datatype()), origin.plain()) else {
         return false;
     };
-    if op == Predefined::NoOp || !origin.is_on_host() {
+    if op == Predefined::NoOp {
         return false;
     }
     state::with_win(win, |object| {

@@ -182,8 +182,8 @@ impl Sink for Assembly {
         self.losses.borrow_mut().push(why.into());
     }
 
-    fn note(&self, what: &str) {
-        self.notes.borrow_mut().push(what.into());
+    fn link_lost(&self, _: ProcId, what: Option<&str>) {
+        self.notes.borrow_mut().extend(what.map(String::from));
     }
 }
 

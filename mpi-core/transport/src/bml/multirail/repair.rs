@@ -136,10 +136,11 @@ where
         side.has_unsaid.set(false);
         for (way, sentence) in side.unsaid.take() {
             let bit = 1 << way;
-            if self.me < side.peer && self.printed.get() & bit == 0 {
+            let prints = self.me < side.peer && self.printed.get() & bit == 0;
+            if prints {
                 self.printed.set(self.printed.get() | bit);
-                sink.note(&sentence);
             }
+            sink.link_lost(side.peer, prints.then_some(&*sentence));
         }
     }
 
