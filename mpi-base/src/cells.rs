@@ -35,17 +35,19 @@
 //! The cells of one operation are contiguous, so a member that reads all of them touches few pages: after a context switch, the first access to each page is expensive.
 //!
 //! A line that another core has read costs a round trip before it can be written,
-//! so a member that has published prefetches the line of its next number at once ([`Cells::fetch_next`]), while no member polls it yet.
+//! so a member that has published prefetches the line of its next number at once ([`Prefetch::next`]), while no member polls it yet.
 //! A waiting member polls the line of the number, so each pause of the writer within that line costs a round trip too:
 //! of longer data, that line is written last, with the number ([`lay`]).
 
 mod data;
+mod prefetch;
 mod rings;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use crate::atomic::{AtomicU64, Ordering, fence, prefetch_for_read, prefetch_for_write};
+use crate::atomic::{AtomicU64, Ordering, fence};
 pub use data::lay;
+pub use prefetch::Prefetch;
 use rings::of_result;
 pub use rings::{
     CellAddress, CellOf, CellRing, DEEP_AT_FIRST, DEEPEST, DEEPEST_UNORDERED, GROWTH, Ring,
@@ -296,34 +298,10 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.seen(cell, address).then(count)
     }
 
-    /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
+    /// The lines that this member may prefetch.
     #[inline(always)]
-    pub fn fetch_next(&self, address: CellAddress<'_>) {
-        self.fetch_next_of(self.me, address);
-    }
-
-    /// The same for a cell of another member that this member writes.
-    #[inline(always)]
-    pub fn fetch_next_of(&self, member: u32, address: CellAddress<'_>) {
-        let next = address.cell_ring.cells_of(address.number + 1);
-        let flag = &self.words[next + member as usize * address.cell_ring.cell()];
-        prefetch_for_write(std::ptr::from_ref(flag).cast());
-    }
-
-    /// Prefetches, `by` operations ahead in the same ring, the line that `member` will publish (for reading) and this member's own (for writing).
-    #[inline(always)]
-    pub fn fetch_ahead(&self, address: CellAddress<'_>, by: u64, member: u32) {
-        let next = address.cell_ring.cells_of(address.number + by);
-        let flag = |member: u32| &self.words[next + member as usize * address.cell_ring.cell()];
-        prefetch_for_read(std::ptr::from_ref(flag(member)).cast());
-        prefetch_for_write(std::ptr::from_ref(flag(self.me)).cast());
-    }
-
-    /// Prefetches the first line of every member's cell of an operation, so that the transfers overlap.
-    pub fn fetch_all(&self, address: CellAddress<'_>) {
-        for member in 0..self.members {
-            prefetch_for_read(std::ptr::from_ref(self.flag(member, address)).cast());
-        }
+    pub fn prefetch(&self) -> Prefetch<'_, M> {
+        Prefetch(self)
     }
 
     /// Returns true if the data of an operation have been published in a cell.

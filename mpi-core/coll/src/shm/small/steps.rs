@@ -82,7 +82,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     pub(super) fn publish_for(&self, cell: u32, bytes: usize) {
         self.cells.publish_of(cell, self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
-            self.cells.fetch_next_of(cell, self.address);
+            self.cells.prefetch().next_of(cell, self.address);
         }
     }
 
@@ -91,7 +91,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
-            self.cells.fetch_next(self.address);
+            self.cells.prefetch().next(self.address);
         }
     }
 
@@ -211,7 +211,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             await_cell!(self, CellOf::Result);
             return Ok(true);
         }
-        self.cells.fetch_all(self.address);
+        self.cells.prefetch().all(self.address);
         self.cells.forget_arrivals(self.address);
         let outcome = work();
         self.members.ring_all();
@@ -251,7 +251,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
                 self.wait.until(self.engine, arrived).await?;
             }
         }
-        cells.fetch_all(address);
+        cells.prefetch().all(address);
         cells.forget_arrivals(address);
         Ok(())
     }
