@@ -101,6 +101,14 @@ impl CellRing {
         ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
+    /// The same ring, this many words behind where [`cell_rings`] places it.
+    pub fn moved_by(self, words: usize) -> CellRing {
+        CellRing {
+            first: self.first + words,
+            ..self
+        }
+    }
+
     /// The number of operations that may be in progress at any time.
     pub fn depth_at_first(&self) -> u64 {
         self.at_first

@@ -49,6 +49,8 @@ pub struct Cells {
     choices: [[Choice; RINGS]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
+    /// True if an operation may have used slices, on this rank and so on all.
+    has_used_slices: Cell<bool>,
     poll_delay: PollDelay,
     /// True if waiters are frequent, as when oversubscribed: then the finishing rank executes the fence, otherwise the waiter does.
     shared: bool,
@@ -64,7 +66,7 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// The cells at `place`, if all of them are inside the node's memory.
+    /// The cells at `place`, if all of them are inside the node's memory; the slices follow `gap` bytes behind the others.
     pub fn at(
         node: &Node,
         place: ShmOffset,
@@ -72,13 +74,18 @@ impl Cells {
         members: &Members,
         lane: Lane,
         occupancy: Occupancy,
+        gap: usize,
     ) -> Option<Cells> {
         if !sizes.are_possible() {
             return None;
         }
         let Layout { rings, choices } = Layout::of(lane, sizes, members.count(), occupancy);
-        let words = node.hold_all(place, cells::words(members.count(), &rings))?;
-        let tracks = cells::cell_rings(members.count(), &rings);
+        let gap = gap / size_of::<u64>();
+        let words = node.hold_all(place, cells::words(members.count(), &rings) + gap)?;
+        let mut tracks = cells::cell_rings(members.count(), &rings);
+        if let (Lane::Blocking, 1.., Some(slices)) = (lane, sizes.slices, tracks.last_mut()) {
+            *slices = slices.moved_by(gap);
+        }
         let choice = |(ring, most): (usize, usize)| {
             let (bytes, bytes_of_result) = CellRing::capacities(most);
             Choice {
@@ -93,6 +100,7 @@ impl Cells {
             lane,
             choices,
             number: Cell::new(0),
+            has_used_slices: Cell::new(false),
             poll_delay: PollDelay::new(lane == Lane::Blocking && occupancy == Occupancy::Dedicated),
             shared: occupancy == Occupancy::Oversubscribed,
         })
@@ -116,8 +124,16 @@ impl Cells {
     /// The address of an operation's data, if neither a member's data nor the result are longer than `bytes`.
     #[inline(always)]
     pub fn address(&self, number: u64, flow: Flow, bytes: usize) -> CellAddress<'_> {
-        let choices = &self.choices[flow as usize];
-        first(choices, |ring| bytes <= ring.bytes).address(number)
+        let [short, middling, slice, long] = &self.choices[flow as usize];
+        let choice = match () {
+            () if bytes <= short.bytes => short,
+            () if bytes <= middling.bytes => middling,
+            () => {
+                self.has_used_slices.set(true);
+                if bytes <= slice.bytes { slice } else { long }
+            }
+        };
+        choice.cell_ring.address(number)
     }
 
     /// The same operation with a result of `bytes` bytes.
@@ -140,6 +156,7 @@ impl Cells {
 
     /// The address of a piece.
     pub fn piece_address(&self, number: u64) -> CellAddress<'_> {
+        self.has_used_slices.set(true);
         let [.., slice, _] = &self.choices[Flow::CooperativeCopy as usize];
         slice.cell_ring.address(number)
     }
@@ -184,6 +201,11 @@ impl Cells {
     /// Returns true if no operation has begun; then no member has written anything, since all begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
+    }
+
+    /// Returns true if an operation may have used slices; then every member has begun one.
+    pub fn have_used_slices(&self) -> bool {
+        self.has_used_slices.get()
     }
 
     /// Records that every member waits at this point of the program, so all have finished the operations before it.

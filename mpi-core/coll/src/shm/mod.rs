@@ -462,7 +462,9 @@ impl Module for ShmModule {
 
     fn disable(&self) {
         if let Some(place) = self.0.place.get() {
-            place.lease.end(&self.0.retired, self.0.is_untouched(place));
+            place
+                .lease
+                .end(&self.0.retired, place.used(self.0.is_untouched(place)));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
 //! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]).
-//! The barrier follows, then two sets of cells, for blocking calls and for requests, and the words of [`ProtocolChoice`] if protocols are measured.
+//! The barrier follows, then two sets of cells, for blocking calls and for requests, the words of [`ProtocolChoice`] if protocols are measured, and the slices,
+//! which are long and which many communicators never use.
 //! The layout follows from the config blob and the number of members, so all members compute the same;
 //! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
@@ -40,6 +41,8 @@ pub(super) struct Segment {
     pub(super) long: Long,
     /// True if reductions must compute the same expression regardless of placement; rank 0's choice.
     pub(super) reproducible: bool,
+    /// The bytes in front of the slices, which are the last part.
+    before_slices: usize,
     pub(super) lease: SegmentLease,
 }
 
@@ -61,6 +64,16 @@ impl Segment {
     pub(super) fn is_untouched(&self) -> bool {
         let mut lanes = self.small.iter().flatten();
         lanes.all(|small| small.cells.are_untouched())
+    }
+
+    /// The bytes that may have been written, if not all of them; `untouched` if only the first line has been.
+    pub(super) fn used(&self, untouched: bool) -> Option<usize> {
+        let mut lanes = self.small.iter().flatten();
+        let has_used_slices = lanes.any(|small| small.cells.have_used_slices());
+        match untouched {
+            true => Some(LINE),
+            false => (!has_used_slices).then_some(self.before_slices),
+        }
     }
 }
 
@@ -86,17 +99,28 @@ impl State {
             scratch: RefCell::default(),
         };
         let behind = LINE + config.kind.len(members.count());
+        let (count, occupancy) = (members.count(), config.occupancy);
+        let lens = match config.sizes {
+            Sizes::NONE => [0, 0],
+            sizes => sizes.lens(count, occupancy),
+        };
+        let slices = match config.sizes {
+            Sizes::NONE => 0,
+            sizes => sizes.len_of_slices(count, occupancy),
+        };
+        let ways = match config.long_way {
+            LongWay(None) => protocol_choice::words(count) * WORD,
+            LongWay(Some(_)) => 0,
+        };
+        let requests = behind + lens[0] - slices;
         let lane = |lane: Lane| -> Result<Small, Refusal> {
-            let before = match lane {
-                Lane::Blocking => 0,
-                Lane::Nonblocking => {
-                    config
-                        .sizes
-                        .len(Lane::Blocking, members.count(), config.occupancy)
-                }
+            let (place, gap) = match lane {
+                Lane::Blocking => (at(behind), lens[1] + ways),
+                Lane::Nonblocking => (at(requests), 0),
             };
-            let place = at(behind + before);
-            let cells = Cells::at(node, place, config.sizes, members, lane, config.occupancy);
+            // Without slices there is nothing behind the gap.
+            let gap = if slices > 0 { gap } else { 0 };
+            let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
                 occupancy: config.occupancy,
@@ -112,9 +136,7 @@ impl State {
             // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let lens = config.sizes.lens(members.count(), config.occupancy);
-                let cells: usize = lens.iter().sum();
-                let place = at(behind + cells);
+                let place = at(requests + lens[1]);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
                 let is_cycled = node.ring_span() > NEAR;
@@ -129,6 +151,7 @@ impl State {
             large,
             long,
             reproducible: config.reproducible,
+            before_slices: requests + lens[1] + ways,
             lease,
         });
         Ok(())

@@ -6,6 +6,9 @@ use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
 
+/// The lowest bit of the depth of the ring of slices, in the word of the sizes.
+const SLICES: u32 = 32;
+
 /// The contents of the config blob; an empty blob means that there is no segment.
 pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
@@ -25,8 +28,8 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            self.sizes.cell as u64,
-            self.sizes.slices,
+            // One word, since a message of one word more would be the first to need the ring's bytes.
+            self.sizes.cell as u64 | self.sizes.slices << SLICES,
             self.single_copy_from,
             self.pieces_up_to,
             self.long_way.number(),
@@ -41,10 +44,10 @@ impl SegmentConfig {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
             occupancy: Occupancy::from_number(words.next()?)?,
-            sizes: Sizes {
-                cell: words.next()? as usize,
-                slices: words.next()?,
-            },
+            sizes: words.next().map(|word| Sizes {
+                cell: (word % (1 << SLICES)) as usize,
+                slices: word >> SLICES,
+            })?,
             single_copy_from: words.next()?,
             pieces_up_to: words.next()?,
             long_way: LongWay::from_number(words.next()?)?,
