@@ -66,7 +66,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
 /// Prints all lines, once the world exists.
 pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
-    lines.extend(engine.pml().bml().btls().iter().map(|btl| {
+    lines.extend(engine.pml().bml().btls().map(|btl| {
         let limits = btl.info().limits;
         let by = btl.capabilities().connections.and_then(|all| all.about());
         let by = by.map_or(String::new(), |by| format!(" over {by}"));
@@ -125,7 +125,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     for peer in 0..engine.size().min(ASKED) {
         let (found, rejected) = engine.pml().bml().survey(peer);
         let mut says = match found {
-            Some(btl) => format!("by {}", btl.info().name),
+            Some(names) => format!("by {names}"),
             None => "by no transport".into(),
         };
         let reasons: Vec<String> = rejected
@@ -152,7 +152,6 @@ fn copies(engine: &Engine) -> Vec<String> {
         .pml()
         .bml()
         .btls()
-        .iter()
         .any(|btl| btl.capabilities().single_copy.is_some());
     let node = engine.node();
     let (mut one, mut two) = (Vec::new(), Vec::new());

@@ -32,6 +32,8 @@ programs! {
     large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
     shared_memory_of_two_arguments_is_refused: "aliased" on [1, 2, 3, 4];
     performance_variables_of_communicators_and_peers_are_read: "pvars" on [2, 3, 5];
+    tools_see_events_in_order_and_count_those_that_were_dropped: "events" on [1, 2, 3];
+    a_tool_reads_variables_in_a_thread_of_its_own: "tool_threads" on [2];
     who_gets_nothing_gives_no_buffer: "nothing" on [1, 2, 3, 5, 8];
     persistent_collectives_are_started_in_any_order: "any_order" on [1, 2, 3, 8];
     operators_agree_with_c: "operators" on [1, 2, 3, 8, 13];

@@ -3,7 +3,7 @@
 use crate::backend::{base, is_function, is_handle, parameter};
 use crate::direction::Below;
 use crate::families::variant;
-use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
+use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone, is_query};
 use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -107,7 +107,7 @@ pub fn write(
 fn symbols(name: &str) -> Vec<String> {
     let later = name
         .strip_prefix("MPIX_")
-        .filter(|_| !is_ours_alone(name))
+        .filter(|_| !is_ours_alone(name) && !is_query(name))
         .map(|rest| format!("MPI_{rest}"));
     let names = [Some(name.to_string()), later].into_iter().flatten();
     names.flat_map(|name| [format!("P{name}"), name]).collect()

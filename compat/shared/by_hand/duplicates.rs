@@ -25,11 +25,7 @@ pub fn assert_delivered(name: &str, new: &Handle, at_once: bool) {
     }
     // SAFETY: `new` is the address of a handle that the caller has lent.
     let found = unsafe { new.read_volatile() };
-    assert_eq!(
-        found,
-        made(53).0,
-        "{name}: what the program finds"
-    );
+    assert_eq!(found, made(53).0, "{name}: what the program finds");
 }
 
 pub fn check() {

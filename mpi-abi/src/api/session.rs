@@ -7,7 +7,7 @@ use crate::error::handler;
 use crate::error::{Failure, Outcome, Target};
 use crate::info::Hints;
 use crate::object::Attached;
-use crate::object::hints::THREAD_LEVEL;
+use crate::object::hints::{ALLOC_KINDS, THREAD_LEVEL};
 use crate::registry::comm::register_some;
 use crate::registry::session;
 use crate::{info, init, state};
@@ -53,8 +53,9 @@ pub fn MPI_Session_init(
     session: Out<MPI_Session>,
 ) -> Outcome {
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
-        let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
-        *attached.hints.borrow_mut() = Hints::of_session(level);
+        let given = info::hints(info)?;
+        let level = init::begin_session(given.get(THREAD_LEVEL))?;
+        *attached.hints.borrow_mut() = Hints::of_session(level, given.get(ALLOC_KINDS));
         session.set(session::register(attached)?.handle(), "session")
     })
 }
@@ -73,7 +74,8 @@ pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
 }
 
 pub fn MPI_Session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
-    let hints = state::session(session)?.attached.hints.borrow().clone();
+    let mut hints = state::session(session)?.attached.hints.borrow().clone();
+    hints.set_alloc_kinds();
     info_used.set(info::create(hints)?, "info_used")
 }
 

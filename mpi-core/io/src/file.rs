@@ -209,6 +209,11 @@ impl File {
         self.disk.tuning().cb_nodes.min(most)
     }
 
+    /// Returns the bytes that this process has read from the file and written to it.
+    pub fn moved(&self) -> (u64, u64) {
+        self.disk.moved()
+    }
+
     /// Returns the name of the file in error texts.
     pub fn label(&self) -> String {
         format!("file {}", printable::name(&self.path))

@@ -62,6 +62,12 @@ impl<'a> WinMemory<'a> {
         )
     }
 
+    /// Returns the number of bytes of memory that this process gives to the window.
+    pub fn own_bytes(self) -> u64 {
+        let me = self.win.state().targets().get(self.win.rank() as usize);
+        me.map_or(0, |target| target.size)
+    }
+
     /// Returns the start of this process's memory; null for a dynamic window.
     pub fn base(self) -> *mut u8 {
         let me = self.win.state().targets().get(self.win.rank() as usize);

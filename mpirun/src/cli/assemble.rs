@@ -13,13 +13,15 @@ use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
 use crate::launch::program::{App, Plan, StdinTo};
+use crate::launch::under::{Debugger, Under};
 use crate::params::{EXPLAIN, GRACE, SIGNAL_GRACE, explain_variable};
 use crate::rank_environment::{clean_env, set_env};
 use mpi_abi::initial_handler::INITIAL_HANDLER;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
-use mpi_base::{environment, text};
+use mpi_base::{environment, ranges, text};
 use mpi_core::fault;
+use std::path::PathBuf;
 
 impl AppOptions {
     /// Options before a configuration file apply to each of its lines that does not override them.
@@ -178,6 +180,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             file => output("--io-report", file)?,
         },
         end_dead: options.end_dead.unwrap_or_else(end_dead_by_default),
+        under: None,
         hang_report: options.hang_report.as_deref().map(absolute),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
@@ -192,10 +195,40 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
     let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
     let ranks = placed.iter().map(Vec::len).sum();
+    plan.under = under(options, ranks)?;
     match plan.io.stdin {
         StdinTo::Rank(rank) if rank as usize >= ranks => Err(CliError::StdinRank { rank, ranks }),
         _ => Ok(plan),
     }
+}
+
+/// Returns the ranks that run under a debugger.
+fn under(options: &Options, ranks: usize) -> Result<Option<Under>, CliError> {
+    let (debugger, option, text) = match (&options.gdb, &options.rr) {
+        (Some(text), _) => (Debugger::Gdb, "--gdb", text),
+        (None, Some(text)) => (Debugger::Rr, "--rr", text),
+        (None, None) => return Ok(None),
+    };
+    let chosen = match text.as_str() {
+        "" => Vec::new(),
+        text => ranges::read(text, ranks).ok_or_else(|| CliError::Value {
+            option,
+            value: text.to_owned(),
+            wanted: "ranks of the job in ascending order, such as 0,2-3",
+        })?,
+    };
+    let path = environment::var("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let is_missing = |program: &&&str| !folders.iter().any(|dir| dir.join(program).is_file());
+    let missing = Under::programs(debugger).iter().find(is_missing);
+    if let Some(program) = missing {
+        return Err(CliError::NoDebugger { option, program });
+    }
+    Ok(Some(Under {
+        debugger,
+        ranks: chosen.into_iter().map(|rank| rank as u32).collect(),
+        session: format!("mpirun-{}", std::process::id()),
+    }))
 }
 
 /// Assigns the lines of a rankfile to the ranks.

@@ -24,7 +24,7 @@ pub struct Options {
     #[arg(long)]
     pub functions: bool,
 
-    /// List the performance variables of the tool interface (MPI_T)
+    /// List the performance variables and the events of the tool interface (MPI_T)
     #[arg(long)]
     pub pvars: bool,
 

@@ -5,6 +5,7 @@ use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::RankPlacement;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
+use crate::launch::under::Under;
 use printable::name;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -68,6 +69,8 @@ pub struct Plan {
     pub hang_after: Option<Duration>,
     /// Whether a job that cannot go on is reported and ended (`--end-dead`).
     pub end_dead: EndDead,
+    /// The ranks that run under a debugger (`--gdb`, `--rr`).
+    pub under: Option<Under>,
     /// The file for machine-readable reports of which rank waits for which.
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.

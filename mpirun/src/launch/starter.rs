@@ -262,11 +262,23 @@ impl Starter<'_> {
         if shares {
             rseq::do_without(&mut env);
         }
-        let argv = std::iter::once(&app.program).chain(&app.args);
+        let under = job.order.under.as_ref();
+        let under = under.filter(|under| under.includes(rank));
+        let (path, argv) = match under {
+            Some(under) => {
+                env.push(under.variable());
+                let argv = under.arguments(resolved.path.as_os_str(), app.args.iter());
+                (Path::new("/bin/sh"), argv)
+            }
+            None => {
+                let argv = std::iter::once(&app.program).chain(&app.args);
+                (resolved.path.as_path(), argv.cloned().collect())
+            }
+        };
         let dir = app.dir_from(self.inherited.dir);
         let image = Image::new(
-            resolved.path.as_os_str(),
-            argv,
+            path.as_os_str(),
+            argv.iter(),
             env.iter().map(|(n, v)| (n, v)),
             dir.as_ref().map(|dir| dir.as_os_str()),
         )

@@ -29,7 +29,7 @@ pub use published::Published;
 pub use waiting::{Polled, ThreadStep, Threads, Waiting};
 
 use crate::RunObserver;
-use crate::bml::Bml;
+use crate::bml::{self, Bml};
 use crate::btl::{ProcId, Transport};
 use crate::pml::{Config, Pml};
 use crate::record::Script;
@@ -117,12 +117,14 @@ impl Engine {
             btls,
             pml,
         } = parts;
+        // A malformed value has been reported before.
+        let mixes = params.get(&bml::SHARE).unwrap_or(true);
         let waiting = Waiting::of(&node, &cores, neighbours.len())?;
         let state = node.state(node.rank())?;
         state.start(std::process::id(), me);
         state.confine(&confinement);
         Ok(Engine(Rc::new(Inner {
-            pml: Pml::new(Bml::new(me, size, btls), size, pml),
+            pml: Pml::new(Bml::new(me, size, btls, mixes), size, pml),
             waiting,
             operations: ActiveOperations::default(),
             hooks: Hooks::default(),

@@ -112,6 +112,12 @@ impl PartitionedRecv {
             }))
     }
 
+    /// Returns the elements of a partition; `None` if there is no such partition.
+    pub fn elements(&self, partition: i64) -> Option<std::ops::Range<i64>> {
+        let partition = self.0.buf.check(partition).ok()?;
+        Some(self.0.buf.elements(partition))
+    }
+
     /// `MPI_Parrived`; true for an operation that is not active.
     pub fn arrived(&self, partition: i64) -> Result<bool, Error> {
         let receiver = &self.0;

@@ -298,12 +298,15 @@ impl<'a> Accumulates<'a> {
     }
 
     /// `MPI_Accumulate`, fast path: contiguous aligned elements of one basic type in mapped memory, in an epoch that is open, once a general call has cached the operator.
-    /// `origin` is the bytes of elements of `named`. Returns false, without any effect, if one of these conditions does not hold.
+    /// Returns false, without any effect, if one of these conditions does not hold.
+    ///
+    /// # Safety
+    /// `origin` leads to `count` contiguous elements of `named`.
     #[inline]
-    pub fn accumulate_plain(
+    pub unsafe fn accumulate_plain(
         self,
-        origin: &[u8],
-        named: Named,
+        origin: *const u8,
+        (count, named): (usize, Named),
         op: Predefined,
         rank: i32,
         disp: i64,
@@ -311,10 +314,9 @@ impl<'a> Accumulates<'a> {
         let Some(combine) = self.win.state().last_combine().get(op, named) else {
             return false;
         };
-        let len = origin.len();
-        if !len.is_multiple_of(combine.size()) {
+        let Some(len) = count.checked_mul(combine.size()) else {
             return false;
-        }
+        };
         let Some((at, target)) = self.win.accesses().plain_address(rank, disp, len) else {
             return false;
         };
@@ -324,8 +326,11 @@ impl<'a> Accumulates<'a> {
         self.win.state().epochs().order.has_stored();
         let memory = self.plain_memory(target, at);
         let run = std::iter::once(Run::new(0, len as i64));
-        // SAFETY: `plain_address` checked that the elements are inside the window, and `origin` has as many bytes.
-        let done = unsafe { combine.run(&memory, run, origin, None) };
+        // SAFETY: `plain_address` checked that the elements are inside the window; `origin` leads to `len` bytes by this function's contract.
+        let done = unsafe {
+            let input = std::slice::from_raw_parts(origin, len);
+            combine.run(&memory, run, input, None)
+        };
         // Memory that is mapped is always reached.
         debug_assert!(done.is_ok());
         true

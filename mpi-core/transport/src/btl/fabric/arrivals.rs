@@ -73,6 +73,8 @@ impl<'a, P: Port> Turn<'a, P> {
         match self.sink {
             Some(sink) => {
                 self.delivered.set(self.delivered.get() + 1);
+                let received = &self.fabric.received;
+                received.set(received.get() + 1);
                 sink.deliver(from, am, header, payload);
             }
             None => self.fabric.held.borrow_mut().push_back(Held::Message {

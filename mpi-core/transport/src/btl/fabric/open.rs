@@ -99,6 +99,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             info: Info {
                 name: self.name,
                 exclusivity: self.exclusivity,
+                is_network: true,
                 limits: settings.limits,
                 listens: true,
                 // A device is polled in memory, and without one the library uses sockets.
@@ -123,6 +124,8 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             is_leaving: Cell::new(false),
             wants_space: Cell::new(false),
             has_space: Cell::new(false),
+            sent: Cell::new(0),
+            received: Cell::new(0),
         })
     }
 }
