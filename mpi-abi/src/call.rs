@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::device::{self, LoadedLate};
+use crate::device;
 use crate::error::{Failure, Target};
 use crate::raise;
 use crate::registry::{request, window};
@@ -61,23 +61,18 @@ pub fn call_with_buffers(
     target: Target,
     on_error: impl FnOnce(),
     until: BuffersUntil,
-    body: impl FnOnce() -> Result<(), Failure> + Copy,
+    body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let mut guard = state::enter(id);
-    // One place calls the body, so that it is compiled into the exported function.
-    let result = loop {
-        match catch_unwind(AssertUnwindSafe(body)) {
-            Ok(Ok(())) if guard.is_plain() => {
-                state::leave(id, guard);
-                return MPI_SUCCESS;
-            }
-            Ok(Ok(())) if !guard.is_staging() => {
-                state::leave(id, guard);
-                return MPI_SUCCESS;
-            }
-            Err(panic) if panic.is::<LoadedLate>() => guard = entered_again(id, guard),
-            result => break result,
+    if device::attention() {
+        begin_staging();
+    }
+    let guard = state::enter(id);
+    let result = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) if !guard.is_staging() => {
+            state::leave(id, guard);
+            return MPI_SUCCESS;
         }
+        result => result,
     };
     match settled(result, until, &guard) {
         Ok(()) => {
@@ -91,13 +86,13 @@ pub fn call_with_buffers(
     }
 }
 
-/// Enters a call again that noticed the library of an accelerator, and now keeps the buffers that it stages.
+/// Makes calls keep the buffers that they stage, if the library of an accelerator is in use.
 #[cold]
 #[inline(never)]
-fn entered_again(id: usize, guard: CallGuard) -> CallGuard {
-    state::leave(id, guard);
-    state::set_staging();
-    state::enter(id)
+fn begin_staging() {
+    if device::is_in_use() {
+        state::set_staging();
+    }
 }
 
 /// Ends the use of the buffers that a call has staged, or leaves that to the end of its operation.

@@ -7,9 +7,6 @@ use super::staged::{DeviceError, Staged};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// The payload with which a call unwinds that notices a library which was loaded later: it has done nothing yet, and begins again.
-pub struct LoadedLate;
-
 thread_local! {
     static CALLS: RefCell<Vec<Vec<Staged>>> = const { RefCell::new(Vec::new()) };
 }
