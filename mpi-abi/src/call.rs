@@ -7,7 +7,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::device::{self, LoadedLate};
+use crate::device;
 use crate::error::{Failure, Target};
 use crate::raise;
 use crate::registry::{request, window};
@@ -61,19 +61,20 @@ pub fn call_with_buffers(
     target: Target,
     on_error: impl FnOnce(),
     until: BuffersUntil,
-    body: impl FnOnce() -> Result<(), Failure> + Copy,
+    body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let guard = state::enter(id);
-    let result = catch_unwind(AssertUnwindSafe(body));
-    if guard.is_plain() && matches!(result, Ok(Ok(()))) {
-        state::leave(id, guard);
-        return MPI_SUCCESS;
+    if device::attention() {
+        begin_staging();
     }
-    let (outcome, guard) = match result {
-        Err(panic) if panic.is::<LoadedLate>() => repeated(id, guard, body),
-        result => (result.unwrap_or_else(|panic| Err(from_panic(panic))), guard),
+    let guard = state::enter(id);
+    let result = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) if !guard.is_staging() => {
+            state::leave(id, guard);
+            return MPI_SUCCESS;
+        }
+        result => result,
     };
-    match settled(outcome, until, &guard) {
+    match settled(result, until, &guard) {
         Ok(()) => {
             state::leave(id, guard);
             MPI_SUCCESS
@@ -85,33 +86,28 @@ pub fn call_with_buffers(
     }
 }
 
-/// Begins a call again that noticed the library of an accelerator, and now keeps the buffers that it stages.
+/// Makes calls keep the buffers that they stage, if the library of an accelerator is in use.
 #[cold]
-fn repeated(
-    id: usize,
-    guard: CallGuard,
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> (Result<(), Failure>, CallGuard) {
-    state::leave(id, guard);
-    state::set_staging();
-    let guard = state::enter(id);
-    let result = catch_unwind(AssertUnwindSafe(body));
-    let outcome = result.unwrap_or_else(|panic| Err(from_panic(panic)));
-    (outcome, guard)
+#[inline(never)]
+fn begin_staging() {
+    if device::is_in_use() {
+        state::set_staging();
+    }
 }
 
 /// Ends the use of the buffers that a call has staged, or leaves that to the end of its operation.
 #[cold]
 #[inline(never)]
 fn settled(
-    outcome: Result<(), Failure>,
+    result: std::thread::Result<Result<(), Failure>>,
     until: BuffersUntil,
     guard: &CallGuard,
 ) -> Result<(), Failure> {
+    let outcome = result.unwrap_or_else(|panic| Err(from_panic(panic)));
     if !guard.is_staging() {
         return outcome;
     }
-    let mut views = device::take();
+    let views = device::take();
     if views.is_empty() {
         return outcome;
     }
@@ -123,15 +119,18 @@ fn settled(
             unsafe { place.write(handle) };
             return Ok(());
         }
-        (Ok(()), BuffersUntil::Synchronized(win, rank)) => {
-            views.retain_written();
+        // Data that are put or accumulated have left the origin when the call returns, as those of MPI_Rput have.
+        (Ok(()), BuffersUntil::Synchronized(win, rank)) if views.are_written() => {
             return window::stage(win, rank, views);
         }
         _ => {}
     }
     // A failed receive may have written a part of its buffer.
     let landed = views.land();
-    outcome?;
+    if let Err(failure) = outcome {
+        views.keep_if(failure.is_of_fault_tolerance());
+        return Err(failure);
+    }
     Ok(landed?)
 }
 

@@ -7,9 +7,6 @@ use super::staged::{DeviceError, Staged};
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// The payload with which a call unwinds that notices a library which was loaded later: it has done nothing yet, and begins again.
-pub struct LoadedLate;
-
 thread_local! {
     static CALLS: RefCell<Vec<Vec<Staged>>> = const { RefCell::new(Vec::new()) };
 }
@@ -69,9 +66,16 @@ impl Views {
         self.0.is_empty()
     }
 
-    /// Removes the buffers that the operation only reads.
-    pub fn retain_written(&mut self) {
-        self.0.retain(Staged::is_written);
+    /// Returns true if the operation writes to one of the buffers.
+    pub fn are_written(&self) -> bool {
+        self.0.iter().any(Staged::is_written)
+    }
+
+    /// Keeps the host memory until the process ends if the operation may still use it: messages of one that a death has ended may arrive later.
+    pub fn keep_if(self, is_in_use: bool) {
+        if is_in_use {
+            std::mem::forget(self);
+        }
     }
 
     /// Copies the data that the operation may read to the host.

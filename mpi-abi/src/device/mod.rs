@@ -20,8 +20,8 @@ mod libraries;
 mod pool;
 mod staged;
 
-pub use calls::{LoadedLate, Views, enter, leave, received, take};
-pub use libraries::{KINDS, SELECTION, attention, kinds, names};
+pub use calls::{Views, enter, leave, received, take};
+pub use libraries::{KINDS, SELECTION, attention, is_in_use, kinds, names};
 pub use pool::MAX_PINNED;
 pub use staged::{Access, DeviceError};
 
@@ -35,21 +35,15 @@ pub fn start(params: &Params) -> Result<bool, ParamError> {
     libraries::start(params)
 }
 
-/// Returns the device memory at an address; unwinds in a call that began before a library was found, and so keeps no staged buffers.
+/// Returns the device memory at an address; none in a call that began before a library was found, and so keeps no staged buffers.
 fn locate(at: *const u8) -> Option<Located> {
-    if !libraries::is_in_use() {
-        return None;
+    match calls::is_open() {
+        true => libraries::locate(at),
+        false => None,
     }
-    if !calls::is_open() {
-        // The call has done nothing yet but check arguments.
-        std::panic::resume_unwind(Box::new(LoadedLate));
-    }
-    libraries::locate(at)
 }
 
 /// Returns true if an address is in device memory.
-///
-/// Unwinds with [`LoadedLate`] if the library was loaded after the call before: the running call begins again.
 #[cold]
 #[inline(never)]
 pub fn holds(at: *const u8) -> bool {
@@ -57,8 +51,6 @@ pub fn holds(at: *const u8) -> bool {
 }
 
 /// Returns the address of a buffer of the host that replaces this one for the running call; `None` for a buffer in host memory.
-///
-/// Unwinds with [`LoadedLate`], like [`holds`].
 #[cold]
 #[inline(never)]
 pub fn stage(

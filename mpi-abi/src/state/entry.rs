@@ -44,13 +44,8 @@ pub struct CallGuard {
 }
 
 impl CallGuard {
-    /// Returns true if the call does nothing beside its work.
-    #[inline(always)]
-    pub fn is_plain(&self) -> bool {
-        self.extras == 0
-    }
-
     /// Returns true if the call keeps the buffers that it stages.
+    #[inline(always)]
     pub fn is_staging(&self) -> bool {
         self.extras & STAGING != 0
     }

@@ -126,12 +126,15 @@ pub trait Accelerator: Sync + Send {
     unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
 }
 
+/// The accelerator of a library: `None` if the program has not loaded it.
+pub type Resident = Option<Result<Box<dyn Accelerator>, Lacks>>;
+
 /// A component: its name, and a function that returns it if the program has loaded its library.
 pub struct Component {
     /// The name in selections.
     pub name: &'static str,
     /// Returns the accelerator if the program has loaded its library.
-    pub resident: fn() -> Option<Result<Box<dyn Accelerator>, Lacks>>,
+    pub resident: fn() -> Resident,
 }
 
 /// The components, in the order in which they are asked about an address.

@@ -213,7 +213,8 @@ impl<'a> SendMem<'a> {
     /// Returns true if the buffer has an address that the host can read.
     #[inline(always)]
     pub fn is_on_host(self) -> bool {
-        !self.at.is_null() && !(device::attention() && device::holds(self.at.cast()))
+        let is_on_device = device::attention() && device::holds(self.at.cast());
+        !self.at.is_null() && !is_on_device
     }
 
     /// Returns the buffer with at most `count` elements.

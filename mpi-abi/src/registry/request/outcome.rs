@@ -205,6 +205,10 @@ fn landed(
     let Some(staged) = object.staged() else {
         return failure;
     };
+    if failure.as_ref().is_some_and(Failure::is_of_fault_tolerance) {
+        // Messages of an operation that a death has ended may still arrive, so its memory is kept until the process ends.
+        std::mem::forget(staged.clone());
+    }
     let copied = staged.land(u64::try_from(status.bytes()).unwrap_or(0));
     let lost = copied.err().map(|lost| match object.comm() {
         Some(comm) => lost.of(comm),
