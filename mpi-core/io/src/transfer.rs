@@ -183,11 +183,11 @@ impl<'a> Accesses<'a> {
         collective: bool,
         act: impl FnOnce() -> Result<i64, Error>,
     ) -> Result<i64, Error> {
-        let begin = now_ns();
+        let begin = self.file.disk.record().map(|_| now_ns());
         let done = act();
         let bytes = done.as_ref().map_or(0, |bytes| *bytes as u64);
         self.file.disk.moves(writes, bytes);
-        let Some(record) = self.file.disk.record() else {
+        let (Some(record), Some(begin)) = (self.file.disk.record(), begin) else {
             return done;
         };
         if collective {
