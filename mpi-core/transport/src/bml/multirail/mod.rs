@@ -259,7 +259,17 @@ where
                 Err(_) => {}
             }
         }
-        result
+        match result {
+            // Another link is tried once that poll has recorded the death: it may have no connection yet.
+            Err(SendError::PeerGone) if self.has_idle(side) => Err(SendError::WouldBlock),
+            other => other,
+        }
+    }
+
+    /// Returns true if a live link to a peer is not in use.
+    fn has_idle(&self, side: &Side) -> bool {
+        let mut ways = self.ways(side).iter();
+        ways.any(|way| way.is_live() && way.stage.get() != Stage::Open)
     }
 
     /// Starts the connections of the links that have none.
