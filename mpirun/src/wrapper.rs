@@ -13,6 +13,7 @@ mod fortran;
 mod help;
 mod modules;
 
+use modules::VersionError;
 use mpi_base::{environment, text};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -204,12 +205,17 @@ impl Wrapper {
             ));
         }
         let flags = fortran::kind_flags(args);
-        let found = modules::version(&self.compiler).and_then(|version| {
-            self.mismatch_flag = fortran::mismatch_flag(&version);
-            let compiler = (self.compiler.as_os_str(), version.as_str());
-            modules::folder(&self.prefix, compiler, &flags, &say)
-        });
-        match found {
+        let version = match modules::version(&self.compiler) {
+            Ok(version) => version,
+            Err(VersionError::NotRun(reason)) => return Err(reason),
+            Err(VersionError::NotPrinted(reason)) => {
+                say(&reason);
+                return Ok(());
+            }
+        };
+        self.mismatch_flag = fortran::mismatch_flag(&version);
+        let compiler = (self.compiler.as_os_str(), version.as_str());
+        match modules::folder(&self.prefix, compiler, &flags, &say) {
             Ok(folder) => self.modules = Some(folder),
             Err(reason) => say(&reason),
         }

@@ -7,7 +7,7 @@
 
 use crate::bodies::{Calls, Pmpi, Ptr};
 use crate::handle::{self, input};
-use crate::section::Refused;
+use crate::section::{self, Refused};
 use crate::{cells, scratch};
 use fortran_sections::{Descriptor, Section};
 use std::marker::PhantomData;
@@ -29,13 +29,12 @@ pub struct Written<C: Calls> {
 impl<C: Calls> Written<C> {
     /// It is as long as the section, and the section is not read, too.
     unsafe fn covers(&self, section: &Section) -> bool {
-        let mut size = 0i64;
-        // SAFETY: the arguments are those of the program's call; `size` is a variable for the result.
-        unsafe {
+        // SAFETY: the arguments are those of the program's call.
+        let (in_place, size) = unsafe {
             let in_place = cells::buffer((*self.sendbuf).base()) as usize == IN_PLACE;
-            C::MPI_Type_size_c(self.datatype, (&raw mut size).cast());
-            !in_place && size > 0 && self.count.saturating_mul(size) >= section.bytes() as i64
-        }
+            (in_place, section::size::<C>(self.datatype).unwrap_or(0))
+        };
+        !in_place && size > 0 && self.count.saturating_mul(size) >= section.bytes() as i64
     }
 }
 

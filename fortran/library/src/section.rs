@@ -15,6 +15,7 @@ const ERR_COUNT: i32 = 2;
 const ERR_TYPE: i32 = 3;
 const COMM_SELF: i32 = 258;
 const BYTE: usize = 583;
+const DATATYPE_NULL: usize = 512;
 
 /// Why a section cannot be passed on: the error class, and what to do.
 pub struct Refused {
@@ -133,6 +134,13 @@ unsafe fn scattered<C: Calls>(
     count: i64,
     datatype: Ptr,
 ) -> Result<Message<C>, Refused> {
+    // SAFETY: the datatype is the program's argument.
+    let size = match unsafe { size::<C>(datatype) } {
+        Some(size) if size > 0 => size,
+        // The function reports what is wrong with the datatype, or moves no byte.
+        // SAFETY: the caller states that this is a compiler's descriptor.
+        _ => return Ok(unsafe { Message::plain(buffer, count, datatype) }),
+    };
     // SAFETY: the caller states that this is a compiler's descriptor.
     let (section, address, element) = unsafe {
         (
@@ -141,8 +149,8 @@ unsafe fn scattered<C: Calls>(
             (*buffer).element_size(),
         )
     };
-    // SAFETY: the datatype is the program's argument.
-    let size = unsafe { dense_size::<C>(datatype)? };
+    // SAFETY: it has a size, so it is a datatype.
+    unsafe { check_dense::<C>(datatype, size)? };
     let elements = elements(count, size, element)?;
     let (layout, distance) = layout(&section, parts, elements)?;
     // SAFETY: the element's type is a datatype, and every type that is made is freed once.
@@ -168,16 +176,29 @@ unsafe fn scattered<C: Calls>(
     }
 }
 
-/// The size of a datatype without gaps.
-unsafe fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
-    let (mut size, mut lower, mut extent) = (0i64, 0i64, 0i64);
-    // SAFETY: three variables for the results.
+/// The size of a datatype's elements in bytes; none if the function of the call is to report that it is no datatype.
+///
+/// # Safety
+/// It is a datatype, or `MPI_DATATYPE_NULL`.
+pub unsafe fn size<C: Calls>(datatype: Ptr) -> Option<i64> {
+    if datatype as usize == DATATYPE_NULL {
+        return None;
+    }
+    let mut size = 0i64;
+    // SAFETY: a variable for the result.
+    let code = unsafe { C::MPI_Type_size_c(datatype, (&raw mut size).cast()) };
+    (code == 0).then_some(size)
+}
+
+/// Checks that a datatype of `size` bytes has no gaps.
+unsafe fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
+    let (mut lower, mut extent) = (0i64, 0i64);
+    // SAFETY: two variables for the results.
     unsafe {
-        C::MPI_Type_size_c(datatype, (&raw mut size).cast());
         C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
     }
-    if size == extent && lower == 0 && size > 0 {
-        return Ok(size);
+    if size == extent && lower == 0 {
+        return Ok(());
     }
     Err(Refused {
         class: ERR_TYPE,

@@ -77,8 +77,16 @@ fn cache() -> Option<PathBuf> {
     Some(cache.join("portcullis/fortran"))
 }
 
+/// Why the version of a compiler is not known.
+pub(super) enum VersionError {
+    /// The compiler cannot be started, so it cannot compile either.
+    NotRun(String),
+    /// The compiler runs, but prints no version.
+    NotPrinted(String),
+}
+
 /// Returns what the compiler prints about its version.
-pub(super) fn version(compiler: &OsStr) -> Result<String, String> {
+pub(super) fn version(compiler: &OsStr) -> Result<String, VersionError> {
     let mut failures = String::new();
     // NAG's compiler and Cray's know only the second.
     for ask in ["--version", "-V"] {
@@ -86,7 +94,10 @@ pub(super) fn version(compiler: &OsStr) -> Result<String, String> {
             .arg(ask)
             .stdin(Stdio::null())
             .output()
-            .map_err(|error| format!("the compiler {} cannot be run: {error}", shown(compiler)))?;
+            .map_err(|error| {
+                let name = shown(compiler);
+                VersionError::NotRun(format!("the compiler {name} cannot be run: {error}"))
+            })?;
         let printed = [output.stdout, output.stderr].concat();
         let printed = text::from_bytes(&printed);
         if output.status.success() && !printed.trim().is_empty() {
@@ -94,11 +105,11 @@ pub(super) fn version(compiler: &OsStr) -> Result<String, String> {
         }
         failures = printed;
     }
-    Err(format!(
+    Err(VersionError::NotPrinted(format!(
         "the compiler {} does not print its version: {}",
         shown(compiler),
         failures.lines().next().unwrap_or("nothing")
-    ))
+    )))
 }
 
 /// Returns the first line of a version, as messages show it.

@@ -8,13 +8,15 @@ program sections
     real(kind(1d0)) :: at(3)
   end type point
   integer, parameter :: n = 12
-  integer :: me, ranks, right, left, i, j, total
+  integer :: me, ranks, right, left, i, j, total, code, class
+  character(MPI_MAX_ERROR_STRING) :: text
   integer, asynchronous :: matrix(n, n), plain(n * n), cube(4, 5, 6)
   real(kind(1d0)), asynchronous :: whole(n), half(n)
   type(point), asynchronous :: points(n)
   integer, allocatable :: gathered(:, :)
   type(MPI_Request) :: requests(2)
   type(MPI_Status) :: status
+  type(MPI_Datatype) :: nothing
 
   call MPI_Init()
   call MPI_Comm_rank(MPI_COMM_WORLD, me)
@@ -99,6 +101,16 @@ program sections
   ! No elements at all.
   call MPI_Bcast(plain(5:4), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Sendrecv(plain(5:4:2), 0, MPI_INTEGER, right, 8, whole(2:1), 0, MPI_DOUBLE_PRECISION, left, 8, MPI_COMM_WORLD, status)
+  ! Elements of no bytes, and what is no datatype: the function of the call decides, not the section.
+  call MPI_Type_contiguous(0, MPI_INTEGER, nothing)
+  call MPI_Type_commit(nothing)
+  call MPI_Sendrecv(matrix(3, :), 2, nothing, right, 9, matrix(4, :), 2, nothing, left, 9, MPI_COMM_WORLD, status)
+  call MPI_Type_free(nothing)
+  call MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)
+  call MPI_Send(matrix(3, :), n, MPI_DATATYPE_NULL, right, 9, MPI_COMM_WORLD, code)
+  call MPI_Error_string(code, text, total)
+  call MPI_Error_class(code, class)
+  call claim(class == MPI_ERR_TYPE .and. index(text(:total), 'MPI_Type_') == 0, 'the error of a section is that of the call')
   call finish('sections')
 contains
   include 'check.inc'
