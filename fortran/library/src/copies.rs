@@ -28,9 +28,13 @@ pub struct Written<C: Calls> {
 
 impl<C: Calls> Written<C> {
     /// It is as long as the section, and the section is not read, too.
+    ///
+    /// # Safety
+    /// `sendbuf` is a compiler's descriptor, of the same call as the section.
     unsafe fn covers(&self, section: &Section) -> bool {
         let mut size = 0i64;
-        // SAFETY: the arguments are those of the program's call; `size` is a variable for the result.
+        // SAFETY: `sendbuf` is a compiler's descriptor (contract of this function); the C library checks the datatype, and `size` is a variable for
+        // the result.
         unsafe {
             let in_place = cells::buffer((*self.sendbuf).base()) as usize == IN_PLACE;
             C::MPI_Type_size_c(self.datatype, (&raw mut size).cast());
@@ -47,7 +51,8 @@ pub struct Copy {
     back: bool,
 }
 
-// SAFETY: the section is a buffer that the program has given to an operation until it is complete. Any thread may complete it.
+// SAFETY: the section is a buffer of an operation, which the standard forbids the program to touch until the operation is complete; so it does not matter
+// which thread completes the operation and writes the section.
 unsafe impl Send for Copy {}
 
 impl Drop for Copy {
@@ -77,7 +82,7 @@ impl Copy {
             elements,
             back,
         };
-        // SAFETY: the arguments of the message are those of the same call.
+        // SAFETY: `Written` has the descriptor of the send buffer of the call that this buffer belongs to.
         if written.is_some_and(|w| unsafe { w.covers(&copy.section) }) {
             copy.elements.resize(copy.section.bytes(), 0);
         } else {
@@ -98,14 +103,16 @@ impl Copy {
 
     /// Copies the elements of the program's array.
     pub fn refresh(&mut self) {
-        // SAFETY: the program passes a readable buffer.
+        // SAFETY: this is called by the call that gets the array (`Copy::of`) and by those that start its persistent request; the standard has the
+        // program keep the array until the request is freed.
         unsafe { self.section.pack_into(&mut self.elements) };
     }
 
     /// Copies the result to the program's array.
     pub fn restore(&self) {
         if self.back {
-            // SAFETY: the buffer belongs to the operation, which may write it, until the completing call returns.
+            // SAFETY: the array belongs to the operation until the call that completes it returns, and that call is the caller: the standard has the
+            // program keep it until then.
             unsafe { self.section.unpack(&self.elements) };
         }
     }
@@ -169,11 +176,14 @@ pub unsafe fn copied<C: Calls, const BACK: bool>(
 }
 
 /// This rank is the root.
+///
+/// # Safety
+/// Both point to INTEGERs.
 #[cold]
 #[inline(never)]
 unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
     let (mut is_inter, mut rank) = (0i32, 0i32);
-    // SAFETY: the caller states what the arguments are; an invalid communicator is reported by the call itself.
+    // SAFETY: both point to INTEGERs (contract of this function); the C library checks the communicator, and the results are variables of this function.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         Pmpi::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
@@ -182,6 +192,8 @@ unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
     }
 }
 
+/// # Safety
+/// The descriptor is one that a compiler has made.
 #[cold]
 #[inline(never)]
 unsafe fn copy<C: Calls>(
@@ -189,10 +201,10 @@ unsafe fn copy<C: Calls>(
     back: bool,
     written: Option<Written<C>>,
 ) -> Copied {
-    // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
+    // SAFETY: `buffer` is a compiler's descriptor (contract of this function) of an argument of the call, which the program passes to be read or written.
     let copy = unsafe { Copy::of(buffer, back, written) };
     let mut copy = copy.map(Box::new);
-    // SAFETY: as above.
+    // SAFETY: `buffer` is a compiler's descriptor (contract of this function).
     let base = unsafe { (*buffer).base() };
     Copied {
         address: copy.as_mut().map_or(base, |copy| copy.address()),

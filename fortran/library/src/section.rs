@@ -125,6 +125,9 @@ pub unsafe fn partitions<C: Calls>(
 }
 
 /// The same of a section that is not contiguous, whole or for each of a number of partitions.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
 #[cold]
 #[inline(never)]
 unsafe fn scattered<C: Calls>(
@@ -141,11 +144,10 @@ unsafe fn scattered<C: Calls>(
             (*buffer).element_size(),
         )
     };
-    // SAFETY: the datatype is the program's argument.
-    let size = unsafe { dense_size::<C>(datatype)? };
+    let size = dense_size::<C>(datatype)?;
     let elements = elements(count, size, element)?;
     let (layout, distance) = layout(&section, parts, elements)?;
-    // SAFETY: the element's type is a datatype, and every type that is made is freed once.
+    // SAFETY: `dense_size` has found that `datatype` is a datatype; each type that is made here is freed once, the last one by `Message::drop`.
     unsafe {
         let first = element_type::<C>(datatype, size, element);
         let mut made = built::<C>(&layout, first.0);
@@ -169,9 +171,9 @@ unsafe fn scattered<C: Calls>(
 }
 
 /// The size of a datatype without gaps.
-unsafe fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
+fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
     let (mut size, mut lower, mut extent) = (0i64, 0i64, 0i64);
-    // SAFETY: three variables for the results.
+    // SAFETY: the C library checks the handle and leaves the results, three variables of this function, as they are if it is none.
     unsafe {
         C::MPI_Type_size_c(datatype, (&raw mut size).cast());
         C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
@@ -187,7 +189,13 @@ unsafe fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
 
 /// The number of the section's elements that are `count` elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
-    let bytes = count as usize * size as usize;
+    let bytes = count.checked_mul(size).and_then(|b| usize::try_from(b).ok());
+    let bytes = bytes.ok_or_else(|| Refused {
+        class: ERR_COUNT,
+        reason: format!(
+            "{count} elements of {size} bytes are more than an address space has; pass the number of elements in the section"
+        ),
+    })?;
     if element != 0 && bytes.is_multiple_of(element) {
         return Ok(bytes / element);
     }
@@ -229,6 +237,9 @@ fn layout(
 }
 
 /// The datatype of one element of the section, and whether it was made for that.
+///
+/// # Safety
+/// `datatype` is a datatype of `size` bytes.
 unsafe fn element_type<C: Calls>(datatype: Ptr, size: i64, element: usize) -> (Ptr, bool) {
     let (count, of) = match element as i64 {
         whole if whole == size => return (datatype, false),
@@ -241,15 +252,21 @@ unsafe fn element_type<C: Calls>(datatype: Ptr, size: i64, element: usize) -> (P
     (made, true)
 }
 
+/// # Safety
+/// The datatype was made here, and is not used afterwards.
 unsafe fn freed<C: Calls>(mut datatype: Ptr) {
-    // SAFETY: the caller has made the datatype and does not use it any more.
+    // SAFETY: the handle is that of a datatype which only its maker knows (contract of this function).
     unsafe { C::MPI_Type_free((&raw mut datatype).cast()) };
 }
 
 /// Makes the datatype of a layout, new in any case.
+///
+/// # Safety
+/// `element` is a datatype.
 unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     let mut made: Ptr = null_mut();
-    // SAFETY: the inner types are datatypes; each is freed once unless it is the element.
+    // SAFETY: `element` is a datatype (contract of this function), and so are the inner types, which are made from it; each of these is freed once. The
+    // arrays are locals that the C function only reads.
     unsafe {
         match layout {
             Layout::Element => {
@@ -294,10 +311,13 @@ unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
 }
 
 /// The datatype of a part of a layout, and whether it was made for that.
+///
+/// # Safety
+/// `element` is a datatype.
 unsafe fn part<C: Calls>(layout: &Layout, element: Ptr) -> (Ptr, bool) {
     match layout {
         Layout::Element => (element, false),
-        // SAFETY: the element is a datatype.
+        // SAFETY: `element` is a datatype (contract of this function).
         other => (unsafe { built::<C>(other, element) }, true),
     }
 }
