@@ -223,7 +223,7 @@ pub unsafe extern "C" fn mqs_process_has_queues(
     code
 }
 
-/// Frees what is kept of a process.
+/// Frees the state of a process that [`mqs_setup_process`] has allocated.
 ///
 /// # Safety
 /// `info` is null or what [`mqs_setup_process`] has stored, which is not used afterwards.

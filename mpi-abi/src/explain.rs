@@ -159,7 +159,7 @@ fn copies(engine: &Engine) -> Vec<String> {
         if local == node.rank() {
             continue;
         }
-        match by_one && node.readable_pid(local).is_some() {
+        match by_one && node.processes().readable_pid(local).is_some() {
             true => one.push(*rank),
             false => two.push(*rank),
         }

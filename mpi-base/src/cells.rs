@@ -319,7 +319,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         move || flag.load(Ordering::Acquire) >= number
     }
 
-    /// Reads the data from byte `at` on, which have been seen.
+    /// Reads the data from byte `at` on; [`Cells::watch`] has returned true for this operation.
     #[inline(always)]
     pub fn read(
         &self,
@@ -331,7 +331,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::read(self.data(cell, address), at, out);
     }
 
-    /// Calls `with` on part of the data in place, which have been seen.
+    /// Calls `with` on part of the data in place; [`Cells::watch`] has returned true for this operation.
     #[inline(always)]
     pub fn inspect<T>(
         &self,

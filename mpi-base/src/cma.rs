@@ -216,7 +216,7 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
 /// Yama has one exception per process: a process together with all of its descendants (prctl(2), `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
-    /// None but its parents.
+    /// Only its parents.
     None,
     /// This process and its descendants: the launcher of a job, and with it the job's ranks.
     StartedBy(u32),

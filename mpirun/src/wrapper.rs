@@ -1,6 +1,6 @@
 //! `mpicc`, `mpicxx` and `mpifort`: the C, C++ or Fortran compiler with the flags of an MPI program, for the installation that contains the wrapper.
 //!
-//! They are one program, which acts by the name that it is called by.
+//! They are one program, which selects the language by the name under which it was started.
 //! It answers the queries of both families, as CMake's FindMPI, autoconf macros and users ask them:
 //! Open MPI's `--showme`, `--showme:compile|link|incdirs|libdirs|libs|version|command|help` and MPICH's `-show`,
 //! `-compile_info`, `-link_info`; each with one dash or two.

@@ -76,7 +76,7 @@ fn lines_that_a_full_disk_refuses_come_out_of_mpirun() {
     );
     let out = String::from_utf8(done.stdout).unwrap();
     assert!(out.ends_with("39999\n40000\n"), "the end is lost");
-    // The bytes that the file lacks are here, byte for byte: the file has whole pages.
+    // The file has its whole pages, and standard output all lines after them.
     assert!(out.len() >= "1\n".len() && out.lines().count() > 20_000);
 }
 

@@ -151,7 +151,7 @@ fn meet(rte: &dyn Rte) {
     rte.fence().unwrap();
     // The other ranks are visible in the same memory.
     let here = (0..node.nlocal())
-        .filter(|&rank| node.pid(rank).is_some())
+        .filter(|&rank| node.processes().pid(rank).is_some())
         .count();
     rte.fence().unwrap();
     rte.finalize().unwrap();

@@ -84,7 +84,7 @@ fn on_debians_open_mpi(ranks: &[u32]) {
     }
 }
 
-/// Open MPI 4.1 has no partitioned operations, so these requests are made of others.
+/// Open MPI 4.1 has no partitioned operations, so a request of one consists of requests of point-to-point messages.
 #[test]
 fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     let Some(library) = debians_open_mpi() else {

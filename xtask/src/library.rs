@@ -1,4 +1,4 @@
-//! The argument of `--on`, for `mpirun` commands that are started in other folders.
+//! Parsing of the argument of `--on`, which names an MPI library: relative paths become absolute, since `mpirun` is started in another folder.
 
 use std::convert::Infallible;
 use std::path;

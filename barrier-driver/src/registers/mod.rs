@@ -111,7 +111,7 @@ impl RegisterBlock {
         })
     }
 
-    /// Refuses what is no register block, and one of another major version.
+    /// Returns an error unless the memory is a register block of the supported major version.
     fn is_supported(&self, name: &str) -> Result<(), PortError> {
         let refused = |cause: String| PortError::Refused {
             port: name.to_owned(),

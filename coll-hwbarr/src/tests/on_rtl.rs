@@ -75,7 +75,7 @@ fn three_communicators_have_channels_on_the_rtl() {
         ];
         run(4, &set, |engine| {
             let world = world(engine);
-            // With two nodes a half has its leaders only if it has a rank of each node.
+            // With two nodes the hardware serves a half only if that half has a leader on each of them.
             let half = part(&world, world.rank() % 2);
             assert_eq!(verdict(&world), Ok(()));
             let served = nodes == "0" || world.rank().is_multiple_of(2);

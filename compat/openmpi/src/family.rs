@@ -35,7 +35,8 @@ impl<const SIZE: usize> Object<SIZE> {
         Object::filled(standard, standard.to_ne_bytes())
     }
 
-    /// The object of a kind whose number in Fortran that library reads from the object: every word but the first is the number, twice.
+    /// An object from which Open MPI's Fortran library reads its Fortran handle, an `int` at an offset that depends on the kind:
+    /// all `int`s behind the first word are that handle.
     const fn with_number(standard: usize, number: u32) -> Self {
         let number = (number as usize) << u32::BITS | number as usize;
         Object::filled(standard, number.to_ne_bytes())

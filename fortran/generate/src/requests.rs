@@ -25,7 +25,7 @@ pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     } = statements;
     if let Some(request) = of(procedure) {
         if kept.is_empty() {
-            let _ = writeln!(after, "        pending::made({request});");
+            let _ = writeln!(after, "        pending::made(outcome, {request});");
         } else {
             let persistent = procedure.name.ends_with("_init");
             let kept = kept.join(", ");

@@ -97,19 +97,20 @@ const COUNT: usize = 22;
 /// Not atomic, so that a comparison reads them from memory by itself: every choice buffer is compared.
 struct Range(UnsafeCell<(usize, usize)>);
 
-// SAFETY: written once, when the library is loaded, before any other function of it runs.
+// SAFETY: `note` writes it once, from `.init_array`: the dynamic linker runs that before it returns to code that can call the library's functions, in the
+// thread that loads the library.
 unsafe impl Sync for Range {}
 
 impl Range {
     #[inline(always)]
     fn first(&self) -> usize {
-        // SAFETY: there is no write any more: see above.
+        // SAFETY: the only write is over when this can be called (`impl Sync`).
         unsafe { (*self.0.get()).0 }
     }
 
     #[inline(always)]
     fn span(&self) -> usize {
-        // SAFETY: there is no write any more: see above.
+        // SAFETY: the only write is over when this can be called (`impl Sync`).
         unsafe { (*self.0.get()).1 }
     }
 }
@@ -133,7 +134,7 @@ fn note() {
     }
     let first = all.iter().map(|(a, _)| *a).min().unwrap_or(0);
     let last = all.iter().map(|(a, _)| *a).max().unwrap_or(0);
-    // SAFETY: this runs once, before any other function of the library.
+    // SAFETY: `.init_array` runs this once, before other functions of the library can be called (`impl Sync for Range`).
     unsafe { *RANGE.0.get() = (first, last - first) };
 }
 
@@ -169,7 +170,8 @@ fn compared(argument: Ptr) -> Ptr {
 pub fn buffer(argument: Ptr) -> Ptr {
     let here = 0u8;
     if (argument as usize).wrapping_sub(&raw const here as usize) < FRAME {
-        // SAFETY: the argument is a variable of a caller, whose frame is on the stack above `here`.
+        // SAFETY: the address is on this thread's stack, above a local of this function, where the frames of its callers are: the bytes there are
+        // readable even if the buffer is shorter than four of them.
         unsafe { report_if_copy(argument.cast()) };
     }
     translated(argument)
@@ -181,11 +183,11 @@ const FRAME: usize = 4096;
 /// Reports, once, a buffer with the content of a sentinel: a copy that the compiler has made, whose address is not the sentinel's.
 ///
 /// # Safety
-/// The argument is readable.
+/// Four bytes at the argument are readable.
 #[inline(never)]
 unsafe fn report_if_copy(argument: *const [u8; 4]) {
     static ONCE: Once = Once::new();
-    // SAFETY: the caller states it; a byte array has no alignment.
+    // SAFETY: four bytes are readable (contract of this function); a byte array has no alignment.
     if unsafe { *argument } == [POISON; 4] {
         ONCE.call_once(|| {
             printable::eprintln!(

@@ -126,7 +126,7 @@ pub fn length(count: i64) -> usize {
 #[inline(always)]
 pub unsafe fn report(ierror: *mut i32, outcome: i32) {
     if !ierror.is_null() {
-        // SAFETY: the caller states it.
+        // SAFETY: it is not null, so it points to an INTEGER (contract of this function).
         unsafe { *ierror = outcome }
     }
 }
@@ -137,6 +137,6 @@ pub unsafe fn report(ierror: *mut i32, outcome: i32) {
 /// `ierror` points to an INTEGER.
 #[inline(always)]
 pub unsafe fn always_report(ierror: *mut i32, outcome: i32) {
-    // SAFETY: the caller states it.
+    // SAFETY: `ierror` points to an INTEGER (contract of this function).
     unsafe { *ierror = outcome }
 }

@@ -28,13 +28,16 @@ pub struct Written<C: Calls> {
 
 impl<C: Calls> Written<C> {
     /// It is as long as the section, and the section is not read, too.
+    ///
+    /// # Safety
+    /// `sendbuf` is a compiler's descriptor, of the same call as the section.
     unsafe fn covers(&self, section: &Section) -> bool {
-        // SAFETY: the arguments are those of the program's call.
-        let (in_place, size) = unsafe {
-            let in_place = cells::buffer((*self.sendbuf).base()) as usize == IN_PLACE;
-            (in_place, section::size::<C>(self.datatype).unwrap_or(0))
-        };
-        !in_place && size > 0 && self.count.saturating_mul(size) >= section.bytes() as i64
+        // SAFETY: `sendbuf` is a compiler's descriptor (contract of this function).
+        let address = cells::buffer(unsafe { (*self.sendbuf).base() });
+        let size = section::size::<C>(self.datatype).unwrap_or(0);
+        address as usize != IN_PLACE
+            && size > 0
+            && self.count.saturating_mul(size) >= section.bytes() as i64
     }
 }
 
@@ -46,7 +49,8 @@ pub struct Copy {
     back: bool,
 }
 
-// SAFETY: the section is a buffer that the program has given to an operation until it is complete. Any thread may complete it.
+// SAFETY: the section is a buffer of an operation, which the standard forbids the program to touch until the operation is complete; so it does not matter
+// which thread completes the operation and writes the section.
 unsafe impl Send for Copy {}
 
 impl Drop for Copy {
@@ -76,7 +80,7 @@ impl Copy {
             elements,
             back,
         };
-        // SAFETY: the arguments of the message are those of the same call.
+        // SAFETY: `Written` has the descriptor of the send buffer of the call that this buffer belongs to.
         if written.is_some_and(|w| unsafe { w.covers(&copy.section) }) {
             copy.elements.resize(copy.section.bytes(), 0);
         } else {
@@ -97,14 +101,16 @@ impl Copy {
 
     /// Copies the elements of the program's array.
     pub fn refresh(&mut self) {
-        // SAFETY: the program passes a readable buffer.
+        // SAFETY: this is called by the call that gets the array (`Copy::of`) and by those that start its persistent request; the standard has the
+        // program keep the array until the request is freed.
         unsafe { self.section.pack_into(&mut self.elements) };
     }
 
     /// Copies the result to the program's array.
     pub fn restore(&self) {
         if self.back {
-            // SAFETY: the buffer belongs to the operation, which may write it, until the completing call returns.
+            // SAFETY: the array belongs to the operation until the call that completes it returns, and that call is the caller: the standard has the
+            // program keep it until then.
             unsafe { self.section.unpack(&self.elements) };
         }
     }
@@ -168,11 +174,14 @@ pub unsafe fn copied<C: Calls, const BACK: bool>(
 }
 
 /// This rank is the root.
+///
+/// # Safety
+/// Both point to INTEGERs.
 #[cold]
 #[inline(never)]
 unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
     let (mut is_inter, mut rank) = (0i32, 0i32);
-    // SAFETY: the caller states what the arguments are; an invalid communicator is reported by the call itself.
+    // SAFETY: both point to INTEGERs (contract of this function); the C library checks the communicator, and the results are variables of this function.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         Pmpi::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
@@ -181,6 +190,8 @@ unsafe fn is_root(root: *const i32, comm: *const i32) -> bool {
     }
 }
 
+/// # Safety
+/// The descriptor is one that a compiler has made.
 #[cold]
 #[inline(never)]
 unsafe fn copy<C: Calls>(
@@ -188,10 +199,10 @@ unsafe fn copy<C: Calls>(
     back: bool,
     written: Option<Written<C>>,
 ) -> Copied {
-    // SAFETY: the caller states that this is a compiler's descriptor; the program's array is readable.
+    // SAFETY: `buffer` is a compiler's descriptor (contract of this function) of an argument of the call, which the program passes to be read or written.
     let copy = unsafe { Copy::of(buffer, back, written) };
     let mut copy = copy.map(Box::new);
-    // SAFETY: as above.
+    // SAFETY: `buffer` is a compiler's descriptor (contract of this function).
     let base = unsafe { (*buffer).base() };
     Copied {
         address: copy.as_mut().map_or(base, |copy| copy.address()),

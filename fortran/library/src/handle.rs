@@ -10,7 +10,10 @@ const PREDEFINED: usize = 4096;
 
 /// A kind of handle: the C library's conversions.
 pub trait Kind {
-    unsafe fn from_int(number: i32) -> Ptr;
+    /// Converts a number; one that is no handle becomes a handle that the C library rejects.
+    fn from_int(number: i32) -> Ptr;
+    /// # Safety
+    /// The C library has returned the handle.
     unsafe fn to_int(handle: Ptr) -> i32;
 }
 
@@ -22,12 +25,12 @@ macro_rules! kinds {
         $(
             pub struct $kind;
             impl Kind for $kind {
-                unsafe fn from_int(number: i32) -> Ptr {
-                    // SAFETY: any number may be converted: one that is no handle becomes a handle that the library rejects.
+                fn from_int(number: i32) -> Ptr {
+                    // SAFETY: the C function takes any number and dereferences nothing.
                     unsafe { $from(number) }
                 }
                 unsafe fn to_int(handle: Ptr) -> i32 {
-                    // SAFETY: the C library has returned this handle.
+                    // SAFETY: the C library has returned this handle (contract of `Kind::to_int`).
                     unsafe { $to(handle) }
                 }
             }
@@ -35,7 +38,7 @@ macro_rules! kinds {
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $c2f(handle: Ptr) -> i32 {
-                // SAFETY: the caller passes a handle.
+                // SAFETY: a C program calls it with a handle that the C library has returned.
                 unsafe { number::<$kind>(handle) }
             }
             /// The conversion for C programs of an INTEGER to a handle.
@@ -127,7 +130,7 @@ pub unsafe fn number<K: Kind>(handle: Ptr) -> i32 {
 #[inline(always)]
 pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     if !handle.is_null() {
-        // SAFETY: the caller states both.
+        // SAFETY: `argument` points to an INTEGER, and a handle that is not null is one of the C library (contract of this function).
         unsafe { *argument = number::<K>(handle) }
     }
 }

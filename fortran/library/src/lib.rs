@@ -19,7 +19,9 @@ mod section;
 mod text;
 
 /// The generated part.
-// SAFETY of all of it: a Fortran program passes arguments as the interfaces of the modules state; each is used as its kind requires.
+// SAFETY of all of it: the arguments of a procedure are variables of the types that its interface has in the modules and in the standard. The generator
+// reads the same table (`fortran/api/procedures.txt`) as the modules are generated from, and uses each argument by its kind there: an INTEGER is read or
+// written, a handle converted, an array accessed up to the length that another argument states, a buffer only passed on.
 #[allow(
     clippy::undocumented_unsafe_blocks,
     clippy::missing_safety_doc,

@@ -53,7 +53,7 @@ fn none() -> bool {
 /// Keeps the copies of an operation, if it has any, until its request is complete.
 ///
 /// # Safety
-/// `request` points to the INTEGER of the request that the call has made, if the outcome is success.
+/// `request` points to an INTEGER; if the outcome is success, to the request that the call has made.
 #[inline(always)]
 pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
     outcome: i32,
@@ -61,31 +61,32 @@ pub unsafe fn keep<const PERSISTENT: bool, const N: usize>(
     buffers: [Copied; N],
 ) {
     if !buffers.iter().any(Copied::is_copy) {
-        // SAFETY: the caller states what `request` is.
-        unsafe { made(request) };
+        // SAFETY: `request` points to an INTEGER (contract of this function).
+        unsafe { made(outcome, request) };
     } else {
         let operation = Operation {
             copies: buffers.into_iter().filter_map(Copied::into_copy).collect(),
             persistent: PERSISTENT,
             active: false,
         };
-        // SAFETY: the caller states what `request` is.
+        // SAFETY: `enter` has the contract of this function.
         unsafe { enter(outcome, request, operation) };
     }
 }
 
+/// # Safety
+/// As for [`keep`].
 #[cold]
 #[inline(never)]
 unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     if outcome != SUCCESS {
         return;
     }
-    // SAFETY: the caller states what `request` is.
+    // SAFETY: `request` points to an INTEGER (contract of this function).
     let number = unsafe { *request };
     if !operation.persistent {
         // Libraries share one request among all operations that are complete at once.
-        // SAFETY: the C library has just made the request.
-        if number == REQUEST_NULL || unsafe { is_complete(number) } {
+        if number == REQUEST_NULL || is_complete(number) {
             operation.copies.iter().for_each(|c| c.restore());
             return;
         }
@@ -95,14 +96,17 @@ unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     lost(stale);
 }
 
-/// The request of this number is new: an operation that the table has for this number was completed without the procedures of Fortran.
+/// After a call that makes a request: if it has succeeded the request is new, and an operation that the table has for its number was completed without
+/// the procedures of Fortran.
+///
+/// A call that fails leaves the program's variable as it was, possibly with the request of an active operation.
 ///
 /// # Safety
 /// `request` points to an INTEGER.
 #[inline(always)]
-pub unsafe fn made(request: *const i32) {
-    if !none() {
-        // SAFETY: the caller states that the argument is readable.
+pub unsafe fn made(outcome: i32, request: *const i32) {
+    if !none() && outcome == SUCCESS {
+        // SAFETY: `request` points to an INTEGER (contract of this function).
         remove_stale(unsafe { *request });
     }
 }
@@ -134,9 +138,9 @@ fn lost(operation: Option<Operation>) {
 }
 
 /// Returns true if an operation is complete, without completing its request.
-unsafe fn is_complete(number: i32) -> bool {
+fn is_complete(number: i32) -> bool {
     let mut flag = 0i32;
-    // SAFETY: the caller passes the number of a request; a null status is ignored.
+    // SAFETY: the C library checks the handle, `flag` is a variable for the result, and a null status is ignored.
     unsafe {
         let request = input::<handle::Request>(&raw const number);
         let outcome = Pmpi::MPI_Request_get_status(request, (&raw mut flag).cast(), null_mut());
@@ -158,14 +162,16 @@ pub unsafe fn among(requests: *const i32, count: usize) -> Watched {
     if none() {
         return Watched(Vec::new());
     }
-    // SAFETY: the caller states the number of elements.
+    // SAFETY: `found_among` has the contract of this function.
     unsafe { found_among(requests, count) }
 }
 
+/// # Safety
+/// `requests` has `count` elements.
 #[cold]
 #[inline(never)]
 unsafe fn found_among(requests: *const i32, count: usize) -> Watched {
-    // SAFETY: the caller states the number of elements.
+    // SAFETY: `n` is below the number of elements (contract of this function).
     let numbers = (0..count).map(|n| (n, unsafe { *requests.add(n) }));
     Watched(change(|operations| {
         let mut take = |number| match operations.get(&number) {
@@ -229,9 +235,9 @@ impl Reported {
     /// The request at this position in C is complete.
     ///
     /// # Safety
-    /// The positions are those that the procedure has returned.
+    /// The positions that this was made with are still readable: the array of indices has `count` elements.
     unsafe fn has(&self, n: usize) -> bool {
-        // SAFETY: the caller states that there are `count` positions.
+        // SAFETY: `i` is below `count` (contract of this function).
         let is_here = |i| unsafe { *self.positions.add(i) } as i64 == n as i64 + 1;
         self.all || (0..self.count).any(is_here)
     }
@@ -241,16 +247,18 @@ impl Watched {
     /// Copies the results of the operations that are complete to the program's arrays.
     ///
     /// # Safety
-    /// `requests` is the array of before, and the positions are those that the procedure has returned.
+    /// `requests` is the array that [`among`] got, and the arrays that `reported` was made with are still there.
     #[inline(always)]
     pub unsafe fn completed(self, requests: *const i32, reported: Reported) {
         if !self.0.is_empty() {
-            // SAFETY: the caller states that the array has the elements that were noted.
+            // SAFETY: `completed` has the contract of this function.
             unsafe { completed(self.0, requests, reported) }
         }
     }
 }
 
+/// # Safety
+/// As for [`Watched::completed`].
 #[cold]
 #[inline(never)]
 unsafe fn completed(
@@ -259,7 +267,7 @@ unsafe fn completed(
     reported: Reported,
 ) {
     for (n, number, mut operation) in watched {
-        // SAFETY: the caller states that the array has these elements.
+        // SAFETY: `n` is a position that `among` has found in the array (contract of this function).
         if unsafe { *requests.add(n) == REQUEST_NULL || reported.has(n) } {
             operation.copies.iter().for_each(|copy| copy.restore());
             operation.active = false;
@@ -278,11 +286,13 @@ unsafe fn completed(
 #[inline(always)]
 pub unsafe fn start(requests: *const i32, count: usize) {
     if !none() {
-        // SAFETY: the caller states the number of elements.
+        // SAFETY: `refresh` has the contract of this function.
         unsafe { refresh(requests, count) }
     }
 }
 
+/// # Safety
+/// `requests` has `count` elements.
 #[cold]
 #[inline(never)]
 unsafe fn refresh(requests: *const i32, count: usize) {

@@ -126,6 +126,9 @@ pub unsafe fn partitions<C: Calls>(
 }
 
 /// The same of a section that is not contiguous, whole or for each of a number of partitions.
+///
+/// # Safety
+/// The descriptor is one that a compiler has made.
 #[cold]
 #[inline(never)]
 unsafe fn scattered<C: Calls>(
@@ -134,8 +137,7 @@ unsafe fn scattered<C: Calls>(
     count: i64,
     datatype: Ptr,
 ) -> Result<Message<C>, Refused> {
-    // SAFETY: the datatype is the program's argument.
-    let size = match unsafe { size::<C>(datatype) } {
+    let size = match size::<C>(datatype) {
         Some(size) if size > 0 => size,
         // The function reports what is wrong with the datatype, or moves no byte.
         // SAFETY: the caller states that this is a compiler's descriptor.
@@ -149,11 +151,10 @@ unsafe fn scattered<C: Calls>(
             (*buffer).element_size(),
         )
     };
-    // SAFETY: it has a size, so it is a datatype.
-    unsafe { check_dense::<C>(datatype, size)? };
+    check_dense::<C>(datatype, size)?;
     let elements = elements(count, size, element)?;
     let (layout, distance) = layout(&section, parts, elements)?;
-    // SAFETY: the element's type is a datatype, and every type that is made is freed once.
+    // SAFETY: `datatype` has a size, so it is a datatype; each type that is made here is freed once, the last one by `Message::drop`.
     unsafe {
         let first = element_type::<C>(datatype, size, element);
         let mut made = built::<C>(&layout, first.0);
@@ -177,23 +178,20 @@ unsafe fn scattered<C: Calls>(
 }
 
 /// The size of a datatype's elements in bytes; none if the function of the call is to report that it is no datatype.
-///
-/// # Safety
-/// It is a datatype, or `MPI_DATATYPE_NULL`.
-pub unsafe fn size<C: Calls>(datatype: Ptr) -> Option<i64> {
+pub fn size<C: Calls>(datatype: Ptr) -> Option<i64> {
     if datatype as usize == DATATYPE_NULL {
         return None;
     }
     let mut size = 0i64;
-    // SAFETY: a variable for the result.
+    // SAFETY: the C library checks the handle, and `size` is a variable of this function.
     let code = unsafe { C::MPI_Type_size_c(datatype, (&raw mut size).cast()) };
     (code == 0).then_some(size)
 }
 
 /// Checks that a datatype of `size` bytes has no gaps.
-unsafe fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
+fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
     let (mut lower, mut extent) = (0i64, 0i64);
-    // SAFETY: two variables for the results.
+    // SAFETY: the C library checks the handle; the results are two variables of this function.
     unsafe {
         C::MPI_Type_get_extent_c(datatype, (&raw mut lower).cast(), (&raw mut extent).cast());
     }
@@ -208,7 +206,13 @@ unsafe fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused>
 
 /// The number of the section's elements that are `count` elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
-    let bytes = count as usize * size as usize;
+    let bytes = count.checked_mul(size).and_then(|b| usize::try_from(b).ok());
+    let bytes = bytes.ok_or_else(|| Refused {
+        class: ERR_COUNT,
+        reason: format!(
+            "{count} elements of {size} bytes are more than an address space has; pass the number of elements in the section"
+        ),
+    })?;
     if element != 0 && bytes.is_multiple_of(element) {
         return Ok(bytes / element);
     }
@@ -250,6 +254,9 @@ fn layout(
 }
 
 /// The datatype of one element of the section, and whether it was made for that.
+///
+/// # Safety
+/// `datatype` is a datatype of `size` bytes.
 unsafe fn element_type<C: Calls>(datatype: Ptr, size: i64, element: usize) -> (Ptr, bool) {
     let (count, of) = match element as i64 {
         whole if whole == size => return (datatype, false),
@@ -262,15 +269,21 @@ unsafe fn element_type<C: Calls>(datatype: Ptr, size: i64, element: usize) -> (P
     (made, true)
 }
 
+/// # Safety
+/// The datatype was made here, and is not used afterwards.
 unsafe fn freed<C: Calls>(mut datatype: Ptr) {
-    // SAFETY: the caller has made the datatype and does not use it any more.
+    // SAFETY: the handle is that of a datatype which only its maker knows (contract of this function).
     unsafe { C::MPI_Type_free((&raw mut datatype).cast()) };
 }
 
 /// Makes the datatype of a layout, new in any case.
+///
+/// # Safety
+/// `element` is a datatype.
 unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     let mut made: Ptr = null_mut();
-    // SAFETY: the inner types are datatypes; each is freed once unless it is the element.
+    // SAFETY: `element` is a datatype (contract of this function), and so are the inner types, which are made from it; each of these is freed once. The
+    // arrays are locals that the C function only reads.
     unsafe {
         match layout {
             Layout::Element => {
@@ -315,10 +328,13 @@ unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
 }
 
 /// The datatype of a part of a layout, and whether it was made for that.
+///
+/// # Safety
+/// `element` is a datatype.
 unsafe fn part<C: Calls>(layout: &Layout, element: Ptr) -> (Ptr, bool) {
     match layout {
         Layout::Element => (element, false),
-        // SAFETY: the element is a datatype.
+        // SAFETY: `element` is a datatype (contract of this function).
         other => (unsafe { built::<C>(other, element) }, true),
     }
 }

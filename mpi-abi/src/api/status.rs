@@ -12,7 +12,7 @@ pub fn MPI_Get_count_c(
     count: Out<MPI_Count>,
 ) -> Outcome {
     let bytes = status.get("status")?.bytes();
-    let whole = state::datatype(datatype)?.count_in(bytes);
+    let whole = state::datatype(datatype)?.counts().whole(bytes);
     count.set(whole.unwrap_or(MPI_UNDEFINED.into()), "count")
 }
 
@@ -22,7 +22,7 @@ pub fn MPI_Get_elements_c(
     count: Out<MPI_Count>,
 ) -> Outcome {
     let bytes = status.get("status")?.bytes();
-    let basic = state::datatype(datatype)?.elements(bytes);
+    let basic = state::datatype(datatype)?.counts().basic(bytes);
     count.set(basic.unwrap_or(MPI_UNDEFINED.into()), "count")
 }
 
@@ -61,7 +61,7 @@ pub fn MPI_Status_set_elements_c(
     let rest = match count % each {
         0 => 0,
         rest => (0..=datatype.size())
-            .find(|&b| datatype.elements(b) == Some(rest))
+            .find(|&b| datatype.counts().basic(b) == Some(rest))
             .unwrap_or(0),
     };
     change(status, |s| s.set_bytes(whole + rest))

@@ -110,11 +110,11 @@ pub(crate) fn win(handle: MPI_Win) -> Result<Rc<WinObject>, Failure> {
         .ok_or_else(|| wrong(Kind::Win, handle.0))
 }
 
-/// Calls `look` with a window; `look` creates and frees none. Returns false if the window does not exist.
+/// Calls `visit` with a window and returns its result, or false if the window does not exist; `visit` creates and frees no window.
 #[inline(always)]
-pub(crate) fn with_win(handle: MPI_Win, look: impl FnOnce(&WinObject) -> bool) -> bool {
+pub(crate) fn with_win(handle: MPI_Win, visit: impl FnOnce(&WinObject) -> bool) -> bool {
     let wins = state().tables().wins().borrow();
-    wins.get(handle.0).is_some_and(|object| look(object))
+    wins.get(handle.0).is_some_and(|object| visit(object))
 }
 
 /// Resolves a file argument.

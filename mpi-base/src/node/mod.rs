@@ -22,6 +22,7 @@ mod frags;
 mod head;
 mod inspect;
 mod layout;
+mod processes;
 mod retired;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,6 @@ mod tests;
 use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
 pub use block::{ShmBlock, ShmOffset};
 pub use error::NodeError;
@@ -37,11 +37,11 @@ pub use event_ring::{Event, EventKind, EventRing, Played, Player};
 pub use frags::FragPool;
 pub use inspect::Inspection;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
+pub use processes::Processes;
 pub use retired::RetiredBlocks;
 
 use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};
-use crate::cma;
 use crate::inbox::Inbox;
 use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared, fits_file_limit, memfd};
@@ -265,63 +265,9 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
 
-    /// The process number that a rank has published, from its own process namespace, once it has claimed its rank.
-    pub fn pid(&self, rank: u32) -> Option<u32> {
-        let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
-        (pid != 0).then_some(pid)
-    }
-
-    /// The process number of a rank if its memory can be read from this process. The probe is repeated until it succeeds once and then cached,
-    /// because the system does not revoke the permission and every new communicator asks.
-    pub fn readable_pid(&self, rank: u32) -> Option<u32> {
-        let known = self.0.readable.get(rank as usize)?;
-        if let Some(pid) = known.get() {
-            return Some(*pid);
-        }
-        let pid = self.try_to_read(rank)?;
-        Some(*known.get_or_init(|| pid))
-    }
-
-    /// Returns true if the process of a rank has certainly ended. Tests only ranks whose memory has been read under their process number,
-    /// because otherwise that number may denote another process, or none, in this namespace.
-    pub fn has_ended(&self, rank: u32) -> bool {
-        let known = self.0.readable.get(rank as usize).and_then(OnceLock::get);
-        let pid = known.and_then(|pid| i32::try_from(*pid).ok());
-        let pid = pid.and_then(rustix::process::Pid::from_raw);
-        pid.is_some_and(|pid| {
-            rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
-        })
-    }
-
-    /// Returns true if a rank has attached, so that it can be read from here if the system allows it.
-    fn is_attached(&self, rank: u32) -> bool {
-        // SYNC POINT node.ready
-        let ready = |c: &Control| c.presence.ready.load(Ordering::Acquire) != 0;
-        self.control(rank).is_some_and(ready)
-    }
-
-    /// Waits until a rank has attached, which it does without help from others; returns false if it has not by the time `before`.
-    pub fn await_attached(&self, rank: u32, before: Instant) -> bool {
-        /// No process rings on attach; attaching takes some milliseconds.
-        const NAP: Duration = Duration::from_micros(50);
-        while !self.is_attached(rank) {
-            if Instant::now() >= before {
-                return false;
-            }
-            std::thread::sleep(NAP);
-        }
-        true
-    }
-
-    fn try_to_read(&self, rank: u32) -> Option<u32> {
-        if !self.is_attached(rank) {
-            return None;
-        }
-        let presence = &self.control(rank)?.presence;
-        let pid = presence.pid.load(Ordering::Relaxed);
-        let address = presence.address.load(Ordering::Relaxed);
-        let word = presence.word.load(Ordering::Relaxed);
-        cma::probe(pid, address, word).then_some(pid)
+    /// The processes of the ranks.
+    pub fn processes(&self) -> Processes<'_> {
+        Processes(self)
     }
 
     /// The writing end of the ring to rank `to`; handed out once.

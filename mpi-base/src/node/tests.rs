@@ -266,11 +266,11 @@ fn the_gallery_sees_who_is_there_and_senders_hear_who_has_left() {
 #[test]
 fn reading_a_peers_memory_is_tried_on_the_peer_itself() {
     let nodes = ranks(2);
-    let Some(pid) = nodes[0].readable_pid(1) else {
+    let Some(pid) = nodes[0].processes().readable_pid(1) else {
         return;
     };
     assert_eq!(pid, std::process::id());
-    assert_eq!(nodes[0].readable_pid(2), None);
+    assert_eq!(nodes[0].processes().readable_pid(2), None);
 }
 
 #[test]
@@ -279,12 +279,12 @@ fn a_rank_that_is_on_its_way_is_waited_for_and_one_that_does_not_come_is_not() {
     let first = Node::attach(&fd, 0).unwrap();
     let long = || Instant::now() + Duration::from_secs(600);
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| first.await_attached(1, long()));
+        let waiting = scope.spawn(|| first.processes().await_attached(1, long()));
         std::thread::sleep(Duration::from_millis(20));
         let second = Node::attach(&fd, 1).unwrap();
         assert!(waiting.join().unwrap());
-        assert!(second.await_attached(0, long()));
+        assert!(second.processes().await_attached(0, long()));
     });
-    assert!(!first.await_attached(2, Instant::now()));
-    assert!(!first.await_attached(3, Instant::now()));
+    assert!(!first.processes().await_attached(2, Instant::now()));
+    assert!(!first.processes().await_attached(3, Instant::now()));
 }

@@ -232,7 +232,7 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let world = engine.world().expect("a world");
             let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
             let _inter = engine.block_on(created).expect("created");
-            // While it lives, its connections report no loss.
+            // The intercommunicator is kept until then: when it is dropped, its connections end.
             eventually(engine, "the errors of ranks 1 and 2", || {
                 informed.load(Ordering::Relaxed) == 2
             });

@@ -276,7 +276,7 @@ fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
 fn can_copy(engine: &Engine, members: &[(u32, u32)]) -> bool {
     let node = engine.node();
     let mut others = members.iter().filter(|(_, place)| *place != node.rank());
-    others.all(|(_, place)| node.readable_pid(*place).is_some())
+    others.all(|(_, place)| node.processes().readable_pid(*place).is_some())
 }
 
 /// Allocates this process's memory, or takes the program's.
@@ -424,7 +424,7 @@ fn target(
                 OscError::new(OscClass::NoMemory, sentence)
             })?)
         }
-        Some(index) => match (mapped.part(index), node.readable_pid(members[index].1)) {
+        Some(index) => match (mapped.part(index), node.processes().readable_pid(members[index].1)) {
             (Some(base), _) => Route::Mapped(base),
             (None, Some(pid)) => Route::Process(pid),
             (None, None) => Route::Message,

@@ -21,7 +21,7 @@ pub enum Order {
     PerNode(usize),
     /// A number of ranks on each of these units.
     PerUnit(usize, Unit),
-    /// As a rankfile says.
+    /// Ranks are on the hosts and cores that a rankfile names.
     Rankfile(Option<PathBuf>),
 }
 

@@ -27,7 +27,7 @@
 //! | [`debuggers`] | what debuggers learn of the job |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
-//! | [`start`], [`hosts`], [`finish`] | the loop's scripts: starting jobs, reports of other hosts, the end of a launch |
+//! | [`start`], [`hosts`], [`finish`] | sequences of steps over the other parts: starting jobs, reports of other hosts, the end of a launch |
 //!
 //! The parts for one host, of which a daemon has the same, are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
 

@@ -43,7 +43,7 @@ pub struct Cures {
     trunk: f64,
 }
 
-/// The words of `--pull`.
+/// Parses the value of `--pull`.
 fn pulled(word: &str) -> Result<bool, String> {
     match word {
         "up" => Ok(true),

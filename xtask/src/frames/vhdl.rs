@@ -39,7 +39,7 @@ fn format_constants(format: &Format) -> Vec<String> {
     aligned(constants.map(line).into())
 }
 
-/// A field with the width of a code is a number, which is compared and counted with; the argument is a vector.
+/// A field as wide as a code becomes `unsigned`, since the design compares and counts it; the argument stays a vector.
 fn request(format: &Format) -> Vec<String> {
     let line = |(field, high, low): &(&Field, u32, u32)| {
         let slice = format!("request_i({high} downto {low})");

@@ -15,9 +15,10 @@ const GRAPH: i32 = 212;
 const CART: i32 = 211;
 const DIST_GRAPH: i32 = 213;
 
-/// The number of ranks to which each rank of a communicator sends.
-unsafe fn ranks<C: Calls>(comm: Ptr) -> usize {
+/// The number of ranks to which each rank of a communicator sends; 0 if `comm` is no communicator.
+fn ranks<C: Calls>(comm: Ptr) -> usize {
     let (mut is_inter, mut size) = (0i32, 0i32);
+    // SAFETY: the C library checks the handle and returns an error for an invalid one; the results are variables of this function.
     unsafe {
         C::MPI_Comm_test_inter(comm, (&raw mut is_inter).cast());
         if is_inter != 0 {
@@ -29,9 +30,10 @@ unsafe fn ranks<C: Calls>(comm: Ptr) -> usize {
     size.max(0) as usize
 }
 
-/// The number of neighbors that send, and of those that receive.
-unsafe fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
+/// The number of neighbors that send, and of those that receive; 0 if `comm` is no communicator or has no topology.
+fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     let (mut of, mut receive, mut send, mut weighted) = (0i32, 0i32, 0i32, 0i32);
+    // SAFETY: the C library checks the handle and returns an error for an invalid one; the results are variables of this function.
     unsafe {
         C::MPI_Topo_test(comm, (&raw mut of).cast());
         if of == CART {
@@ -76,8 +78,11 @@ struct Types {
 
 impl Types {
     /// The datatypes of `count` blocks. `stays`: the operation refers to them after the call.
+    ///
+    /// # Safety
+    /// `numbers` has `count` elements.
     unsafe fn new(numbers: *const i32, count: usize, stays: bool) -> Types {
-        // SAFETY: the program passes an array of this length.
+        // SAFETY: `numbers` has `count` elements (contract of this function).
         let own = unsafe { Many::<handle::Datatype>::input(numbers, count).into_vec() };
         if stays {
             return Types {
@@ -117,6 +122,9 @@ macro_rules! bodies {
                 $($info: *mut i32,)?
                 $($request: *mut i32,)?
             ) -> i32 {
+                // SAFETY: `comm`, `info` and `request` point to INTEGERs. The standard gives `sendtypes` and `recvtypes` an element for each block,
+                // whose numbers the communicator has; with MPI_IN_PLACE `sendtypes` is not read. The arrays of counts and displacements, which
+                // operations in progress use, are the program's.
                 unsafe {
                     // A call that makes a request.
                     let stays = false $(| !$request.is_null())?;
@@ -156,7 +164,9 @@ struct Made {
 }
 
 impl Made {
-    fn new(number: *mut i32) -> Made {
+    /// # Safety
+    /// `number` points to an INTEGER that outlives this value.
+    unsafe fn new(number: *mut i32) -> Made {
         Made {
             handle: null_mut(),
             number,
@@ -171,14 +181,14 @@ impl Made {
 
 impl Drop for Made {
     fn drop(&mut self) {
-        // SAFETY: the program's argument is a request, and the handle is one of the C library, or null if the call failed.
+        // SAFETY: `new` states that `number` points to an INTEGER; the C library has stored the handle, which stays null if the call failed.
         unsafe { output::<handle::Request>(self.number, self.handle) }
     }
 }
 
 /// Ranks that receive and that send, for the collectives of a whole communicator.
-unsafe fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
-    let ranks = unsafe { ranks::<C>(comm) };
+fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
+    let ranks = ranks::<C>(comm);
     (ranks, ranks)
 }
 

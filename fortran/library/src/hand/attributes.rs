@@ -49,6 +49,7 @@ pub(super) fn loaded(pointer: Ptr) -> i64 {
         .as_ref()
         .is_some_and(|c| c.addresses.contains(&(pointer as usize)));
     if is_cell {
+        // SAFETY: the address is one that `stored` has leaked from a box with an `i64`, and it has exposed its provenance.
         unsafe { *pointer.cast::<i64>() }
     } else {
         pointer as usize as i64
@@ -56,7 +57,12 @@ pub(super) fn loaded(pointer: Ptr) -> i64 {
 }
 
 /// The value in Fortran of an attribute that C has returned as a pointer.
+///
+/// # Safety
+/// The C library has returned the pointer for this keyval.
 unsafe fn value(keyval: i32, pointer: Ptr) -> i64 {
+    // SAFETY: the values of these predefined keyvals are pointers to an `int`, that of MPI_WIN_SIZE is one to an `MPI_Aint` (MPI 5.0,
+    // sections 9.1.2 and 12.2.6); any other pointer is not dereferenced unless it is one of the cells.
     unsafe {
         match keyval {
             _ if pointer.is_null() => 0,
@@ -78,6 +84,8 @@ macro_rules! getters {
                 attribute_val: *mut i64,
                 flag: *mut i32,
             ) -> i32 {
+                // SAFETY: the arguments are variables of these types in Fortran's interface; the results of the C function are variables
+                // of this one, and `found` is read only if the function has set it.
                 unsafe {
                     let (mut found, mut is_there): (Ptr, i32) = (null_mut(), 0);
                     let outcome = C::$c(
@@ -113,6 +121,7 @@ macro_rules! setters {
                 keyval: *mut i32,
                 attribute_val: *mut i64,
             ) -> i32 {
+                // SAFETY: the arguments are variables of these types in Fortran's interface; the cell lives as long as the process.
                 unsafe {
                     let cell = stored(*attribute_val) as usize as i64;
                     C::$c(input::<handle::$kind>(object), *keyval, cell)
@@ -130,6 +139,7 @@ setters! {
 
 /// The deprecated form, whose value is an INTEGER.
 pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val: *mut i32) -> i32 {
+    // SAFETY: the arguments are INTEGERs in Fortran's interface, and `value` is one variable of the wider type.
     unsafe {
         let mut value = i64::from(*attribute_val);
         comm_set_attr::<C>(comm, keyval, &raw mut value)
@@ -143,6 +153,7 @@ pub unsafe fn attr_get<C: Calls>(
     attribute_val: *mut i32,
     flag: *mut i32,
 ) -> i32 {
+    // SAFETY: the arguments are INTEGERs and a LOGICAL in Fortran's interface; the results are variables of this function.
     unsafe {
         let (mut found, mut is_there) = (0i64, 0i32);
         let outcome = comm_get_attr::<C>(comm, keyval, &raw mut found, &raw mut is_there);

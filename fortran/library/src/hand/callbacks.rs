@@ -8,7 +8,7 @@ use crate::handle::{self, number, output};
 use crate::text;
 use std::ptr::null_mut;
 
-/// A generalized request of Fortran.
+/// A generalized request of Fortran. The program passes each function with the interface below (MPI 5.0, section 13.2).
 struct Request {
     query: usize,
     free: usize,
@@ -21,6 +21,8 @@ type Free = unsafe extern "C" fn(*mut i64, *mut i32);
 type Cancel = unsafe extern "C" fn(*mut i64, *mut i32, *mut i32);
 
 unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
+    // SAFETY: the C library passes the extra state of `grequest_start`, which `free` has not yet freed, and a status; in Fortran a status is an
+    // array of INTEGERs with the same layout.
     unsafe {
         let (function, mut outcome) = (std::mem::transmute::<usize, Query>((*state).query), 0_i32);
         function(&raw mut (*state).extra, status, &raw mut outcome);
@@ -30,6 +32,7 @@ unsafe extern "C" fn query(state: *mut Request, status: *mut i32) -> i32 {
 
 /// The last call for a request.
 unsafe extern "C" fn free(state: *mut Request) -> i32 {
+    // SAFETY: the C library passes the extra state of `grequest_start`, a leaked box, and calls the free function once, after all others.
     unsafe {
         let (function, mut outcome) = (std::mem::transmute::<usize, Free>((*state).free), 0_i32);
         function(&raw mut (*state).extra, &raw mut outcome);
@@ -39,6 +42,7 @@ unsafe extern "C" fn free(state: *mut Request) -> i32 {
 }
 
 unsafe extern "C" fn cancel(state: *mut Request, complete: i32) -> i32 {
+    // SAFETY: the C library passes the extra state of `grequest_start`, which `free` has not yet freed.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Cancel>((*state).cancel), 0_i32);
@@ -55,6 +59,8 @@ pub unsafe fn grequest_start<C: Calls>(
     extra_state: *mut i64,
     request: *mut i32,
 ) -> i32 {
+    // SAFETY: `extra_state` and `request` are variables of these types in Fortran's interface. The C library keeps `state` for the functions above;
+    // if the call fails it keeps nothing, so the box is freed here.
     unsafe {
         let state = Box::into_raw(Box::new(Request {
             query: query_fn as usize,
@@ -90,6 +96,10 @@ type Conversion<L> = unsafe extern "C" fn(Ptr, *mut i32, *mut L, Ptr, *mut i64, 
 type Extent = unsafe extern "C" fn(*mut i32, *mut i64, *mut i64, *mut i32);
 
 /// Calls a conversion function.
+///
+/// # Safety
+/// `function` is one that a program has passed as a conversion function with counts of type `L`, `state` is that of its representation, and the
+/// others are the arguments of the C library's call.
 unsafe fn converted<L>(
     function: usize,
     userbuf: Ptr,
@@ -99,6 +109,7 @@ unsafe fn converted<L>(
     mut position: i64,
     state: *mut Representation,
 ) -> i32 {
+    // SAFETY: by the contract of this function; the function gets addresses of variables of this one.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Conversion<L>>(function), 0_i32);
@@ -124,6 +135,7 @@ unsafe extern "C" fn read<L>(
     position: i64,
     state: *mut Representation,
 ) -> i32 {
+    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process.
     unsafe {
         converted(
             (*state).read,
@@ -145,6 +157,7 @@ unsafe extern "C" fn write<L>(
     position: i64,
     state: *mut Representation,
 ) -> i32 {
+    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process.
     unsafe {
         converted(
             (*state).write,
@@ -159,6 +172,8 @@ unsafe extern "C" fn write<L>(
 }
 
 unsafe extern "C" fn extent(datatype: Ptr, extent: *mut i64, state: *mut Representation) -> i32 {
+    // SAFETY: the C library passes the extra state that the representation was registered with, which lives as long as the process, and a variable
+    // for the result.
     unsafe {
         let (function, mut outcome) =
             (std::mem::transmute::<usize, Extent>((*state).extent), 0_i32);
@@ -184,6 +199,8 @@ macro_rules! representations {
                 extra_state: *mut i64,
                 datarep_len: usize,
             ) -> i32 {
+                // SAFETY: `datarep` has `datarep_len` characters, as compilers pass a CHARACTER, and `extra_state` is an INTEGER of the kind of
+                // addresses. The C library keeps `state` for the functions above; if the call fails it keeps nothing.
                 unsafe {
                     let state = Box::into_raw(Box::new(Representation {
                         read: read_conversion_fn as usize,

@@ -17,6 +17,8 @@ macro_rules! errhandlers {
             static $pool: Pool = Pool::new();
 
             unsafe extern "C" fn $slot<const N: usize>(object: *mut Ptr, code: *mut i32) {
+                // SAFETY: the C library gets slot N only after a program's function was entered there, which has this interface; it passes the
+                // addresses of a handle and of a code.
                 unsafe {
                     let function: Fortran = std::mem::transmute($pool.at(N));
                     let (mut object, mut code) = (number::<handle::$kind>(*object), *code);
@@ -27,6 +29,7 @@ macro_rules! errhandlers {
             static $slots: [[Slot; 16]; 16] = instances!($slot);
 
             pub unsafe fn $name<C: Calls>(function: Ptr, errhandler: *mut i32) -> i32 {
+                // SAFETY: `errhandler` is an INTEGER in Fortran's interface, and `made` a variable for the C function's result.
                 unsafe {
                     let Some(place) = $pool.enter(function as usize) else {
                         return pool::full(stringify!($c));

@@ -15,6 +15,8 @@ pub unsafe fn info_get<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
+    // SAFETY: `key` and `value` have the numbers of characters that compilers pass with them, the others are an INTEGER or a LOGICAL each; `found` has
+    // space for `valuelen` characters and the zero byte.
     unsafe {
         let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*valuelen));
@@ -46,6 +48,8 @@ pub unsafe fn info_get_string<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
+    // SAFETY: `key` and `value` have the numbers of characters that compilers pass with them, the others are an INTEGER or a LOGICAL each; `found` has
+    // `size` bytes, which the C function gets.
     unsafe {
         let key = text::input_both_sides(key, key_len);
         let wanted = convert::length(i64::from(*buflen)).min(value_len);
@@ -79,6 +83,8 @@ pub unsafe fn session_get_nth_pset<C: Calls>(
     pset_name: *mut u8,
     pset_name_len: usize,
 ) -> i32 {
+    // SAFETY: `pset_name` has the number of characters that compilers pass with it, and the others are an INTEGER each; `found` has `size` bytes, which
+    // the C function gets.
     unsafe {
         let wanted = convert::length(i64::from(*pset_len)).min(pset_name_len);
         let mut found = vec![0u8; wanted + 1];

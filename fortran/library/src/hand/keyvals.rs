@@ -52,6 +52,8 @@ unsafe extern "C" fn copy<K: Kind, W: Width>(
     to: *mut Ptr,
     flag: *mut i32,
 ) -> i32 {
+    // SAFETY: the C library passes the state of `functions`, which is never freed and whose copy function a program has passed with this interface;
+    // `to` and `flag` are its variables for the results. The Fortran function gets addresses of variables of this one.
     unsafe {
         let state: *mut State<W> = state.cast();
         let function: Copy_<W> = std::mem::transmute((*state).copy);
@@ -81,6 +83,8 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
     value: Ptr,
     state: Ptr,
 ) -> i32 {
+    // SAFETY: the C library passes the state of `functions`, which is never freed and whose delete function a program has passed with this
+    // interface. The Fortran function gets addresses of variables of this one.
     unsafe {
         let state: *mut State<W> = state.cast();
         let function: Delete<W> = std::mem::transmute((*state).delete);
@@ -99,7 +103,7 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
 }
 
 /// The functions for C: predefined ones, or those above with a box.
-unsafe fn functions<K: Kind, W: Width>(copy_fn: Ptr, delete_fn: Ptr, extra: W) -> (Ptr, Ptr, Ptr) {
+fn functions<K: Kind, W: Width>(copy_fn: Ptr, delete_fn: Ptr, extra: W) -> (Ptr, Ptr, Ptr) {
     let state = Box::leak(Box::new(State {
         copy: copy_fn as usize,
         delete: delete_fn as usize,
@@ -123,6 +127,7 @@ macro_rules! keyvals {
                 keyval: *mut i32,
                 extra_state: *mut i64,
             ) -> i32 {
+                // SAFETY: `keyval` and `extra_state` are INTEGERs of these kinds in Fortran's interface.
                 unsafe {
                     let (copy, delete, state) =
                         functions::<handle::$kind, i64>(copy_fn, delete_fn, *extra_state);
@@ -146,6 +151,7 @@ pub unsafe fn keyval_create<C: Calls>(
     keyval: *mut i32,
     extra_state: *mut i32,
 ) -> i32 {
+    // SAFETY: `keyval` and `extra_state` are INTEGERs in Fortran's interface.
     unsafe {
         let (copy, delete, state) =
             functions::<handle::Comm, i32>(copy_fn, delete_fn, *extra_state);

@@ -19,6 +19,7 @@ macro_rules! null_copies {
                 _: *const i32, _: *const i32, _: *const $value,
                 _: *const $value, _: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
+                // SAFETY: a program calls it as a copy function, whose `flag` and `ierror` are a LOGICAL and an INTEGER.
                 unsafe {
                     set_logical(flag, 0);
                     *ierror = SUCCESS;
@@ -37,6 +38,8 @@ macro_rules! duplicates {
                 _: *const i32, _: *const i32, _: *const $value,
                 from: *const $value, to: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
+                // SAFETY: a program calls it as a copy function, whose attribute values are INTEGERs of this kind, `flag` a LOGICAL and `ierror` an
+                // INTEGER.
                 unsafe {
                     *to = *from;
                     set_logical(flag, 1);
@@ -54,6 +57,7 @@ macro_rules! null_deletes {
             pub unsafe extern "C" fn $name(
                 _: *const i32, _: *const i32, _: *const $value, _: *const $value, ierror: *mut i32,
             ) {
+                // SAFETY: a program calls it as a delete function, whose `ierror` is an INTEGER.
                 unsafe { *ierror = SUCCESS }
             }
         )*

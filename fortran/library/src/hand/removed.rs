@@ -8,12 +8,19 @@ use crate::convert::{length, report};
 use crate::handle::{self, Many, input, output};
 use std::ptr::null_mut;
 
+// The arguments of the procedures are INTEGERs, or arrays of them, and choice buffers: the standards that had them give their interfaces.
+
 /// An address that is returned in an INTEGER: the low half of one that does not fit.
+///
+/// # Safety
+/// `to` points to an INTEGER.
 unsafe fn low_half(to: *mut i32, address: i64) {
+    // SAFETY: `to` points to an INTEGER (contract of this function).
     unsafe { *to = address as i32 }
 }
 
 unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
+    // SAFETY: `to` is an INTEGER of the program, and `found` a variable for the C function's result; `location` is not read.
     unsafe {
         let mut found = 0i64;
         let outcome = C::MPI_Get_address(cells::buffer(location), (&raw mut found).cast());
@@ -23,9 +30,14 @@ unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
 }
 
 /// The lower bound and the extent of a datatype.
+///
+/// # Safety
+/// `datatype` points to an INTEGER.
 unsafe fn bounds<C: Calls>(datatype: *mut i32) -> (i32, i64, i64) {
     let (mut lower, mut extent) = (0i64, 0i64);
+    // SAFETY: `datatype` is an INTEGER of the program, by the contract of this function.
     let datatype = unsafe { input::<handle::Datatype>(datatype) };
+    // SAFETY: the C library checks the handle; the results are variables of this function.
     let outcome = unsafe {
         C::MPI_Type_get_extent(datatype, (&raw mut lower).cast(), (&raw mut extent).cast())
     };
@@ -33,7 +45,11 @@ unsafe fn bounds<C: Calls>(datatype: *mut i32) -> (i32, i64, i64) {
 }
 
 /// An array of INTEGERs as addresses.
+///
+/// # Safety
+/// `array` has `count` elements.
 unsafe fn wide(array: *const i32, count: usize) -> Vec<i64> {
+    // SAFETY: `n` is below the number of elements (contract of this function).
     (0..count)
         .map(|n| i64::from(unsafe { *array.add(n) }))
         .collect()
@@ -46,6 +62,7 @@ unsafe fn hvector<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: `oldtype` and `newtype` are INTEGERs of the program, and `made` is a variable for the C function's result.
     unsafe {
         let mut made: Ptr = null_mut();
         let outcome = C::MPI_Type_create_hvector(
@@ -67,6 +84,7 @@ unsafe fn hindexed<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: the arrays have `count` elements, the handles are INTEGERs of the program, and `made` is a variable for the C function's result.
     unsafe {
         let mut made: Ptr = null_mut();
         let displacements = wide(displacements, length(i64::from(count)));
@@ -89,6 +107,7 @@ unsafe fn structure<C: Calls>(
     types: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: the arrays have `count` elements, `newtype` is an INTEGER of the program, and `made` is a variable for the C function's result.
     unsafe {
         let mut made: Ptr = null_mut();
         let members = length(i64::from(count));
@@ -112,10 +131,12 @@ macro_rules! exported {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($argument: $of,)* ierror: *mut i32) {
+                // SAFETY: a program passes the arguments of this procedure, of which `ierror` is an INTEGER.
                 unsafe { report(ierror, $body::<Mpi>($($argument),*)) }
             }
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $profiled($($argument: $of,)* ierror: *mut i32) {
+                // SAFETY: a program passes the arguments of this procedure, of which `ierror` is an INTEGER.
                 unsafe { report(ierror, $body::<Pmpi>($($argument),*)) }
             }
         )*
@@ -123,6 +144,7 @@ macro_rules! exported {
 }
 
 unsafe fn errhandler_get<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 {
+    // SAFETY: both are INTEGERs of the program, and `found` is a variable for the C function's result.
     unsafe {
         let mut found: Ptr = null_mut();
         let comm = input::<handle::Comm>(comm);
@@ -133,6 +155,7 @@ unsafe fn errhandler_get<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 
 }
 
 unsafe fn errhandler_set<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 {
+    // SAFETY: both are INTEGERs of the program, and the C library checks the handles.
     unsafe {
         let errhandler = input::<handle::Errhandler>(errhandler);
         C::MPI_Comm_set_errhandler(input::<handle::Comm>(comm), errhandler)
@@ -140,6 +163,7 @@ unsafe fn errhandler_set<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 
 }
 
 unsafe fn type_extent<C: Calls>(datatype: *mut i32, extent: *mut i32) -> i32 {
+    // SAFETY: both are INTEGERs of the program.
     unsafe {
         let (outcome, _, found) = bounds::<C>(datatype);
         low_half(extent, found);
@@ -148,6 +172,7 @@ unsafe fn type_extent<C: Calls>(datatype: *mut i32, extent: *mut i32) -> i32 {
 }
 
 unsafe fn type_lb<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
+    // SAFETY: both are INTEGERs of the program.
     unsafe {
         let (outcome, lower, _) = bounds::<C>(datatype);
         low_half(displacement, lower);
@@ -156,6 +181,7 @@ unsafe fn type_lb<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
 }
 
 unsafe fn type_ub<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
+    // SAFETY: both are INTEGERs of the program.
     unsafe {
         let (outcome, lower, extent) = bounds::<C>(datatype);
         low_half(displacement, lower + extent);
@@ -170,6 +196,7 @@ unsafe fn type_hvector<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: all are INTEGERs of the program.
     unsafe { hvector::<C>(*count, *blocklength, *stride, oldtype, newtype) }
 }
 
@@ -180,6 +207,7 @@ unsafe fn type_hindexed<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: all are INTEGERs of the program, and `lengths` and `displacements` have `count` elements.
     unsafe { hindexed::<C>(*count, lengths, displacements, oldtype, newtype) }
 }
 
@@ -190,6 +218,7 @@ unsafe fn type_struct<C: Calls>(
     types: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
+    // SAFETY: all are INTEGERs of the program, and the arrays have `count` elements.
     unsafe { structure::<C>(*count, lengths, displacements, types, newtype) }
 }
 

@@ -33,9 +33,13 @@ impl Strings {
 }
 
 /// The arguments of one command: each is `size` characters long and `distance` characters after the one before.
+///
+/// # Safety
+/// `first` is the first of such strings, and one of them is blank.
 unsafe fn arguments(first: *const u8, size: usize, distance: usize) -> Strings {
     let mut texts = Vec::new();
     loop {
+        // SAFETY: no string before this one is blank, so it is there (contract of this function).
         let characters = unsafe { text::trimmed(first.add(texts.len() * distance), size) };
         if characters.is_empty() {
             return Strings::new(texts);
@@ -47,8 +51,9 @@ unsafe fn arguments(first: *const u8, size: usize, distance: usize) -> Strings {
 }
 
 /// This process is the root, whose arguments are significant.
-unsafe fn is_root<C: Calls>(comm: Ptr, root: i32) -> bool {
+fn is_root<C: Calls>(comm: Ptr, root: i32) -> bool {
     let mut rank = -1i32;
+    // SAFETY: the C library checks the handle, and `rank` is a variable for the result.
     let outcome = unsafe { C::MPI_Comm_rank(comm, (&raw mut rank).cast()) };
     outcome == 0 && rank == root
 }
@@ -70,6 +75,9 @@ pub unsafe fn comm_spawn<C: Calls>(
     command_len: usize,
     argv_len: usize,
 ) -> i32 {
+    // SAFETY: the scalars are INTEGERs of the program. At the root, `command` has `command_len` characters, and `argv` is a sentinel or an array of
+    // strings of `argv_len` characters that ends with a blank one (MPI 5.0, section 11.8.2); elsewhere they are not read. The strings for C live to
+    // the end of the block, and the array of codes has an element for each process, or is the sentinel.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let at_root = is_root::<C>(comm, *root);
@@ -112,6 +120,9 @@ pub unsafe fn comm_spawn_multiple<C: Calls>(
     array_of_commands_len: usize,
     array_of_argv_len: usize,
 ) -> i32 {
+    // SAFETY: the scalars are INTEGERs of the program. At the root, the arrays have `count` elements, strings have the lengths that compilers pass, and
+    // `array_of_argv` is a sentinel or has a blank string at the end of each row (MPI 5.0, section 11.8.3); elsewhere they are not read. What C gets
+    // lives to the end of the branch, and the array of codes has an element for each process, or is the sentinel.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let mut made: Ptr = null_mut();

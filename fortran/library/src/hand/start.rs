@@ -23,13 +23,13 @@ const SIZES: &[(&std::ffi::CStr, &std::ffi::CStr)] = &[
     (c"mpi_double_precision_size", c"8"),
 ];
 
-/// Tells the C library about the compiler, once and unless another layer has done so.
+/// Passes the compiler's properties to the C library, once and unless another layer has done so.
 ///
 /// It is done after initialization: the standard allows it before, but MPICH 5.0 ends the process then.
-unsafe fn greet(initialized: i32) -> i32 {
+fn greet(initialized: i32) -> i32 {
     static ONCE: Once = Once::new();
     if initialized == 0 {
-        ONCE.call_once(|| unsafe {
+        ONCE.call_once(|| {
             set_booleans();
             set_sizes();
         });
@@ -38,8 +38,9 @@ unsafe fn greet(initialized: i32) -> i32 {
 }
 
 /// Agrees with the C library on the values of LOGICALs: the first layer that states them decides.
-unsafe fn set_booleans() {
+fn set_booleans() {
     let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
+    // SAFETY: the values are variables of this function of `LOGICAL_SIZE` bytes.
     unsafe {
         let results = (&raw mut there, &raw mut not);
         Pmpi::MPI_Abi_get_fortran_booleans(
@@ -64,6 +65,7 @@ pub unsafe fn abi_set_fortran_booleans<C: Calls>(
     logical_true: Ptr,
     logical_false: Ptr,
 ) -> i32 {
+    // SAFETY: `logical_size` is an INTEGER, and the two values are LOGICALs of that size: they are read here only if it is 4 bytes.
     unsafe {
         let outcome = C::MPI_Abi_set_fortran_booleans(*logical_size, logical_true, logical_false);
         if outcome == 0 && *logical_size == LOGICAL_SIZE {
@@ -74,9 +76,10 @@ pub unsafe fn abi_set_fortran_booleans<C: Calls>(
     }
 }
 
-unsafe fn set_sizes() {
+fn set_sizes() {
     const NO_INFO: usize = 304;
     let mut info: Ptr = null_mut();
+    // SAFETY: `info` is a variable for a handle, which is freed once; the strings end with a zero byte.
     unsafe {
         Pmpi::MPI_Abi_get_fortran_info((&raw mut info).cast());
         if !info.is_null() && info as usize != NO_INFO {
@@ -94,18 +97,13 @@ unsafe fn set_sizes() {
 }
 
 pub unsafe fn init<C: Calls>() -> i32 {
-    unsafe { greet(C::MPI_Init(null_mut(), null_mut())) }
+    // SAFETY: `MPI_Init` accepts null pointers for both arguments.
+    greet(unsafe { C::MPI_Init(null_mut(), null_mut()) })
 }
 
 pub unsafe fn init_thread<C: Calls>(required: *mut i32, provided: *mut i32) -> i32 {
-    unsafe {
-        greet(C::MPI_Init_thread(
-            null_mut(),
-            null_mut(),
-            *required,
-            provided.cast(),
-        ))
-    }
+    // SAFETY: `required` and `provided` are INTEGERs of the program, and `MPI_Init_thread` accepts null pointers for the others.
+    greet(unsafe { C::MPI_Init_thread(null_mut(), null_mut(), *required, provided.cast()) })
 }
 
 pub unsafe fn session_init<C: Calls>(
@@ -113,6 +111,7 @@ pub unsafe fn session_init<C: Calls>(
     errhandler: *mut i32,
     session: *mut i32,
 ) -> i32 {
+    // SAFETY: all are INTEGERs of the program, and `made` is a variable for the C function's result.
     unsafe {
         let mut made: Ptr = null_mut();
         let outcome = C::MPI_Session_init(
@@ -126,6 +125,7 @@ pub unsafe fn session_init<C: Calls>(
 }
 
 pub unsafe fn pcontrol<C: Calls>(level: *mut i32) -> i32 {
+    // SAFETY: `level` is an INTEGER of the program, and the call has no further arguments.
     unsafe {
         if C::PROFILED {
             MPI_Pcontrol(*level)

@@ -12,19 +12,25 @@ const SUCCESS: i32 = 0;
 const ERR_ARG: i32 = 13;
 
 /// Copies a status that is neither null nor an ignored one.
+///
+/// # Safety
+/// Each of the two is null, a sentinel, or points to a status.
 unsafe fn copied(from: *const i32, to: *mut i32) -> i32 {
     if from.is_null() || to.is_null() || crate::cells::is_ignored(from) {
         return ERR_ARG;
     }
+    // SAFETY: neither is null, and `from` is no sentinel, so both point to the `SIZE` INTEGERs of a status (contract of this function).
     unsafe { std::ptr::copy(from, to, SIZE) };
     SUCCESS
 }
 
 pub unsafe fn status_f2f08<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
+    // SAFETY: both are statuses in Fortran's interface, or sentinels.
     unsafe { copied(from, to) }
 }
 
 pub unsafe fn status_f082f<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
+    // SAFETY: both are statuses in Fortran's interface, or sentinels.
     unsafe { copied(from, to) }
 }
 
@@ -35,6 +41,7 @@ macro_rules! conversions {
             #[allow(non_snake_case)]
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(from: *const i32, to: *mut i32) -> i32 {
+                // SAFETY: a C program passes pointers to statuses, of which `MPI_STATUS_IGNORE` is the null pointer.
                 unsafe { copied(from, to) }
             }
         )*
@@ -47,7 +54,11 @@ conversions! {
 }
 
 /// MPI_SIZEOF: what the descriptor says of an element.
+///
+/// # Safety
+/// `x` is a compiler's descriptor, `size` an INTEGER, and `ierror` one or absent.
 unsafe fn size_of(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
+    // SAFETY: by the contract of this function.
     unsafe {
         *size = (*x).element_size() as i32;
         crate::convert::report(ierror, SUCCESS);
@@ -59,6 +70,7 @@ macro_rules! sizes {
         $(
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name(x: *const Descriptor, size: *mut i32, ierror: *mut i32) {
+                // SAFETY: the interface of MPI_SIZEOF in the modules makes compilers pass these arguments.
                 unsafe { size_of(x, size, ierror) }
             }
         )*

@@ -94,7 +94,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A component that is used.
+/// A component that was selected, and the file that it is from.
 pub struct Taken {
     pub plugin: Rc<Plugin>,
     pub origin: Origin,

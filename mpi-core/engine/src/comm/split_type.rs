@@ -92,7 +92,7 @@ impl<'a> HardwareSplits<'a> {
         let mut found = 0;
         for (rank, local) in engine.place().members_here(self.comm.group()) {
             let page = engine.node().state(local).ok()?;
-            // A member of a communicator is at least in MPI_Init, where it publishes its confinement before its first message, or has died before that.
+            // Each member publishes its confinement in MPI_Init before its first message, so the wait ends, or the member has died.
             let mut backoff = Backoff::new();
             let here = loop {
                 match page.confinement() {

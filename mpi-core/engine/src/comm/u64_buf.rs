@@ -1,6 +1,7 @@
 //! A small array of `u64` to send and receive.
 
 use crate::datatype::{RecvBuf, Scratch, SendBuf};
+use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
 
 /// Words in memory that messages can be sent from and received into.
@@ -14,8 +15,8 @@ impl U64Buf {
     /// Creates `len` words, all of them zero.
     pub fn new(len: usize) -> U64Buf {
         U64Buf {
-            // A few words per member: if there is no memory for them, a `Vec` would end the process, too.
-            bytes: Scratch::bytes(len as i64 * WORD).expect("memory for a few words"),
+            // A few words per member: without memory for them the process ends, as for a `Vec`.
+            bytes: Scratch::bytes(len as i64 * WORD).unwrap_or_else(|_| handle_alloc_error(Layout::new::<u64>())),
         }
     }
 

@@ -121,7 +121,7 @@ impl Exclusion<'_> {
             Exclusion::Guarded(guard, control) => (guard, control),
         };
         let me = node.map_or(0, Node::rank);
-        let has_ended = |place| node.is_some_and(|node| node.has_ended(place));
+        let has_ended = |place| node.is_some_and(|node| node.processes().has_ended(place));
         let first = span.start / BLOCK;
         // At least one block, also for an access of no elements.
         let blocks = (span.end.saturating_sub(1) / BLOCK).saturating_sub(first);
@@ -175,7 +175,7 @@ fn is_raised(members: &[MemberWords], number: u32, node: Option<&Node>, polls: &
         // The member may need this core to lower its flag.
         mpi_base::yield_now::yield_now();
     }
-    let has_ended = |place| is_late && node.is_some_and(|node| node.has_ended(place));
+    let has_ended = |place| is_late && node.is_some_and(|node| node.processes().has_ended(place));
     let mut raised = members.iter().filter(|words| words.updating.is_in(number));
     raised.any(|words| !has_ended(words.place))
 }

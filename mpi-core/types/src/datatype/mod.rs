@@ -63,7 +63,7 @@ use layout::{Layout, Shape};
 pub use named::{Info, Kind, Named, Scalar};
 pub use over::over;
 pub use scratch::{NoMemory, Scratch};
-pub use signature::Signature;
+pub use signature::{Counts, Signature};
 pub use walk::Runs;
 
 /// A datatype: predefined or derived.

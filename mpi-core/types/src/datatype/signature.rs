@@ -107,23 +107,34 @@ impl Datatype {
         }
     }
 
+    /// Returns the numbers of elements in received bytes.
+    pub fn counts(&self) -> Counts<'_> {
+        Counts(self)
+    }
+}
+
+/// The numbers of elements of a datatype in bytes that have been received.
+#[derive(Clone, Copy, Debug)]
+pub struct Counts<'a>(&'a Datatype);
+
+impl Counts<'_> {
     /// `MPI_Get_count`: the number of whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if there is a remainder.
-    pub fn count_in(&self, bytes: i64) -> Option<i64> {
-        match self.size() {
+    pub fn whole(self, bytes: i64) -> Option<i64> {
+        match self.0.size() {
             0 => (bytes == 0).then_some(0),
             size => (bytes % size == 0).then_some(bytes / size),
         }
     }
 
     /// `MPI_Get_elements`: the number of basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one remains.
-    pub fn elements(&self, bytes: i64) -> Option<i64> {
-        let size = self.size();
+    pub fn basic(self, bytes: i64) -> Option<i64> {
+        let size = self.0.size();
         if size == 0 {
             return (bytes == 0).then_some(0);
         }
-        let whole = (bytes / size).checked_mul(self.signature().elements as i64)?;
+        let whole = (bytes / size).checked_mul(self.0.signature().elements as i64)?;
         let mut left = bytes % size;
-        let part = elements_in_part(self, &mut left);
+        let part = elements_in_part(self.0, &mut left);
         (left == 0).then_some(whole + part)
     }
 }

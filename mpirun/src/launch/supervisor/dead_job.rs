@@ -3,7 +3,7 @@
 //! The proof is in [`crate::hang::proof`]; this module takes the snapshots for it.
 //! Snapshots of other hosts are asked for only while all ranks of this host are passive, and the next ones only when all hosts have answered,
 //! so that each round begins after the one before has ended everywhere.
-//! A part of this host's ranks that stands still while others go on is reported as well ([`crate::hang::standstill`]).
+//! Ranks of this host that make no progress for long while others do are reported as well ([`crate::hang::standstill`]).
 
 use super::control::JobControl;
 use super::watching::seen;
@@ -23,7 +23,7 @@ const ROUND: Duration = Duration::from_millis(250);
 /// The time until the next question to other hosts, after one of their ranks has been seen moving.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
-/// The time between two rounds of a part that stands still.
+/// The time between two checks for ranks that make no progress while others do.
 const PART: Duration = Duration::from_secs(2);
 
 /// What the snapshots have shown.
@@ -32,7 +32,7 @@ pub(super) enum Seems {
     Alive,
     /// No rank will move again; once for each proof.
     Dead,
-    /// These ranks have stood still for long, while others go on.
+    /// These ranks have made no progress for long, while others have.
     InPart(Vec<Finding>),
 }
 

@@ -91,7 +91,7 @@ mod tests {
     const REACTION: Ended = Ended::Exited(mpi_abi::abi::MPI_ERR_PROC_ABORTED);
     const SIGBUS: Ended = Ended::Killed(libc::SIGBUS);
 
-    /// The rank that is named when ranks 0, 1 ... have ended so, one after the other, and no rank is dying any more.
+    /// Returns the rank that the report names if ranks 0, 1 ... have ended in these ways, in this order, and no rank is still dying.
     fn named(ends: &[Ended]) -> usize {
         let mut held = DeferredCause::default();
         for (rank, &ended) in ends.iter().enumerate() {

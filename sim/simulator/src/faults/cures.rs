@@ -17,7 +17,7 @@ const BARRIERS: usize = 400;
 /// Number of nodes in the runs that measure a cure's cost.
 const NODES: usize = 60;
 
-/// One or more options against faults.
+/// A combination of options that make a run tolerate faults.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cure {
     /// The options as text.

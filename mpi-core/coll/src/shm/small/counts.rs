@@ -28,7 +28,7 @@ const ENTRY: usize = size_of::<u32>();
 /// In an entry: the block is a message.
 const MESSAGE: u32 = 1 << 31;
 
-/// Rows of an all-to-all are shown in cells that hold at least this many times the table.
+/// An all-to-all stores its rows in cells only if a cell holds at least this many times the table.
 const SPACIOUS: usize = 4;
 
 /// Returns true if a cell of `capacity` bytes holds a row of blocks for `members` members.

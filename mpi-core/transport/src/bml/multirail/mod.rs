@@ -49,7 +49,7 @@ pub const IN_ORDER: Am = Family::Multirail.am(12);
 pub const FREELY: Am = Family::Multirail.am(13) | OVERTAKES;
 /// The active message of acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
-/// The active message that fills the number of a message that is no longer wanted; its payload is a prefix.
+/// The active message sent under the sequence number of a cancelled message, so that the sequence has no gap; its payload is the prefix alone.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
 /// Length of the prefix of each payload: the message's header and two acknowledgements.

@@ -56,7 +56,7 @@ impl Cma {
     fn pid(&self, peer: Endpoint) -> Result<u32, GetError> {
         let readable = self.peers.get(peer.0 as usize).ok_or(GetError::PeerGone)?;
         if let Readable::Untried = readable.get() {
-            readable.set(match self.node.readable_pid(peer.0) {
+            readable.set(match self.node.processes().readable_pid(peer.0) {
                 Some(pid) => Readable::Yes(pid),
                 None => Readable::No,
             });

@@ -104,7 +104,7 @@ impl Worker {
     /// Reads UCX's configuration, changes it, and initializes the context.
     fn init(&mut self, endpoints: u32, choices: &[(&CStr, String)]) -> Result<(), LibraryError> {
         let mut config: Pointer = null_mut();
-        // SAFETY: without a prefix and a file; `config` receives a handle that is released below.
+        // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local, and the handle in it is released below.
         let status = unsafe {
             (self.ucp.ucp_config_read)(std::ptr::null(), std::ptr::null(), &raw mut config)
         };

@@ -120,8 +120,8 @@ fn counts_beyond_32_bits_keep_their_size() {
     let last = sparse.runs(1, (1 << 37) - 2..i64::MAX).last();
     let at = ((1 << 35) - 1) * (1 << 10) * 16 + 2;
     assert_eq!(last, Some(Run::new(at, 2)));
-    assert_eq!(huge.elements(1 << 43), Some(1 << 40));
-    assert_eq!(huge.elements((1 << 43) + 8), Some((1 << 40) + 1));
+    assert_eq!(huge.counts().basic(1 << 43), Some(1 << 40));
+    assert_eq!(huge.counts().basic((1 << 43) + 8), Some((1 << 40) + 1));
 }
 
 fn huge_gap() -> Datatype {

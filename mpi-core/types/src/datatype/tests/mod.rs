@@ -461,10 +461,10 @@ proptest! {
     fn elements_are_counted_in_any_part(both in nested(), count in 1i64..4) {
         let t = &both.datatype;
         let ends = basic_ends(&both, count);
-        prop_assert_eq!(t.elements(0), Some(0));
+        prop_assert_eq!(t.counts().basic(0), Some(0));
         for bytes in 1..=ends.last().copied().unwrap_or(0) {
             let expected = ends.binary_search(&bytes).ok().map(|n| n as i64 + 1);
-            prop_assert_eq!(t.elements(bytes), expected, "{} bytes", bytes);
+            prop_assert_eq!(t.counts().basic(bytes), expected, "{} bytes", bytes);
         }
     }
 

@@ -148,7 +148,7 @@ impl Peer {
         &self.throttle
     }
 
-    /// Returns the ways of copying.
+    /// Returns the single-copy methods that work with this peer.
     #[inline]
     pub(super) fn copying(&self) -> &Copying {
         &self.copying

@@ -6,7 +6,7 @@
 //! 3. when there is nothing else to do, the receiver copies what is left;
 //! 4. when all data are in place it sends [`wire::FIN`]; if either part has failed, it sends [`wire::CTS`], and the whole message is sent in fragments.
 //!
-//! Two processes that have messages for each other copy alone: each has enough to copy.
+//! Between two processes that send to each other at the same time, each receiver copies alone: both cores are busy already.
 //! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
 //! The sender's part is in [`assist`](super::super::send::assist).
 
