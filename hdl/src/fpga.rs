@@ -93,6 +93,30 @@ pub const KIT: Target = Target {
     ..ICESTICK
 };
 
+/// The same for two PCs; a barrier waits for each of its nodes, so a kit with fewer has a bitstream of its own.
+pub const KIT_2: Target = Target {
+    name: "kit-icestick-2",
+    parameters: &[("N", 2)],
+    wires: 2,
+    ..KIT
+};
+
+/// The same for three PCs.
+pub const KIT_3: Target = Target {
+    name: "kit-icestick-3",
+    parameters: &[("N", 3)],
+    wires: 3,
+    ..KIT
+};
+
+/// The same for two boards of the kit.
+pub const KIT_8: Target = Target {
+    name: "kit-icestick-8",
+    parameters: &[("N", 8)],
+    wires: 8,
+    ..KIT
+};
+
 /// Version 1 on the iCEBreaker, 23 nodes.
 pub const ICEBREAKER: Target = Target {
     name: "icebreaker",
@@ -218,7 +242,10 @@ pub const TARGETS: &[Target] = &[
     TANG_NANO_9K,
     ICE40_HX8K,
     ICESTICK,
+    KIT_2,
+    KIT_3,
     KIT,
+    KIT_8,
     ICEBREAKER,
     ICE40_HX8K_EUREKA,
     ICE40_HX8K_CHANNELS,

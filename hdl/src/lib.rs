@@ -24,7 +24,6 @@ pub mod eureka_claims;
 pub mod formal;
 pub mod fpga;
 pub mod icarus;
-pub mod kit;
 pub mod lines;
 pub mod masters;
 pub mod metastability;

@@ -1,4 +1,4 @@
-//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | mpich-fortran | pnetcdf | rsmpi | hpcc | gen | install | package | fpga | firmware | nightly-qemu | bench`.
+//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | mpich-fortran | pnetcdf | rsmpi | hpcc | gen | install | package | fpga | kit | firmware | nightly-qemu | bench`.
 //!
 //! Guarantee: on a fresh Debian machine with Rust, gcc and git, one command produces a result and explains it on the screen.
 //! Missing packages are installed if the user is root; otherwise they are named with the command that installs them.
@@ -22,6 +22,7 @@ pub mod generate;
 pub mod guests;
 pub mod hpcc;
 pub mod install;
+pub mod kit;
 mod library;
 pub mod licences;
 pub mod manual;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    bench, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, mpi4py,
+    bench, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, kit, mpi4py,
     mpich_tests, package, pnetcdf, rsmpi, test,
 };
 
@@ -53,6 +53,8 @@ enum Task {
     Package(package::Options),
     /// Build the bitstreams of the barrier and show what they need
     Fpga,
+    /// Write the files of the desk kit, for KiCad and for a board house
+    Kit(kit::Options),
     /// Build the programs of the barrier's nodes for microcontrollers
     Firmware,
     /// Boot two virtual machines whose kernels' parport drivers synchronise through the simulator
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Task::Package(options) => package::run(&options).map_err(|e| e.to_string()),
         Task::Firmware => firmware::run().map_err(|e| e.to_string()),
         Task::Fpga => fpga::run().map_err(|e| e.to_string()),
+        Task::Kit(options) => kit::run(&options),
         Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),
     };

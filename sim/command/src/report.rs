@@ -2,7 +2,7 @@
 
 use crate::options::{Hardware, Software, at_least_one};
 use crate::page::Page;
-use crate::run::cured;
+use crate::run::{cured, edges};
 use crate::{Failure, measured};
 use barrier_simulator::faults::campaign::Campaign;
 use barrier_simulator::faults::known::KnownUnsafe;
@@ -60,13 +60,13 @@ impl Report {
                 counted(self.barriers, "barrier")
             ),
             &format!(
-                "Arrivals {}, port access {}, cable {} each way, receivers {}, buffers {}, edges {} to the threshold each way, clock {} MHz, seed {}{}.",
+                "Arrivals {}, port access {}, cable {} each way, receivers {}, buffers {}, {}, clock {} MHz, seed {}{}.",
                 parameters.arrivals,
                 parameters.port_read,
                 parameters.cable,
                 parameters.receivers,
                 parameters.fan_out,
-                parameters.edge,
+                edges(&parameters),
                 parameters.clock_hz as f64 / 1e6,
                 parameters.seed,
                 cured(&parameters).map_or(String::new(), |cures| format!("; {cures}"))

@@ -128,6 +128,15 @@ pub fn cured(parameters: &Parameters) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
+/// Returns the times of the slow edges, in words.
+pub fn edges(parameters: &Parameters) -> String {
+    let (edge, back) = (parameters.edge, parameters.edge_to_node());
+    match edge == back {
+        true => format!("edges {edge} to the threshold each way"),
+        false => format!("edges {edge} to the threshold of the board and {back} to a node's"),
+    }
+}
+
 /// Reports the run without a comparison.
 pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
     let Parameters {
@@ -139,7 +148,6 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
         cable,
         receivers,
         fan_out,
-        edge,
         clock_hz,
         seed,
         ..
@@ -163,7 +171,8 @@ pub fn hardware_report(parameters: &Parameters, summary: &Summary) -> String {
         *clock_hz as f64 / 1e6
     ));
     line(format_args!(
-        "receivers {receivers}, buffers {fan_out}, edges {edge} to the threshold each way"
+        "receivers {receivers}, buffers {fan_out}, {}",
+        edges(parameters)
     ));
     if let Some(cures) = cured(parameters) {
         line(format_args!("{cures}"));
@@ -279,6 +288,7 @@ fn study_json(study: &Study) -> Value {
         fan_out,
         receivers,
         edge,
+        edge_back,
         ..
     } = study.parameters;
     let Network {
@@ -308,6 +318,7 @@ fn study_json(study: &Study) -> Value {
             "fan_out_ns": ns(fan_out),
             "receivers_ns": ns(receivers),
             "edge_ns": ns(edge),
+            "edge_back_ns": ns(edge_back.unwrap_or(edge)),
         },
         "network": {
             "name": study.network.name(),

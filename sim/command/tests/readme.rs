@@ -173,6 +173,12 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
         Parameters::PORT_EDGE
     );
     assert!(printed.contains(&circuit), "{printed}");
+    // The desk kit's resistors differ at the two ends of a cable.
+    let kit = "hwbarr run -k 1 --buffers 22ns --edge 76ns --edge-back 334ns";
+    assert!(notes.contains(kit), "{kit}");
+    let printed = Session::new(folder.path()).printed(kit);
+    let circuit = "buffers 22ns, edges 76ns to the threshold of the board and 334ns to a node's";
+    assert!(printed.contains(circuit), "{printed}");
 }
 
 /// Two edges of the synchroniser and one of the machine, of which the first may follow at once.

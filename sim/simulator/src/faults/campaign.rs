@@ -195,6 +195,7 @@ impl Campaign {
             fan_out,
             receivers,
             edge,
+            edge_back,
             ..
         } = *cured;
         let own = self.parameters.clone();
@@ -209,6 +210,7 @@ impl Campaign {
             fan_out,
             receivers,
             edge,
+            edge_back,
             ..own
         };
     }

@@ -103,6 +103,8 @@ pub struct Parameters {
     pub receivers: Time,
     /// Delay from driving a level onto a node's cable until its slow edge reaches the receiver's threshold, either way.
     pub edge: Time,
+    /// The same from the board to a node, where it differs, because the resistors at the two ends do.
+    pub edge_back: Option<Time>,
 }
 
 impl Parameters {
@@ -134,6 +136,7 @@ impl Parameters {
             fan_out: Time::ZERO,
             receivers: Time::ZERO,
             edge: Time::ZERO,
+            edge_back: None,
         }
     }
 
@@ -145,6 +148,11 @@ impl Parameters {
             edge: Self::PORT_EDGE,
             ..self
         }
+    }
+
+    /// Returns the delay of a slow edge on the way from the board to a node.
+    pub fn edge_to_node(&self) -> Time {
+        self.edge_back.unwrap_or(self.edge)
     }
 
     /// Returns a node's numbers of lines to the board and from it.

@@ -380,6 +380,7 @@ impl<O: Observer> World<O> {
             pad_out,
             ..
         } = self.parameters;
+        let edge_to_node = self.parameters.edge_to_node();
         for index in 0..self.fans.boards[board].len() {
             let (sink, line) = self.fans.boards[board][index];
             let (pin, way) = match sink {
@@ -388,7 +389,10 @@ impl<O: Observer> World<O> {
                     let way = edge + cable + receivers + pad_in;
                     (self.tree.place(node).1, way)
                 }
-                Sink::Input { node, .. } => (self.tree.place(node).1, fan_out + edge + cable),
+                Sink::Input { node, .. } => {
+                    let way = fan_out + edge_to_node + cable;
+                    (self.tree.place(node).1, way)
+                }
             };
             let high = self.boards[board].output(pin, line);
             self.send(now + pad_out + way, sink, high);

@@ -1,0 +1,257 @@
+//! The board: pads in their places, tracks, vias and the ground zones, without a file format.
+
+use std::fmt::Write as _;
+
+use crate::footprint::Outline;
+use crate::geometry::{Point, Shape};
+use crate::tables::Design;
+use crate::zone::{self, Filled};
+
+/// Width and height of the board, um.
+pub const SIZE: (i64, i64) = (118_000, 88_000);
+/// The net of the zones on both sides.
+pub const GROUND: &str = "GND";
+/// The distance that copper of different nets must keep, um.
+pub const CLEARANCE: i64 = 200;
+/// The distance that copper must keep from the edge of the board, um.
+pub const EDGE_CLEARANCE: i64 = 500;
+/// The distance between the edges of two holes, um.
+pub const HOLE_CLEARANCE: i64 = 250;
+/// The smallest ring of copper around a hole, um.
+pub const RING: i64 = 150;
+/// Diameter of a via and of its hole, um.
+pub const VIA: (i64, i64) = (800, 400);
+/// The smallest width of a track, um.
+pub const THINNEST: i64 = 200;
+
+/// A side of the board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The side of the parts.
+    Front,
+    /// The side of the solder.
+    Back,
+}
+
+/// Both sides.
+pub const SIDES: [Side; 2] = [Side::Front, Side::Back];
+
+impl Side {
+    /// Returns KiCad's name of the copper.
+    pub const fn copper(self) -> &'static str {
+        match self {
+            Self::Front => "F.Cu",
+            Self::Back => "B.Cu",
+        }
+    }
+}
+
+/// A pad in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pad {
+    /// The part's reference.
+    pub part: String,
+    /// The pin's number, 0 for a shell; none for a hole.
+    pub pin: Option<usize>,
+    /// Its net; none for a pin that is not connected.
+    pub net: Option<String>,
+    /// Its middle.
+    pub at: Point,
+    /// Width and height of its copper as it lies on the board; zero for a hole without copper.
+    pub size: (i64, i64),
+    /// Its outline.
+    pub outline: Outline,
+    /// The diameter of its hole; none for a pad on the front alone.
+    pub drill: Option<i64>,
+}
+
+impl Pad {
+    /// Returns true if the pad has copper on this side.
+    pub fn is_on(&self, side: Side) -> bool {
+        self.size.0 > 0 && (self.drill.is_some() || side == Side::Front)
+    }
+
+    /// Returns the outline of the copper.
+    pub fn shape(&self) -> Shape {
+        match self.outline {
+            Outline::Round => Shape::circle(self.at, self.size.0 / 2),
+            Outline::Square => Shape::Rectangle {
+                centre: self.at,
+                half: (self.size.0 / 2, self.size.1 / 2),
+            },
+        }
+    }
+
+    /// Returns the name of the pad for messages, such as `U1 pin 4`.
+    pub fn name(&self) -> String {
+        match self.pin {
+            Some(pin) => format!("{} pin {pin}", self.part),
+            None => format!("a hole of {}", self.part),
+        }
+    }
+}
+
+/// A straight piece of copper between two points.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Track {
+    /// Its net.
+    pub net: String,
+    /// Its side.
+    pub side: Side,
+    /// One end.
+    pub from: Point,
+    /// The other end.
+    pub to: Point,
+    /// Its width.
+    pub width: i64,
+}
+
+impl Track {
+    /// Returns the outline.
+    pub fn shape(&self) -> Shape {
+        Shape::Line {
+            from: self.from,
+            to: self.to,
+            radius: self.width / 2,
+        }
+    }
+}
+
+/// A plated hole that joins both sides.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Via {
+    /// Its net.
+    pub net: String,
+    /// Its middle.
+    pub at: Point,
+}
+
+impl Via {
+    /// Returns the outline of the copper.
+    pub fn shape(&self) -> Shape {
+        Shape::circle(self.at, VIA.0 / 2)
+    }
+}
+
+/// Tracks and vias.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Routes {
+    /// The tracks.
+    pub tracks: Vec<Track>,
+    /// The vias.
+    pub vias: Vec<Via>,
+}
+
+impl Routes {
+    /// Returns the routes as a table, one line for each track or via, lengths in um.
+    pub fn table(&self) -> String {
+        let mut text = "net,side,width,x,y,to x,to y\n".to_owned();
+        for track in &self.tracks {
+            let (from, to) = (track.from, track.to);
+            let _ = writeln!(
+                text,
+                "{},{},{},{},{},{},{}",
+                track.net,
+                track.side.copper(),
+                track.width,
+                from.x,
+                from.y,
+                to.x,
+                to.y
+            );
+        }
+        for via in &self.vias {
+            let _ = writeln!(text, "{},via,,{},{},,", via.net, via.at.x, via.at.y);
+        }
+        text
+    }
+
+    /// Reads the table that [`Routes::table`] writes.
+    ///
+    /// # Errors
+    ///
+    /// Names the line that cannot be read.
+    pub fn read(table: &str) -> Result<Self, String> {
+        let mut routes = Self::default();
+        for (number, line) in (2..).zip(table.lines().skip(1)) {
+            let cells: Vec<_> = line.split(',').collect();
+            let read = routes.add(&cells);
+            read.ok_or_else(|| {
+                format!("boards/kit/tracks.csv, line {number}: neither a track nor a via: {line}")
+            })?;
+        }
+        Ok(routes)
+    }
+
+    fn add(&mut self, cells: &[&str]) -> Option<()> {
+        let &[net, side, width, x, y, to_x, to_y] = cells else {
+            return None;
+        };
+        let point = |x: &str, y: &str| Some(Point::new(x.parse().ok()?, y.parse().ok()?));
+        let net = net.to_owned();
+        if side == "via" {
+            let at = point(x, y)?;
+            self.vias.push(Via { net, at });
+            return Some(());
+        }
+        self.tracks.push(Track {
+            net,
+            side: *SIDES.iter().find(|own| own.copper() == side)?,
+            from: point(x, y)?,
+            to: point(to_x, to_y)?,
+            width: width.parse().ok()?,
+        });
+        Some(())
+    }
+}
+
+/// A board with its copper.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// The pads of all parts.
+    pub pads: Vec<Pad>,
+    /// Tracks and vias.
+    pub routes: Routes,
+    /// The copper of the ground zones, by side.
+    pub zones: [Vec<Filled>; 2],
+}
+
+impl Board {
+    /// Returns the board of a design with these routes, its zones filled.
+    pub fn new(design: &Design, routes: Routes) -> Self {
+        let mut board = Self {
+            pads: pads(design),
+            routes,
+            zones: [Vec::new(), Vec::new()],
+        };
+        board.zones = SIDES.map(|side| zone::fill(&board, side));
+        board
+    }
+}
+
+/// Returns the pads of a design's parts.
+pub fn pads(design: &Design) -> Vec<Pad> {
+    let mut pads = Vec::new();
+    for part in &design.parts {
+        let Some(footprint) = part.footprint else {
+            continue;
+        };
+        for pad in footprint.pads() {
+            let net = pad.pin.and_then(|pin| design.net(&part.reference, pin));
+            let size = match part.turn.rem_euclid(180) {
+                0 => pad.size,
+                _ => (pad.size.1, pad.size.0),
+            };
+            pads.push(Pad {
+                part: part.reference.clone(),
+                pin: pad.pin,
+                net: net.map(str::to_owned),
+                at: part.at.plus(pad.at.turned(part.turn)),
+                size,
+                outline: pad.outline,
+                drill: pad.drill,
+            });
+        }
+    }
+    pads
+}

@@ -1,0 +1,250 @@
+//! The tables that describe the kit: parts and where they are, nets, symbols, and what is ordered.
+
+use std::collections::BTreeMap;
+
+use crate::footprint::Footprint;
+use crate::geometry::Point;
+
+/// Includes a table of `boards/kit`.
+macro_rules! table {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../boards/kit/",
+            $name
+        ))
+    };
+}
+
+const PARTS: &str = table!("parts.csv");
+const CONNECTIONS: &str = table!("connections.csv");
+const SYMBOLS: &str = table!("symbols.csv");
+const ITEMS: &str = table!("items.csv");
+
+/// A part of the kit's board or of its schematic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Such as R1.
+    pub reference: String,
+    /// The name of its symbol; empty for what is on the board alone, such as a hole.
+    pub symbol: String,
+    /// Such as 10k.
+    pub value: String,
+    /// Its pads; a flag of the schematic has none.
+    pub footprint: Option<Footprint>,
+    /// The position of the footprint's origin.
+    pub at: Point,
+    /// The footprint's rotation, degrees against the clock.
+    pub turn: i64,
+    /// The row of the table of items that it is ordered by; empty if it is not ordered.
+    pub item: String,
+    /// Its purpose.
+    pub description: String,
+}
+
+/// What a pin drives or needs, in KiCad's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PinType {
+    /// Reads a level.
+    Input,
+    /// Drives both levels.
+    Output,
+    /// Drives both levels, or reads.
+    Bidirectional,
+    /// Drives both levels, or none.
+    TriState,
+    /// Drives the low level alone.
+    OpenCollector,
+    /// A resistor's, a capacitor's or a terminal's.
+    Passive,
+    /// Is supplied.
+    PowerIn,
+    /// Supplies.
+    PowerOut,
+}
+
+/// The types with their names in tables and in KiCad's files.
+pub const PIN_TYPES: [(PinType, &str); 8] = [
+    (PinType::Input, "input"),
+    (PinType::Output, "output"),
+    (PinType::Bidirectional, "bidirectional"),
+    (PinType::TriState, "tri_state"),
+    (PinType::OpenCollector, "open_collector"),
+    (PinType::Passive, "passive"),
+    (PinType::PowerIn, "power_in"),
+    (PinType::PowerOut, "power_out"),
+];
+
+impl PinType {
+    /// Returns KiCad's name of the type.
+    pub fn name(self) -> &'static str {
+        let found = PIN_TYPES.iter().find(|(kind, _)| *kind == self);
+        found.map_or("passive", |(_, name)| name)
+    }
+}
+
+/// A pin of a symbol.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// Its function's name; may be empty.
+    pub name: String,
+    /// Its electrical type.
+    pub kind: PinType,
+}
+
+/// What is ordered, and from which manufacturer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The name by which parts refer to it.
+    pub name: String,
+    /// The number of pieces besides those on the board.
+    pub more: usize,
+    /// The package.
+    pub package: String,
+    /// The manufacturer; empty for the board itself.
+    pub manufacturer: String,
+    /// The manufacturer's part number.
+    pub number: String,
+    /// What may be bought instead.
+    pub alternative: String,
+    /// What the buyer must know.
+    pub note: String,
+}
+
+/// A design: parts, nets and symbols.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Design {
+    /// The parts, in the order of their table.
+    pub parts: Vec<Part>,
+    /// The net of each connected pin, by part and pin.
+    pub nets: BTreeMap<(String, usize), String>,
+    /// The pins of each symbol, by number.
+    pub symbols: BTreeMap<String, BTreeMap<usize, Pin>>,
+    /// What is ordered, in the order of the bill.
+    pub items: Vec<Item>,
+}
+
+impl Design {
+    /// Returns the kit.
+    ///
+    /// # Errors
+    ///
+    /// Names the table and the row that cannot be read.
+    pub fn kit() -> Result<Self, String> {
+        Ok(Self {
+            parts: rows("parts.csv", PARTS, 9, part)?,
+            nets: rows("connections.csv", CONNECTIONS, 4, connection)?
+                .into_iter()
+                .collect(),
+            symbols: symbols()?,
+            items: rows("items.csv", ITEMS, 7, item)?,
+        })
+    }
+
+    /// Returns the names of the nets, in order.
+    pub fn net_names(&self) -> Vec<&str> {
+        let mut names: Vec<_> = self.nets.values().map(String::as_str).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// Returns the net of a pin.
+    pub fn net(&self, part: &str, pin: usize) -> Option<&str> {
+        self.nets.get(&(part.to_owned(), pin)).map(String::as_str)
+    }
+
+    /// Returns the pins of a part's symbol; none for a part without a symbol.
+    pub fn pins(&self, part: &Part) -> impl Iterator<Item = (usize, &Pin)> {
+        let pins = self.symbols.get(&part.symbol);
+        pins.into_iter()
+            .flatten()
+            .map(|(number, pin)| (*number, pin))
+    }
+}
+
+/// Splits a row at its commas; a cell in quotation marks may contain commas.
+fn cells(row: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in row.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => cells.push(String::new()),
+            _ => cells.last_mut().into_iter().for_each(|c| c.push(letter)),
+        }
+    }
+    cells
+}
+
+fn rows<T>(
+    name: &str,
+    table: &str,
+    columns: usize,
+    read: impl Fn(&[String]) -> Option<T>,
+) -> Result<Vec<T>, String> {
+    let rows = (2..).zip(table.lines().skip(1));
+    rows.map(|(number, row)| {
+        let cells = cells(row);
+        let found = (cells.len() == columns).then(|| read(&cells)).flatten();
+        found.ok_or_else(|| {
+            format!("boards/kit/{name}, line {number}: not {columns} readable cells: {row}")
+        })
+    })
+    .collect()
+}
+
+/// Reads a length in millimetres; returns micrometres.
+fn length(text: &str) -> Option<i64> {
+    let millimetres: f64 = text.parse().ok()?;
+    Some((millimetres * 1000.0).round() as i64)
+}
+
+fn part(row: &[String]) -> Option<Part> {
+    let footprint = match row[3].as_str() {
+        "" => None,
+        name => Some(Footprint::named(name)?),
+    };
+    Some(Part {
+        reference: row[0].clone(),
+        symbol: row[1].clone(),
+        value: row[2].clone(),
+        footprint,
+        at: Point::new(length(&row[4])?, length(&row[5])?),
+        turn: row[6].parse().ok()?,
+        item: row[7].clone(),
+        description: row[8].clone(),
+    })
+}
+
+fn connection(row: &[String]) -> Option<((String, usize), String)> {
+    Some(((row[1].clone(), row[2].parse().ok()?), row[0].clone()))
+}
+
+fn item(row: &[String]) -> Option<Item> {
+    Some(Item {
+        name: row[0].clone(),
+        more: row[1].parse().ok()?,
+        package: row[2].clone(),
+        manufacturer: row[3].clone(),
+        number: row[4].clone(),
+        alternative: row[5].clone(),
+        note: row[6].clone(),
+    })
+}
+
+fn symbols() -> Result<BTreeMap<String, BTreeMap<usize, Pin>>, String> {
+    let read = |row: &[String]| {
+        let (first, last) = row[1].split_once('-').unwrap_or((&row[1], &row[1]));
+        let kind = PIN_TYPES.iter().find(|(_, name)| *name == row[3])?.0;
+        let numbers = first.parse::<usize>().ok()?..=last.parse().ok()?;
+        let name = row[2].clone();
+        Some((row[0].clone(), numbers, Pin { name, kind }))
+    };
+    let mut symbols = BTreeMap::<_, BTreeMap<_, _>>::new();
+    for (symbol, numbers, pin) in rows("symbols.csv", SYMBOLS, 4, read)? {
+        let pins = symbols.entry(symbol).or_default();
+        pins.extend(numbers.map(|number| (number, pin.clone())));
+    }
+    Ok(symbols)
+}
