@@ -189,7 +189,9 @@ fn dense_size<C: Calls>(datatype: Ptr) -> Result<i64, Refused> {
 
 /// The number of the section's elements that are `count` elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
-    let bytes = count.checked_mul(size).and_then(|b| usize::try_from(b).ok());
+    let bytes = count
+        .checked_mul(size)
+        .and_then(|b| usize::try_from(b).ok());
     let bytes = bytes.ok_or_else(|| Refused {
         class: ERR_COUNT,
         reason: format!(

@@ -28,9 +28,6 @@ const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 /// All but the form compile all packages once more, for which the short form has no time: clippy and rustdoc took 300 s of two cores.
 /// Returns an error if rustfmt or clippy are missing and cannot be added.
 pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
-    if !offline {
-        add_components()?;
-    }
     let mut suites = vec![form()];
     if !long {
         return Ok(suites);
@@ -54,7 +51,7 @@ pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
 }
 
 /// Adds rustfmt and clippy to the compiler in use if it lacks them.
-fn add_components() -> Result<(), ProcessError> {
+pub fn add_components() -> Result<(), ProcessError> {
     let missing = COMPONENTS.iter().filter(|name| !is_component(name));
     let missing: Vec<_> = missing.collect();
     if missing.is_empty() {
@@ -66,7 +63,7 @@ fn add_components() -> Result<(), ProcessError> {
 
 /// rustfmt leaves every file as it is.
 fn form() -> Suite {
-    let command = super::cargo(&["fmt", "--all", "--check"]);
+    let command = super::cargo_command(&["fmt", "--all", "--check"]);
     Suite::of("cargo fmt --check", &command)
 }
 
@@ -107,7 +104,7 @@ fn undefined_behaviour() -> Suite {
 
 /// Returns a command of cargo with a target folder for checks.
 fn checking(task: &[&str], folder: &str) -> Command {
-    let mut command = super::cargo(task);
+    let mut command = super::cargo_command(task);
     in_folder(&mut command, folder);
     command
 }
@@ -141,7 +138,7 @@ fn answers(words: &[&str]) -> bool {
 /// Returns true if cargo of the toolchain in use has a component.
 fn is_component(name: &str) -> bool {
     let task = if name == "rustfmt" { "fmt" } else { name };
-    let output = super::cargo(&[task, "--version"]).output();
+    let output = super::cargo_command(&[task, "--version"]).output();
     output.is_ok_and(|output| output.status.success())
 }
 
