@@ -10,7 +10,13 @@ use super::{name, read, root};
 fn test_programs() -> Vec<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
-        .args(["metadata", "--offline", "--no-deps", "--format-version", "1"])
+        .args([
+            "metadata",
+            "--offline",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ])
         .output()
         .expect("cargo starts");
     let all: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
