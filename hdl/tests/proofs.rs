@@ -90,16 +90,13 @@ fn the_channels_and_their_other_descriptions_keep_the_claims_at_full_width() {
     proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
 }
 
-/// One mutant per Verilog file of the design, and one of a VHDL file, which takes ten times as long.
+/// One mutant per Verilog file of the design. One of a VHDL file takes ten times as long: the long form has them all, below.
 #[test]
 fn a_broken_file_of_the_channels_is_refuted() {
     let mut files = BTreeSet::new();
     let one_of_each = channel_claims::MUTANTS.iter();
     let one_of_each: Vec<_> = one_of_each
-        .filter(|(mutant, _)| match mutant.file.strip_suffix(".vhd") {
-            Some(_) => files.insert("VHDL"),
-            None => files.insert(mutant.file),
-        })
+        .filter(|(mutant, _)| !mutant.file.ends_with(".vhd") && files.insert(mutant.file))
         .copied()
         .collect();
     assert!(one_of_each.len() > 3, "{files:?}");

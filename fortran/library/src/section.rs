@@ -206,7 +206,9 @@ fn check_dense<C: Calls>(datatype: Ptr, size: i64) -> Result<(), Refused> {
 
 /// The number of the section's elements that are `count` elements of `size` bytes.
 fn elements(count: i64, size: i64, element: usize) -> Result<usize, Refused> {
-    let bytes = count.checked_mul(size).and_then(|b| usize::try_from(b).ok());
+    let bytes = count
+        .checked_mul(size)
+        .and_then(|b| usize::try_from(b).ok());
     let bytes = bytes.ok_or_else(|| Refused {
         class: ERR_COUNT,
         reason: format!(

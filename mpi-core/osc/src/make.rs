@@ -424,7 +424,10 @@ fn target(
                 OscError::new(OscClass::NoMemory, sentence)
             })?)
         }
-        Some(index) => match (mapped.part(index), node.processes().readable_pid(members[index].1)) {
+        Some(index) => match (
+            mapped.part(index),
+            node.processes().readable_pid(members[index].1),
+        ) {
             (Some(base), _) => Route::Mapped(base),
             (None, Some(pid)) => Route::Process(pid),
             (None, None) => Route::Message,

@@ -1,6 +1,7 @@
-//! The checks of the sources that are no tests: form, lints, documentation, the oldest compiler, undefined behaviour.
+//! The checks of the sources that are no tests: form, documentation, the oldest compiler, undefined behaviour.
 //!
-//! They are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
+//! The build of the tests has clippy's lints (`cargo::lint_tests`), so only the long form runs clippy, for the benchmarks, which tests do not compile.
+//! These checks are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
 
 use std::process::Command;
 
@@ -24,25 +25,22 @@ const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
 /// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
-///
-/// All but the form compile all packages once more, for which the short form has no time: clippy and rustdoc took 300 s of two cores.
-/// Returns an error if rustfmt or clippy are missing and cannot be added.
-pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
-    if !offline {
-        add_components()?;
-    }
+pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
-    if !long {
-        return Ok(suites);
-    }
-    suites.extend([lints(), documentation()]);
     let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
     match has_oldest || (!offline && install(OLDEST, &[])) {
-        true => suites.push(oldest()),
-        false => ui::say(&format!(
-            "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
-        )),
+        true => suites.extend([oldest(), documentation(true)]),
+        false => {
+            ui::say(&format!(
+                "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
+            ));
+            suites.push(documentation(false));
+        }
     }
+    if !long {
+        return suites;
+    }
+    suites.push(lints());
     let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
     match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
         true => suites.push(undefined_behaviour()),
@@ -50,11 +48,11 @@ pub fn suites(long: bool, offline: bool) -> Result<Vec<Suite>, ProcessError> {
             "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
         ),
     }
-    Ok(suites)
+    suites
 }
 
 /// Adds rustfmt and clippy to the compiler in use if it lacks them.
-fn add_components() -> Result<(), ProcessError> {
+pub fn add_components() -> Result<(), ProcessError> {
     let missing = COMPONENTS.iter().filter(|name| !is_component(name));
     let missing: Vec<_> = missing.collect();
     if missing.is_empty() {
@@ -66,23 +64,31 @@ fn add_components() -> Result<(), ProcessError> {
 
 /// rustfmt leaves every file as it is.
 fn form() -> Suite {
-    let command = super::cargo(&["fmt", "--all", "--check"]);
+    let command = super::cargo_command(&["fmt", "--all", "--check"]);
     Suite::of("cargo fmt --check", &command)
 }
 
-/// clippy has no objection to any target.
+/// clippy has no objection to any target, benchmarks included.
 fn lints() -> Suite {
-    let mut command = checking(
-        &["clippy", "--workspace", "--all-targets", "--quiet"],
-        "lints",
-    );
+    let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
+    let mut command = super::cargo_command(&task);
+    in_folder(&mut command, "lints");
     command.args(["--", "-D", "warnings"]);
     Suite::of("cargo clippy", &command)
 }
 
-/// All links in the documentation lead somewhere.
-fn documentation() -> Suite {
-    let mut command = checking(&["doc", "--workspace", "--no-deps", "--quiet"], "lints");
+/// All links in the documentation lead somewhere. The oldest compiler writes it where it is there: that shares the metadata of [`oldest`], and those of
+/// all dependencies are most of the work.
+fn documentation(by_oldest: bool) -> Suite {
+    let task = ["doc", "--workspace", "--no-deps", "--quiet", "--locked"];
+    let mut command = match by_oldest {
+        true => by(OLDEST, &task, "oldest"),
+        false => {
+            let mut command = super::cargo_command(&task);
+            in_folder(&mut command, "documentation");
+            command
+        }
+    };
     command.env("RUSTDOCFLAGS", "-D warnings");
     Suite::of("cargo doc", &command)
 }
@@ -105,14 +111,7 @@ fn undefined_behaviour() -> Suite {
     Suite::of("mpi-base under Miri", &command)
 }
 
-/// Returns a command of cargo with a target folder for checks.
-fn checking(task: &[&str], folder: &str) -> Command {
-    let mut command = super::cargo(task);
-    in_folder(&mut command, folder);
-    command
-}
-
-/// Returns the same by the cargo of another toolchain.
+/// Returns a command of another toolchain's cargo, with a target folder for checks.
 fn by(toolchain: &str, task: &[&str], folder: &str) -> Command {
     let mut command = rustup(&["run", toolchain, "cargo"]);
     command.current_dir(workspace::root()).args(task);
@@ -141,7 +140,7 @@ fn answers(words: &[&str]) -> bool {
 /// Returns true if cargo of the toolchain in use has a component.
 fn is_component(name: &str) -> bool {
     let task = if name == "rustfmt" { "fmt" } else { name };
-    let output = super::cargo(&[task, "--version"]).output();
+    let output = super::cargo_command(&[task, "--version"]).output();
     output.is_ok_and(|output| output.status.success())
 }
 

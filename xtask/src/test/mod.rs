@@ -11,6 +11,7 @@ use std::thread;
 
 use clap::Args;
 
+use crate::cargo;
 use crate::deny::{self, DenyError};
 use crate::firmware;
 use crate::install;
@@ -29,7 +30,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, sixty ranks, memory checkers), the oldest compiler and Miri
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers) and Miri
     #[arg(long)]
     long: bool,
 
@@ -92,6 +93,12 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         steps
             .step("looking for compilers and tools", packages::ensure)
             .map_err(TestError::Packages)?;
+        checks::add_components().map_err(TestError::Compilers)?;
+    }
+    if cargo::lint_tests().is_none() {
+        ui::say(
+            "      clippy is not installed, so the sources are compiled without its lints; install it by: rustup component add clippy",
+        );
     }
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
@@ -113,7 +120,7 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
     if !options.offline {
         deny::check().map_err(TestError::Dependencies)?;
     }
-    let checks = checks::suites(options.long, options.offline).map_err(TestError::Compilers)?;
+    let checks = checks::suites(options.long, options.offline);
     let how = Running {
         environment: &[],
         long: options.long,
@@ -151,7 +158,7 @@ fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, Te
     if suites.is_empty() {
         return Err(TestError::NoSuites);
     }
-    suites.add_to_background(loom());
+    suites.add_to_background(loom(options.long));
     if !options.offline {
         suites.add_to_background(cocotb());
         suites.add_to_background(mpi4py(options.long));
@@ -167,12 +174,16 @@ fn run_suites(
 ) -> Result<Vec<String>, TestError> {
     let path = venv::NEXTPNR.search_path();
     let prefix = test_installation::installation();
+    let mut environment = vec![
+        ("PATH", path.as_os_str()),
+        // Made above from these sources, so that no test program makes it again.
+        (test_installation::MADE, prefix.as_os_str()),
+    ];
+    // The parts of it that a test program adds are compiled by the same compiler.
+    let driver = cargo::lint_tests().map(|driver| (cargo::LINTED_BY, driver.as_os_str()));
+    environment.extend(driver);
     let how = Running {
-        environment: &[
-            ("PATH", path.as_os_str()),
-            // Made above from these sources, so that no test program makes it again.
-            (test_installation::MADE, prefix.as_os_str()),
-        ],
+        environment: &environment,
         long: options.long,
     };
     thread::scope(|scope| {
@@ -231,21 +242,23 @@ fn mpi4py(long: bool) -> Suite {
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 
-/// The loom models of mpi-base, which cover every interleaving; in a separate target folder, because all crates are built with another configuration.
-fn loom() -> Suite {
-    let mut command = cargo(&["test", "-p", "mpi-base", "--lib"]);
+/// The loom models of mpi-base, which cover every interleaving with a bounded number of preemptions; in a separate target folder, because all crates are
+/// built with another configuration.
+fn loom(long: bool) -> Suite {
+    let mut command = cargo_command(&["test", "-p", "mpi-base", "--lib"]);
     command
         // Optimised, but without link-time optimisation, which does not pay off for a few seconds of models.
         .args(["--profile", "demo"])
         .arg("--target-dir")
         .arg(workspace::target().join("loom"))
         .arg("loom")
-        .env("RUSTFLAGS", "--cfg loom");
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("LOOM_MAX_PREEMPTIONS", if long { "3" } else { "2" });
     Suite::of("loom's models of mpi-base", &command)
 }
 
 /// A command of the cargo that started this process, in the workspace.
-fn cargo(arguments: &[&str]) -> Command {
+fn cargo_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);
     command

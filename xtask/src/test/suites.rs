@@ -27,6 +27,7 @@ use serde::Deserialize;
 
 use super::failures;
 use super::usage;
+use crate::cargo::select_compiler;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -155,7 +156,8 @@ struct Profile {
 impl Suites {
     /// Builds all test programs; cargo shows its own progress.
     pub fn build() -> Result<Self, ProcessError> {
-        let mut command = super::cargo(&["test", "--workspace", "--no-run"]);
+        let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
+        select_compiler(&mut command);
         command
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())

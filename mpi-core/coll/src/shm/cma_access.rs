@@ -34,7 +34,10 @@ impl CmaAccess {
         let before = Instant::now() + PATIENCE;
         let pid = |rank| match node.processes().await_attached(rank, before) {
             // Valgrind would report data that other processes write here as uninitialised.
-            true => node.processes().readable_pid(rank).filter(|_| !valgrind::is_running()),
+            true => node
+                .processes()
+                .readable_pid(rank)
+                .filter(|_| !valgrind::is_running()),
             false => None,
         };
         let pids: Option<Box<[u32]>> = members.places().map(pid).collect();

@@ -58,7 +58,10 @@ impl Memory<'_> {
     fn under_stripe<R>(&self, address: u64, update: impl FnOnce() -> R) -> R {
         let stripe = &self.stripes[(address / STRIPE_BYTES) as usize % STRIPES];
         let me = self.node.map_or(0, Node::rank);
-        let has_ended = |place| self.node.is_some_and(|node| node.processes().has_ended(place));
+        let has_ended = |place| {
+            self.node
+                .is_some_and(|node| node.processes().has_ended(place))
+        };
         stripe.with(me, has_ended, update)
     }
 
