@@ -3,6 +3,7 @@
 //! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
 //! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
 
+use super::remote_read::RemoteRead;
 use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
 use mpi_base::cma::Region;
 use mpi_base::inbox::Inbox;
@@ -128,6 +129,8 @@ impl Traffic {
 pub struct Capabilities<'a> {
     /// Single copy from peers.
     pub single_copy: Option<&'a dyn SingleCopy>,
+    /// Reads of peers' registered memory by the network.
+    pub remote_read: Option<&'a dyn RemoteRead>,
     /// Zero-copy sending to a peer whose queue is full.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`].
@@ -345,6 +348,8 @@ pub enum GetError {
     PeerGone,
     /// The range is not mapped in the peer.
     BadAddress,
+    /// The transport has no space for another operation now.
+    Busy,
 }
 
 impl fmt::Display for GetError {
@@ -353,6 +358,7 @@ impl fmt::Display for GetError {
             GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
             GetError::PeerGone => "the peer has ended",
             GetError::BadAddress => "the range is not mapped in the peer",
+            GetError::Busy => "the transport has no space for another operation now",
         })
     }
 }

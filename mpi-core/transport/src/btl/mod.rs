@@ -25,6 +25,7 @@ pub(crate) mod names;
 mod ofi;
 mod open;
 mod peers;
+mod remote_read;
 mod self_;
 mod sm;
 #[cfg(test)]
@@ -46,6 +47,7 @@ pub use modex::Modex;
 pub use mpi_base::cma::Region;
 pub use names::Names;
 pub use open::{BUILT_IN, DECORATORS, Opened, SelectError, open_all, open_to_other_jobs};
+pub use remote_read::{Exposed, RemoteRead};
 pub use sm::may_copy_once;
 
 use std::fmt;

@@ -26,6 +26,7 @@ mod buffer_pool;
 pub mod config;
 mod core;
 mod dispatch;
+mod exposure;
 mod fast_path;
 mod flow_control;
 mod incoming;
@@ -155,6 +156,9 @@ impl Ob1 {
         }
         if delivered == 0 && self.receiver.has_copies() {
             moved |= self.receiver.read_rest(&self.core);
+        }
+        if self.receiver.is_reading() {
+            moved |= self.receiver.end_reads(&self.core);
         }
         delivered > 0 || moved
     }

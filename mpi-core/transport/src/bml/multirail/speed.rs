@@ -1,14 +1,15 @@
 //! The measured speed of a link to a peer, from which the links' shares follow.
 //!
 //! The peer reports the number of bytes that have arrived over each link.
-//! A measurement is the number of bytes during [`ENOUGH`] in which the link was never idle; the speed is a running mean of measurements.
+//! A measurement is the number of bytes during [`ENOUGH`] in which the link was never idle.
+//! The speed is a running mean of measurements that follows lower ones faster: a share that is too large delays the whole message.
 //! Until the first one the link counts as fast as its interface claims, and a small amount of data is on its way at most.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The time that one measurement takes at least.
-const ENOUGH: Duration = Duration::from_millis(1);
+/// The time that one measurement takes at least, longer than a queue in the network delivers faster than the network itself.
+const ENOUGH: Duration = Duration::from_millis(4);
 /// The number of bytes after which a link without a measurement is avoided until the peer has reported.
 const UNMEASURED: u64 = 512 << 10;
 /// What is added to the expected time of a link that is avoided, in nanoseconds.
@@ -63,7 +64,8 @@ impl Speed {
         let measured = (bytes.saturating_mul(1000) / micros).max(1);
         let rate = match self.rate.get() {
             0 => measured,
-            before => (3 * before + measured) / 4,
+            before if measured < before => (before + measured) / 2,
+            before => (7 * before + measured) / 8,
         };
         self.rate.set(rate);
     }
@@ -97,7 +99,7 @@ mod tests {
     fn the_measured_speed_replaces_what_the_interface_claims() {
         let speed = Speed::default();
         assert_eq!(speed.time(1000, || 8), 1_000_000);
-        speed.measure(5_000_000, Duration::from_millis(1));
+        speed.measure(20_000_000, ENOUGH);
         assert_eq!(speed.time(5000, || 8), 1000);
     }
 
