@@ -323,25 +323,19 @@ fn long_messages_are_read_by_libfabric() {
     }
 }
 
-/// The proof needs the counts of the messages that the library carries.
+/// The proof needs the counts of the messages that the library carries. UCX has a thread of its own, so a job over it is never proved dead.
 #[test]
-fn a_dead_job_over_a_network_library_is_ended() {
-    let mut jobs = Vec::new();
-    let hang = || Job::of("hang").arg("crossed").ranks(2);
-    if ucx() {
-        let job = hang().with(["--mca", "btl", "self,ucx"]);
-        jobs.push(job.env("UCX_TLS", "tcp,self"));
+fn a_dead_job_over_libfabric_is_ended() {
+    if !libfabric() {
+        return;
     }
-    if libfabric() {
-        let job = hang().with(["--mca", "btl", "self,ofi"]);
-        jobs.push(job.with(["--mca", "btl_ofi_provider", "tcp;ofi_rxm"]));
-    }
-    for job in jobs {
-        let outcome = job.with(["--timeout", "60"]).run();
-        assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
-        let sentence = "the job cannot go on: all";
-        assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
-    }
+    let job = Job::of("hang").arg("crossed").ranks(2);
+    let job = job.with(["--mca", "btl", "self,ofi", "--timeout", "60"]);
+    let job = job.with(["--mca", "btl_ofi_provider", "tcp;ofi_rxm"]);
+    let outcome = job.run();
+    assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
+    let sentence = "the job cannot go on: all";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
 }
 
 #[test]
