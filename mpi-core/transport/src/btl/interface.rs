@@ -3,13 +3,13 @@
 //! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
 //! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
 
+use super::get_error::GetError;
 use super::remote_read::RemoteRead;
 use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
 use mpi_base::cma::Region;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::Cell;
-use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -338,32 +338,6 @@ pub struct Fetched {
     /// Whether those bytes were read.
     pub result: Result<(), GetError>,
 }
-
-/// Why a peer's memory could not be read or written; the caller falls back to fragments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GetError {
-    /// The system forbids the call (container, ptrace scope) or does not have it.
-    Forbidden,
-    /// The peer has ended.
-    PeerGone,
-    /// The range is not mapped in the peer.
-    BadAddress,
-    /// The transport has no space for another operation now.
-    Busy,
-}
-
-impl fmt::Display for GetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
-            GetError::PeerGone => "the peer has ended",
-            GetError::BadAddress => "the range is not mapped in the peer",
-            GetError::Busy => "the transport has no space for another operation now",
-        })
-    }
-}
-
-impl std::error::Error for GetError {}
 
 /// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
 pub trait Lending {

@@ -19,6 +19,7 @@ mod decorate;
 mod decorated;
 pub(crate) mod fabric;
 mod fault;
+mod get_error;
 mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
@@ -39,9 +40,10 @@ pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
+pub use get_error::GetError;
 pub use interface::{
-    Btl, Capabilities, Connections, CooperativeCopy, Fetched, GetError, Info, Lending, Limits,
-    Pipeline, Share, SingleCopy, Target, Traffic, Wakeup,
+    Btl, Capabilities, Connections, CooperativeCopy, Fetched, Info, Lending, Limits, Pipeline,
+    Share, SingleCopy, Target, Traffic, Wakeup,
 };
 pub use modex::Modex;
 pub use mpi_base::cma::Region;

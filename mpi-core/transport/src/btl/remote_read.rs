@@ -2,7 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use super::{Endpoint, GetError, Region};
+use super::get_error::GetError;
+use super::{Endpoint, Region};
 
 /// Memory that was registered for reads by peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +34,7 @@ pub trait RemoteRead {
     /// Only this read uses `local` until [`RemoteRead::outcome`] or [`RemoteRead::give_up`] has ended it.
     unsafe fn read(&self, from: Endpoint, key: &[u8], local: Region) -> Result<u64, GetError>;
 
-    /// Returns whether a read that has ended succeeded, once; `None` while it is under way.
+    /// Returns whether a read that has ended succeeded, once; `None` while it is active.
     fn outcome(&self, read: u64) -> Option<bool>;
 
     /// Ends a read whose outcome is not needed: waits, for a bounded time, until the network has finished with its memory.

@@ -2,21 +2,18 @@
 
 #![allow(unsafe_code)]
 
-use super::peer::Peer;
-use super::send_body::SendBody;
-use crate::btl::{Exposed, Region};
+use crate::btl::{Btl, Exposed, Region};
 use std::rc::Rc;
 
 pub(super) struct Exposure {
-    peer: Rc<Peer>,
+    btl: Rc<dyn Btl>,
     exposed: Exposed,
 }
 
 impl Exposure {
     /// Registers the data of a send, if the network reads such messages.
-    pub(super) fn of(peer: &Rc<Peer>, send: &SendBody) -> Option<Exposure> {
-        let reader = peer.btl().capabilities().remote_read?;
-        let data = send.buf().contiguous()?;
+    pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
+        let reader = btl.capabilities().remote_read?;
         if data.len() < reader.shortest().max(1) {
             return None;
         }
@@ -26,9 +23,9 @@ impl Exposure {
         };
         // SAFETY: the program leaves the buffer of a send in place until the send is complete, and every end of a send drops this value.
         let exposed = unsafe { reader.expose(region) }?;
-        let fits = 16 + exposed.key.len() <= peer.limits().max_send;
+        let fits = 16 + exposed.key.len() <= btl.info().limits.max_send;
         let exposure = Exposure {
-            peer: peer.clone(),
+            btl: btl.clone(),
             exposed,
         };
         fits.then_some(exposure)
@@ -42,7 +39,7 @@ impl Exposure {
 
 impl Drop for Exposure {
     fn drop(&mut self) {
-        if let Some(reader) = self.peer.btl().capabilities().remote_read {
+        if let Some(reader) = self.btl.capabilities().remote_read {
             reader.withdraw(self.exposed.number);
         }
     }

@@ -16,7 +16,7 @@ pub(super) struct Incoming {
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     shared: Option<SharedCopy>,
-    /// The read by the network that is under way.
+    /// The active read by the network.
     read: Option<u64>,
     /// Set if the transfer is timed.
     transfer: Option<TimedTransfer>,
@@ -52,7 +52,7 @@ impl Incoming {
         }
     }
 
-    /// Returns the read by the network that is under way.
+    /// Returns the active read by the network.
     pub(super) fn read(&self) -> Option<u64> {
         self.read
     }

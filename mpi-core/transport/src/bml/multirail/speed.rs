@@ -1,8 +1,7 @@
 //! The measured speed of a link to a peer, from which the links' shares follow.
 //!
 //! The peer reports the number of bytes that have arrived over each link.
-//! A measurement is the number of bytes during [`ENOUGH`] in which the link was never idle.
-//! The speed is a running mean of measurements that follows lower ones faster: a share that is too large delays the whole message.
+//! A measurement is the number of bytes during [`ENOUGH`] in which the link was never idle; the speed is a running mean of measurements.
 //! Until the first one the link counts as fast as its interface claims, and a small amount of data is on its way at most.
 
 use std::cell::Cell;
@@ -64,8 +63,7 @@ impl Speed {
         let measured = (bytes.saturating_mul(1000) / micros).max(1);
         let rate = match self.rate.get() {
             0 => measured,
-            before if measured < before => (before + measured) / 2,
-            before => (7 * before + measured) / 8,
+            before => (3 * before + measured) / 4,
         };
         self.rate.set(rate);
     }

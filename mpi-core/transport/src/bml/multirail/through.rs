@@ -70,7 +70,7 @@ where
         }
     }
 
-    /// Counts an arrival, of which the peer is to be notified.
+    /// Counts an arrival, which the next acknowledgement reports.
     fn count(&self, side: &Side, bytes: usize, link: Option<usize>) {
         side.has_news(bytes, link);
         let is_much =

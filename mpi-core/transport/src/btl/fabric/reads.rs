@@ -1,4 +1,4 @@
-//! Reads of peers' registered memory: the numbers of those that are under way, and their outcomes.
+//! Reads of peers' registered memory: the numbers of those that are active, and their outcomes.
 
 #![allow(unsafe_code)]
 
@@ -19,14 +19,14 @@ const MOST: usize = 64;
 #[derive(Default)]
 pub(super) struct Reads {
     last: Cell<u64>,
-    /// The outcome of each read; `None` while it is under way.
+    /// The outcome of each read; `None` while it is active.
     all: RefCell<HashMap<u64, Option<bool>>>,
     /// Number of outcomes in `all`.
     ended: Cell<usize>,
 }
 
 impl Reads {
-    /// Returns the number of a new read; `None` if too many are under way.
+    /// Returns the number of a new read; `None` if too many are active.
     fn begin(&self) -> Option<u64> {
         let mut all = self.all.borrow_mut();
         if all.len() >= MOST {
@@ -51,7 +51,7 @@ impl Reads {
         self.ended.get() > 0
     }
 
-    fn is_under_way(&self, number: u64) -> bool {
+    fn is_active(&self, number: u64) -> bool {
         matches!(self.all.borrow().get(&number), Some(None))
     }
 
@@ -96,7 +96,7 @@ impl<P: Port> RemoteRead for Fabric<P> {
                 return Err(error);
             }
         }
-        // A read under way counts as a message in flight, since its end lets both processes go on.
+        // An active read counts as a message in flight, since its end lets both processes go on.
         self.sent.set(self.sent.get() + 1);
         Ok(number)
     }
@@ -110,7 +110,7 @@ impl<P: Port> RemoteRead for Fabric<P> {
     fn give_up(&self, read: u64) {
         let deadline = Instant::now() + GIVEN_UP;
         // Within a poll, the running call continues; the library has stopped reading from a peer that is lost.
-        while self.reads.is_under_way(read) && !self.busy.replace(true) {
+        while self.reads.is_active(read) && !self.busy.replace(true) {
             self.turn(None);
             self.busy.set(false);
             if Instant::now() >= deadline {

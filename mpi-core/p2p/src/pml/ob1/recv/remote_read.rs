@@ -54,7 +54,7 @@ pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Op
 }
 
 impl RemoteReads {
-    /// Returns true if a read is under way.
+    /// Returns true if a read is active.
     #[inline]
     pub fn are_open(&self) -> bool {
         !self.open.borrow().is_empty()

@@ -6,10 +6,9 @@ use super::super::peer::Peer;
 use super::super::wire::{self, Place, Rendezvous};
 use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
-use std::rc::Rc;
 
 /// Announces a message; its data wait for the receiver's answer.
-pub fn announce(peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
+pub fn announce(peer: &Peer, req: &Req) -> Result<(), SendError> {
     expose(peer, req);
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
@@ -37,14 +36,15 @@ pub fn announce(peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
 }
 
 /// Registers the data of a send once, if the network reads such messages.
-fn expose(peer: &Rc<Peer>, req: &Req) {
+fn expose(peer: &Peer, req: &Req) {
     if peer.btl().capabilities().remote_read.is_none() {
         return;
     }
     if let Body::Send(send) = &mut *req.body.borrow_mut()
         && send.key().is_none()
     {
-        let exposure = Exposure::of(peer, send);
+        let data = send.buf().contiguous();
+        let exposure = data.and_then(|data| Exposure::of(peer.shared_btl(), data));
         send.expose(exposure);
     }
 }

@@ -196,10 +196,8 @@ impl Endpoint {
                 },
                 address: own_address(&objects, endpoint, name)?,
                 inject_size: field::<usize>(tx, abi::info::INJECT_SIZE).unwrap_or(0),
-                remote: match endpoint.function(abi::READ_MEMORY).filter(|_| reads) {
-                    Some(read) => Some(Remote::of(domain, endpoint, read, Modes::of(modes))),
-                    None => None,
-                },
+                remote: (endpoint.function(abi::READ_MEMORY).filter(|_| reads))
+                    .map(|read| Remote::of(domain, endpoint, read, Modes::of(modes))),
                 memory: RegisteredMemory::of(domain, modes & abi::MR_LOCAL != 0),
                 objects,
                 fabric,

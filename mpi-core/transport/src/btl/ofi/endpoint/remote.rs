@@ -42,7 +42,7 @@ impl Modes {
     }
 }
 
-/// The registrations for reads, and the reads under way.
+/// The registrations for reads, and the active reads.
 pub(super) struct Remote {
     domain: Object,
     endpoint: Object,
