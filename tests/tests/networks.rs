@@ -339,6 +339,21 @@ fn a_dead_job_over_libfabric_is_ended() {
 }
 
 #[test]
+fn messages_that_a_library_loses_late_are_sent_again_over_tcp_with_one_warning() {
+    compile("ring");
+    for way in ["late", "dead"] {
+        let job = with_library(&fake(&[]), "self,ucx,tcp").env("FAKE_UCP", way);
+        let outcome = job.holds();
+        let warning =
+            |line: &&str| line.starts_with("job rank 0: ucx link 0 to job rank 1 is gone (");
+        let warnings = outcome.stderr.lines().filter(warning).count();
+        assert_eq!(warnings, 1, "{way}:\n{}", outcome.stderr);
+        let ways = "btl: rank 0 reaches rank 1 by ucx and tcp";
+        assert!(outcome.stderr.contains(ways), "{}", outcome.stderr);
+    }
+}
+
+#[test]
 fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
     let survived = |transport: &str| {
         Job::of("deaths")
