@@ -192,6 +192,10 @@ impl<P: Port> Events for Turn<'_, P> {
         }
     }
 
+    fn read(&self, number: u64, succeeded: bool) {
+        self.fabric.reads.end(number, succeeded);
+    }
+
     #[cold]
     fn failed(&self, proc: ProcId, why: String) {
         if let Some(peer) = self.fabric.peer(proc)

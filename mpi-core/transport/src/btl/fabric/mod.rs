@@ -24,18 +24,20 @@ pub mod order;
 mod peer;
 pub mod pool;
 pub mod port;
+mod reads;
 pub mod seen;
 pub mod settings;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    SendError, Sink, Traffic, Wakeup,
+    RemoteRead, SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};
 use peer::{Peer, State};
 use pool::{Pool, Slot};
 use port::{Port, Posted};
+use reads::Reads;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -80,6 +82,9 @@ pub struct Fabric<P: Port> {
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
+    reads: Reads,
+    /// The length from which a message is read from its sender's memory.
+    read_min: usize,
     /// Messages accepted, and those that a sink has got.
     sent: Cell<u64>,
     received: Cell<u64>,
@@ -318,7 +323,9 @@ impl<P: Port> Btl for Fabric<P> {
             return true;
         }
         let has_something = || {
-            let held = !self.held.borrow().is_empty() || !self.chores.borrow().is_empty();
+            let held = !self.held.borrow().is_empty()
+                || !self.chores.borrow().is_empty()
+                || self.reads.have_ended();
             held || self.has_space_again()
         };
         let mut pending = has_something();
@@ -339,6 +346,7 @@ impl<P: Port> Btl for Fabric<P> {
         Capabilities {
             connections: Some(self),
             wakeup: Some(self),
+            remote_read: self.port.memory().map(|_| self as &dyn RemoteRead),
             traffic: Traffic::Counted {
                 sent: self.sent.get(),
                 received: self.received.get(),

@@ -3,8 +3,10 @@
 //! A port owns the memory of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to memory that has been freed.
 //! All events are passed on within [`Port::progress`].
 
+#![allow(unsafe_code)]
+
 use super::pool::Slot;
-use crate::btl::ProcId;
+use crate::btl::{Exposed, GetError, ProcId, Region};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -37,10 +39,39 @@ pub trait Port {
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Registered memory, if the library can read that of peers.
+    fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
     /// The longest sleep on the descriptor, if it may miss events; without a descriptor, the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
+}
+
+/// Registered memory, and reads of that of peers.
+pub trait Memory {
+    /// Registers memory; `None` if that is not possible.
+    ///
+    /// # Safety
+    /// The memory is not freed before [`Memory::unregister`].
+    unsafe fn register(&self, region: Region) -> Option<Exposed>;
+
+    /// Ends a registration.
+    fn unregister(&self, number: u64);
+
+    /// Starts a read from a connected peer. Returns true if it has ended within the call, else [`Events::read`] reports the end of read `number`.
+    ///
+    /// # Safety
+    /// Only this read uses `local` until it has ended.
+    unsafe fn read(
+        &self,
+        peer: ProcId,
+        key: &[u8],
+        local: Region,
+        number: u64,
+    ) -> Result<bool, GetError>;
 }
 
 /// How a connection ends.
@@ -71,6 +102,9 @@ pub trait Events {
 
     /// The library no longer refers to a slot; `why` is set if its message was not sent.
     fn sent(&self, slot: Slot, why: Option<String>);
+
+    /// A read of a peer's memory has ended.
+    fn read(&self, number: u64, succeeded: bool);
 
     /// The connection to a peer has failed.
     fn failed(&self, peer: ProcId, why: String);

@@ -25,6 +25,8 @@ pub struct Shared {
     spare: RefCell<Vec<Vec<u8>>>,
     /// Slots that UCX no longer refers to.
     pub sent: RefCell<Vec<(Slot, Status)>>,
+    /// Reads that have ended: number, status and key.
+    pub reads: RefCell<Vec<(u64, Status, Pointer)>>,
     /// Peers whose endpoints have failed.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
 }
@@ -51,6 +53,13 @@ pub struct Hook {
     pub peer: ProcId,
 }
 
+/// The argument of the callback at the end of a read.
+pub struct ReadNote {
+    pub shared: *const Shared,
+    pub number: u64,
+    pub key: Pointer,
+}
+
 impl Shared {
     pub fn new(free: unsafe extern "C" fn(Pointer)) -> Box<Shared> {
         Box::new(Shared {
@@ -58,6 +67,7 @@ impl Shared {
             arrivals: RefCell::default(),
             spare: RefCell::default(),
             sent: RefCell::default(),
+            reads: RefCell::default(),
             failed: RefCell::default(),
         })
     }
@@ -124,6 +134,18 @@ pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Poi
     let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(slot.tag) };
     shared.sent.borrow_mut().push((slot, status));
     // SAFETY: the request of this send, which has ended and is freed once; UCX allows it in this callback.
+    unsafe { (shared.free)(request) };
+}
+
+/// Notes the end of a read, and frees its request.
+pub unsafe extern "C" fn on_read(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the argument is a note that `RegisteredMemory::read` has given up with `Box::into_raw` for this call, which UCX makes once.
+    let note = unsafe { Box::from_raw(argument.cast::<ReadNote>()) };
+    // SAFETY: the worker's `Shared` outlives the worker.
+    let shared = unsafe { &*note.shared };
+    let ended = (note.number, status, note.key);
+    shared.reads.borrow_mut().push(ended);
+    // SAFETY: the request of this read, which has ended and is freed once; UCX allows it in this callback.
     unsafe { (shared.free)(request) };
 }
 
