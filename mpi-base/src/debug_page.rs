@@ -22,7 +22,7 @@
 //! is accepted, bytes, and 1 if it has matched.
 //! A member: its rank in the job, by its rank in the communicator.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::atomic::{AtomicU64, Ordering, fence};
 
 /// The first word of a page.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PCQUEUES");
@@ -134,7 +134,7 @@ impl DebugPage {
     ) {
         let change = self.words.get(2).map_or(0, |w| w.load(Ordering::Relaxed)) | 1;
         self.set(2, change);
-        std::sync::atomic::fence(Ordering::Release);
+        fence(Ordering::Release);
         let (mut count, mut members, mut lacks_space) = (0, 0, false);
         for comm in comms {
             if count == COMMS {
@@ -179,7 +179,7 @@ impl DebugPage {
         for (at, value) in head {
             self.set(at, value);
         }
-        std::sync::atomic::fence(Ordering::Release);
+        fence(Ordering::Release);
         self.set(2, change.wrapping_add(1));
     }
 

@@ -69,7 +69,7 @@ impl fmt::Display for Located {
     }
 }
 
-/// Returns true if buffers must be asked about, or a library was loaded since the last look.
+/// Returns true if buffers must be asked about, or a library was loaded since the last search.
 #[inline(always)]
 pub fn attention() -> bool {
     // SAFETY: the address of a static, or of a word of the loader that exists as long as the process (`Tail`).
@@ -109,13 +109,13 @@ impl Libraries {
         WATCHED.store(std::ptr::from_ref(word).cast_mut(), Relaxed);
     }
 
-    /// Returns true if a library was loaded since the last look.
+    /// Returns true if a library was loaded since the last search.
     fn is_behind(&self) -> bool {
         self.tail.is_some_and(|tail| tail.word().load(Relaxed) != 0)
     }
 }
 
-/// Begins to look for the selected libraries; returns true if one is in use.
+/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
 pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     let selection = params.get(&SELECTION)?;
     let mut libraries = libraries();
@@ -130,7 +130,7 @@ pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
     Ok(!libraries.found.is_empty())
 }
 
-/// Returns true if an accelerator is in use, after a look if a library was loaded since the last one.
+/// Returns true if an accelerator is in use; searches first if a library was loaded since the last search.
 pub fn is_in_use() -> bool {
     let mut libraries = libraries();
     if libraries.is_behind() {

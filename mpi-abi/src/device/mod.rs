@@ -29,7 +29,7 @@ use libraries::Located;
 use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
 
-/// Begins to look for the selected libraries; returns true if one is in use.
+/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     libraries::start(params)
@@ -50,7 +50,7 @@ pub fn holds(at: *const u8) -> bool {
     locate(at).is_some()
 }
 
-/// Returns the address of a buffer of the host that replaces this one for the running call; `None` for a buffer in host memory.
+/// Returns the address of the host copy that the running call uses in place of a buffer in device memory; `None` for a buffer in host memory.
 #[cold]
 #[inline(never)]
 pub fn stage(

@@ -1,7 +1,8 @@
 //! Host memory for copies of device memory.
 //!
 //! Blocks have sizes that are powers of two. They are pinned once and never freed, because pinning costs more than most copies.
-//! The memory is mapped here and only registered with the accelerator's library: the end of a context unpins it, and it stays valid.
+//! This module maps the memory and registers it with the accelerator's library.
+//! When its context ends, the library unpins the memory, and the mapping stays valid.
 //! Longer blocks, and those beyond the limit, are not pinned and are unmapped after use.
 
 use super::libraries::Located;

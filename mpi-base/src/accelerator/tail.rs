@@ -4,8 +4,8 @@
 //! So the field `l_next` of the last object is null until another one is loaded, and checking that costs one load.
 //! The last object is never unloaded from then on, since the list's entry is freed with it.
 
+use crate::atomic::AtomicUsize;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::sync::atomic::AtomicUsize;
 
 /// The public fields of `struct link_map`.
 #[repr(C)]

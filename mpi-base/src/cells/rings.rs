@@ -4,6 +4,9 @@
 
 use super::{LINE, STEP, WORD};
 
+/// Bytes of a page. A constant of its own: the module `mem` does not exist under the loom model checker.
+const PAGE: usize = 4096;
+
 /// The largest depth of a ring.
 pub const DEEPEST: u64 = 512;
 
@@ -38,7 +41,7 @@ impl Ring {
 
     /// The depth before the ring grows.
     fn at_first(&self) -> u64 {
-        let deep = match self.cell > crate::mem::PAGE {
+        let deep = match self.cell > PAGE {
             true => LONG_AT_FIRST,
             false => DEEP_AT_FIRST,
         };

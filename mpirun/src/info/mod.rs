@@ -407,7 +407,9 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.starts_with("there is no framework \"btk\"; there are accelerator, bml, btl, coll"),
+            error.starts_with(
+                "there is no framework \"btk\"; there are accelerator, bml, btl, coll"
+            ),
             "{error}"
         );
         let error = asked(&["--param", "rte", "pmi9"], &Params::default())

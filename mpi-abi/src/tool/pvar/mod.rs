@@ -72,7 +72,10 @@ pub fn of_category(category: &str) -> (usize, usize) {
 
 /// Counts messages from now on, if no message was counted before.
 fn begin_to_count() -> Result<(), Failure> {
-    let engine = state::engine()?;
+    let engine = state::engine().map_err(|_| {
+        let why = "the variable counts what the initialized library does: start it after MPI_Init or MPI_Session_init";
+        Failure::new(MPI_T_ERR_PVAR_NO_STARTSTOP, why)
+    })?;
     if let Some(observer) = observer(&engine) {
         observer.count((engine.me(), engine.size()));
     }

@@ -47,6 +47,10 @@ pub(super) struct Segment {
 }
 
 /// The protocol of long data: fixed or measured.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a communicator has one, and a box would cost each long call a load"
+)]
 pub(super) enum Long {
     Measured(ProtocolChoice<Held<[AtomicU64]>>),
     Always(Way),

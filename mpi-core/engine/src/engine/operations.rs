@@ -103,7 +103,7 @@ impl Operations<'_> {
 
     /// While the token lives, every progress polls all active operations, not only after a completion.
     ///
-    /// An operation that waits for something other than messages holds one: time, a file, hardware. What it waits for may come from outside the job.
+    /// Marks an operation that waits for time, a file or hardware. It may end without a message, so the job is not proved dead while it runs.
     pub fn poll_always(self) -> PollAlways {
         self.polled_for(Awaited::Outside)
     }

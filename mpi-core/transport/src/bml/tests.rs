@@ -384,6 +384,51 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     assert_eq!(again, Err(SendError::PeerGone));
 }
 
+/// A link that works, or has died and has not reported that yet.
+struct Mortal {
+    is_dead: bool,
+}
+
+impl Btl for Mortal {
+    fn info(&self) -> &Info {
+        const LIMITS: Limits = Limits {
+            eager: 4096,
+            max_send: 4096,
+        };
+        &const { Info::of_memory("mortal", 0, LIMITS) }
+    }
+    fn reach(&self, peer: ProcId) -> Reach {
+        Reach::Yes(Endpoint(peer))
+    }
+    fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
+        match self.is_dead {
+            true => Err(SendError::PeerGone),
+            false => Ok(()),
+        }
+    }
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        if self.is_dead {
+            sink.lost(1, "the cable was cut");
+        }
+        0
+    }
+    fn pending(&self) -> bool {
+        false
+    }
+}
+
+/// The second link is connected for long messages only, so it is not in use when the first one dies.
+#[test]
+fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
+    let links = [true, false].map(|is_dead| Box::new(Mortal { is_dead }) as Transport);
+    let bond = Multirail::new(0, 2, links.into());
+    let send = || bond.send(Endpoint(1), 3, [1, 2], Payload::Bytes(&[5]));
+    assert_eq!(send(), Err(SendError::WouldBlock));
+    let sink = Keep::default();
+    bond.progress(&sink);
+    assert_eq!(send(), Ok(()));
+}
+
 /// A transport that counts its polls, and delivers a message on each one while it is told to.
 struct Watched {
     info: Info,
