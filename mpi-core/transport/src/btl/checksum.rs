@@ -117,7 +117,7 @@ impl Btl for Checked {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
-            remote_read: None,
+            remote_memory: None,
             lending: None,
             ..self.inner.capabilities()
         }

@@ -4,7 +4,7 @@
 //! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
-use super::remote_read::RemoteRead;
+use super::remote_memory::RemoteMemory;
 use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
 use mpi_base::cma::Region;
 use mpi_base::inbox::Inbox;
@@ -129,8 +129,8 @@ impl Traffic {
 pub struct Capabilities<'a> {
     /// Single copy from peers.
     pub single_copy: Option<&'a dyn SingleCopy>,
-    /// Reads of peers' registered memory by the network.
-    pub remote_read: Option<&'a dyn RemoteRead>,
+    /// Accesses to peers' registered memory by the network.
+    pub remote_memory: Option<&'a dyn RemoteMemory>,
     /// Zero-copy sending to a peer whose queue is full.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`].

@@ -26,7 +26,7 @@ pub(crate) mod names;
 mod ofi;
 mod open;
 mod peers;
-mod remote_read;
+mod remote_memory;
 mod self_;
 mod sm;
 #[cfg(test)]
@@ -49,7 +49,7 @@ pub use modex::Modex;
 pub use mpi_base::cma::Region;
 pub use names::Names;
 pub use open::{BUILT_IN, DECORATORS, Opened, SelectError, open_all, open_to_other_jobs};
-pub use remote_read::{Exposed, RemoteRead};
+pub use remote_memory::{Exposed, RemoteMemory, Rights, Span};
 pub use sm::may_copy_once;
 
 use std::fmt;

@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use crate::btl::{Btl, Exposed, Region};
+use crate::btl::{Btl, Exposed, Region, Rights};
 use std::rc::Rc;
 
 pub(super) struct Exposure {
@@ -13,7 +13,7 @@ pub(super) struct Exposure {
 impl Exposure {
     /// Registers the data of a send, if the network reads such messages.
     pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
-        let reader = btl.capabilities().remote_read?;
+        let reader = btl.capabilities().remote_memory?;
         if data.len() < reader.shortest().max(1) {
             return None;
         }
@@ -22,7 +22,7 @@ impl Exposure {
             len: data.len() as u64,
         };
         // SAFETY: the program leaves the buffer of a send in place until the send is complete, and every end of a send drops this value.
-        let exposed = unsafe { reader.expose(region) }?;
+        let exposed = unsafe { reader.expose(region, Rights::Read) }?;
         let fits = 16 + exposed.key.len() <= btl.info().limits.max_send;
         let exposure = Exposure {
             btl: btl.clone(),
@@ -39,7 +39,7 @@ impl Exposure {
 
 impl Drop for Exposure {
     fn drop(&mut self) {
-        if let Some(reader) = self.btl.capabilities().remote_read {
+        if let Some(reader) = self.btl.capabilities().remote_memory {
             reader.withdraw(self.exposed.number);
         }
     }

@@ -192,8 +192,8 @@ impl<P: Port> Events for Turn<'_, P> {
         }
     }
 
-    fn read(&self, number: u64, succeeded: bool) {
-        self.fabric.reads.end(number, succeeded);
+    fn ended(&self, number: u64, succeeded: bool) {
+        self.fabric.operations.end(number, succeeded);
     }
 
     #[cold]

@@ -20,24 +20,24 @@ pub mod library;
 mod arrivals;
 mod connections;
 pub mod open;
+mod operations;
 pub mod order;
 mod peer;
 pub mod pool;
 pub mod port;
-mod reads;
 pub mod seen;
 pub mod settings;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    RemoteRead, SendError, Sink, Traffic, Wakeup,
+    RemoteMemory, SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};
+use operations::Operations;
 use peer::{Peer, State};
 use pool::{Pool, Slot};
 use port::{Port, Posted};
-use reads::Reads;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -82,7 +82,7 @@ pub struct Fabric<P: Port> {
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
-    reads: Reads,
+    operations: Operations,
     /// The length from which a message is read from its sender's memory.
     read_min: usize,
     /// Messages accepted, and those that a sink has got.
@@ -325,7 +325,7 @@ impl<P: Port> Btl for Fabric<P> {
         let has_something = || {
             let held = !self.held.borrow().is_empty()
                 || !self.chores.borrow().is_empty()
-                || self.reads.have_ended();
+                || self.operations.have_ended();
             held || self.has_space_again()
         };
         let mut pending = has_something();
@@ -346,7 +346,7 @@ impl<P: Port> Btl for Fabric<P> {
         Capabilities {
             connections: Some(self),
             wakeup: Some(self),
-            remote_read: self.port.memory().map(|_| self as &dyn RemoteRead),
+            remote_memory: self.port.memory().map(|_| self as &dyn RemoteMemory),
             traffic: Traffic::Counted {
                 sent: self.sent.get(),
                 received: self.received.get(),

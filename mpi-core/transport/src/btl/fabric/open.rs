@@ -2,9 +2,9 @@
 
 use super::card::{Card, MOST_ADDRESS};
 use super::library::LibraryError;
+use super::operations::Operations;
 use super::pool::Pool;
 use super::port::Port;
-use super::reads::Reads;
 use super::settings::{Knobs, Settings};
 use super::{Fabric, seen};
 use crate::btl::{Info, OpenContext, OpenError, SELECTION, Transport};
@@ -126,7 +126,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             is_leaving: Cell::new(false),
             wants_space: Cell::new(false),
             has_space: Cell::new(false),
-            reads: Reads::default(),
+            operations: Operations::default(),
             read_min: settings.read_min,
             sent: Cell::new(0),
             received: Cell::new(0),

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::pool::Slot;
-use crate::btl::{Exposed, GetError, ProcId, Region};
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights, Span};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub trait Port {
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Registered memory, if the library can read that of peers.
+    /// Registered memory, if the library reads and writes that of peers.
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
@@ -50,26 +50,34 @@ pub trait Port {
     }
 }
 
-/// Registered memory, and reads of that of peers.
+/// An operation on a peer's registered memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    Read(Span<'a>),
+    Write(Span<'a>),
+    /// Ends when the data of all writes to the peer that have ended are in its memory.
+    Flush,
+}
+
+/// Registered memory, and operations on that of peers.
 pub trait Memory {
     /// Registers memory; `None` if that is not possible.
     ///
     /// # Safety
     /// The memory is not freed before [`Memory::unregister`].
-    unsafe fn register(&self, region: Region) -> Option<Exposed>;
+    unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed>;
 
     /// Ends a registration.
     fn unregister(&self, number: u64);
 
-    /// Starts a read from a connected peer. Returns true if it has ended within the call, else [`Events::read`] reports the end of read `number`.
+    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call, else [`Events::ended`] reports its end.
     ///
     /// # Safety
-    /// Only this read uses `local` until it has ended.
-    unsafe fn read(
+    /// Until the operation has ended, only it uses the local memory that it reads into, and that which it writes from is neither freed nor written.
+    unsafe fn start(
         &self,
         peer: ProcId,
-        key: &[u8],
-        local: Region,
+        operation: Operation<'_>,
         number: u64,
     ) -> Result<bool, GetError>;
 }
@@ -103,8 +111,8 @@ pub trait Events {
     /// The library no longer refers to a slot; `why` is set if its message was not sent.
     fn sent(&self, slot: Slot, why: Option<String>);
 
-    /// A read of a peer's memory has ended.
-    fn read(&self, number: u64, succeeded: bool);
+    /// An operation on a peer's memory has ended.
+    fn ended(&self, number: u64, succeeded: bool);
 
     /// The connection to a peer has failed.
     fn failed(&self, peer: ProcId, why: String);

@@ -84,6 +84,8 @@ crate::functions! {
         ucp_ep_rkey_unpack: fn(Pointer, *const c_void, *mut Pointer) -> Status;
         ucp_rkey_destroy: fn(Pointer);
         ucp_get_nbx: fn(Pointer, Pointer, usize, u64, Pointer, *const c_void) -> Pointer;
+        ucp_put_nbx: fn(Pointer, *const c_void, usize, u64, Pointer, *const c_void) -> Pointer;
+        ucp_ep_flush_nbx: fn(Pointer, *const c_void) -> Pointer;
     }
 }
 
@@ -174,8 +176,8 @@ pub fn memory(address: u64, len: u64) -> Block<16> {
         .with64(16, len)
 }
 
-/// `ucp_request_param_t` of a read, with a callback.
-pub fn read(callback: OnSent, argument: *const c_void) -> Block<16> {
+/// `ucp_request_param_t` of an operation on registered memory, with a callback.
+pub fn operation(callback: OnSent, argument: *const c_void) -> Block<16> {
     const CALLBACK: u32 = 1 << 1;
     const USER_DATA: u32 = 1 << 2;
     Block::default()

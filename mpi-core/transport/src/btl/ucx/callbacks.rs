@@ -25,8 +25,8 @@ pub struct Shared {
     spare: RefCell<Vec<Vec<u8>>>,
     /// Slots that UCX no longer refers to.
     pub sent: RefCell<Vec<(Slot, Status)>>,
-    /// Reads that have ended: number, status and key.
-    pub reads: RefCell<Vec<(u64, Status, Pointer)>>,
+    /// Operations on registered memory that have ended: number, status, and key or null.
+    pub ended: RefCell<Vec<(u64, Status, Pointer)>>,
     /// Peers whose endpoints have failed.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
 }
@@ -53,8 +53,8 @@ pub struct Hook {
     pub peer: ProcId,
 }
 
-/// The argument of the callback at the end of a read.
-pub struct ReadNote {
+/// The argument of the callback at the end of an operation on registered memory.
+pub struct Note {
     pub shared: *const Shared,
     pub number: u64,
     pub key: Pointer,
@@ -67,7 +67,7 @@ impl Shared {
             arrivals: RefCell::default(),
             spare: RefCell::default(),
             sent: RefCell::default(),
-            reads: RefCell::default(),
+            ended: RefCell::default(),
             failed: RefCell::default(),
         })
     }
@@ -137,15 +137,15 @@ pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Poi
     unsafe { (shared.free)(request) };
 }
 
-/// Notes the end of a read, and frees its request.
-pub unsafe extern "C" fn on_read(request: Pointer, status: Status, argument: Pointer) {
-    // SAFETY: the argument is a note that `RegisteredMemory::read` has given up with `Box::into_raw` for this call, which UCX makes once.
-    let note = unsafe { Box::from_raw(argument.cast::<ReadNote>()) };
+/// Notes the end of an operation on registered memory, and frees its request.
+pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the argument is a note that `RegisteredMemory::begin` has given up with `Box::into_raw` for this call, which UCX makes once.
+    let note = unsafe { Box::from_raw(argument.cast::<Note>()) };
     // SAFETY: the worker's `Shared` outlives the worker.
     let shared = unsafe { &*note.shared };
     let ended = (note.number, status, note.key);
-    shared.reads.borrow_mut().push(ended);
-    // SAFETY: the request of this read, which has ended and is freed once; UCX allows it in this callback.
+    shared.ended.borrow_mut().push(ended);
+    // SAFETY: the request of this operation, which has ended and is freed once; UCX allows it in this callback.
     unsafe { (shared.free)(request) };
 }
 

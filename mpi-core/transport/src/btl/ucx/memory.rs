@@ -1,14 +1,16 @@
-//! Registered memory of UCX, and reads of that of peers.
+//! Registered memory of UCX, and operations on that of peers.
 //!
 //! A key is the address of the memory and UCX's packed key of it. It is used only from a message with this job's key.
 
 #![allow(unsafe_code)]
 
 use super::abi::{self, MemoryFunctions, Pointer, Status};
-use super::callbacks::{ReadNote, Shared, on_read};
-use crate::btl::{Exposed, GetError, Region};
+use super::callbacks::{Note, Shared, on_end};
+use crate::btl::fabric::port::Operation;
+use crate::btl::{Exposed, GetError, Region, Span};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::ptr::null_mut;
 
 /// Longest packed key.
@@ -91,59 +93,87 @@ impl RegisteredMemory {
         all.into_iter().for_each(|number| self.unregister(number));
     }
 
-    /// Starts a read over an endpoint; returns true if it has ended, and else its end is noted in `shared`.
+    /// Starts an operation over an endpoint; returns true if it has ended, and else its end is noted in `shared`.
     ///
     /// # Safety
-    /// The endpoint is valid, and only this read uses `local` until it has ended.
-    pub unsafe fn read(
+    /// The endpoint is valid, and the local memory is as [`Memory::start`](crate::btl::fabric::port::Memory::start) requires.
+    pub unsafe fn start(
         &self,
         endpoint: Pointer,
         shared: *const Shared,
-        key: &[u8],
-        local: Region,
+        operation: Operation<'_>,
         number: u64,
     ) -> Result<bool, GetError> {
-        let (address, packed) = key.split_first_chunk::<8>().ok_or(GetError::BadAddress)?;
-        if packed.is_empty() || packed.len() > LONGEST_KEY {
-            return Err(GetError::BadAddress);
-        }
-        let mut remote_key = null_mut();
-        // SAFETY: the caller promises a valid endpoint; the peer has packed this key, since the message has this job's key.
-        let status = unsafe {
-            (self.ucp.ucp_ep_rkey_unpack)(endpoint, packed.as_ptr().cast(), &raw mut remote_key)
-        };
-        failed(status)?;
-        let note = Box::into_raw(Box::new(ReadNote {
+        // SAFETY: the caller promises a valid endpoint.
+        let (key, remote) = unsafe { self.opened(endpoint, &operation) }?;
+        let note = Note {
             shared,
             number,
-            key: remote_key,
-        }));
-        let parameters = abi::read(on_read, note.cast_const().cast());
-        let memory: Pointer = std::ptr::with_exposed_provenance_mut(local.address as usize);
-        // SAFETY: the caller promises a valid endpoint and memory that only this read uses; `note` is freed below if the call has ended the read, else by `on_read`.
+            key,
+        };
+        let note = Box::into_raw(Box::new(note));
+        let parameters = abi::operation(on_end, note.cast_const().cast());
+        let parameters = parameters.pointer();
+        let at =
+            |local: Region| std::ptr::with_exposed_provenance_mut::<c_void>(local.address as usize);
+        // SAFETY: the caller promises a valid endpoint, and memory that stays as it is needed; the key belongs to this endpoint;
+        // `note` is freed below if the operation has ended within the call, else by `on_end`.
         let request = unsafe {
-            (self.ucp.ucp_get_nbx)(
-                endpoint,
-                memory,
-                local.len as usize,
-                u64::from_le_bytes(*address),
-                remote_key,
-                parameters.pointer(),
-            )
+            match operation {
+                Operation::Read(Span { local, .. }) => {
+                    let len = local.len as usize;
+                    (self.ucp.ucp_get_nbx)(endpoint, at(local), len, remote, key, parameters)
+                }
+                Operation::Write(Span { local, .. }) => {
+                    let (from, len) = (at(local).cast_const(), local.len as usize);
+                    (self.ucp.ucp_put_nbx)(endpoint, from, len, remote, key, parameters)
+                }
+                Operation::Flush => (self.ucp.ucp_ep_flush_nbx)(endpoint, parameters),
+            }
         };
         let Some(status) = abi::status_of(request) else {
             return Ok(false);
         };
-        // SAFETY: the read has ended within the call, and then UCX does not call `on_read`.
+        // SAFETY: the operation has ended within the call, and then UCX does not call `on_end`.
         drop(unsafe { Box::from_raw(note) });
-        self.forget_key(remote_key);
+        self.forget_key(key);
         failed(status).map(|()| true)
     }
 
-    /// Frees the key of a read that has ended; never called by UCX.
+    /// Returns UCX's form of an operation's key, and the address in the peer's memory; null for a flush.
+    ///
+    /// # Safety
+    /// The endpoint is valid.
+    unsafe fn opened(
+        &self,
+        endpoint: Pointer,
+        operation: &Operation<'_>,
+    ) -> Result<(Pointer, u64), GetError> {
+        let (Operation::Read(span) | Operation::Write(span)) = operation else {
+            return Ok((null_mut(), 0));
+        };
+        let (base, packed) = span
+            .key
+            .split_first_chunk::<8>()
+            .ok_or(GetError::BadAddress)?;
+        if packed.is_empty() || packed.len() > LONGEST_KEY {
+            return Err(GetError::BadAddress);
+        }
+        let mut key = null_mut();
+        // SAFETY: the caller promises a valid endpoint; the peer has packed this key, since the message that brought it has this job's key.
+        let status = unsafe {
+            (self.ucp.ucp_ep_rkey_unpack)(endpoint, packed.as_ptr().cast(), &raw mut key)
+        };
+        failed(status)?;
+        Ok((key, u64::from_le_bytes(*base).wrapping_add(span.offset)))
+    }
+
+    /// Frees the key of an operation that has ended, if it has one; never called by UCX.
     pub fn forget_key(&self, key: Pointer) {
-        // SAFETY: a key that `ucp_ep_rkey_unpack` has made and whose read has ended; each read frees its own key once.
-        unsafe { (self.ucp.ucp_rkey_destroy)(key) };
+        if !key.is_null() {
+            // SAFETY: a key that `ucp_ep_rkey_unpack` has made and whose operation has ended; each operation frees its own key once.
+            unsafe { (self.ucp.ucp_rkey_destroy)(key) };
+        }
     }
 }
 

@@ -8,9 +8,9 @@ use super::callbacks::{Arrival, Held, Hook, Shared, on_error, on_message, on_sen
 use super::memory::RegisteredMemory;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
-use crate::btl::fabric::port::{Close, Events, Memory, Port, Posted};
+use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
 use crate::btl::fabric::settings::Settings;
-use crate::btl::{Exposed, GetError, ProcId, Region};
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
@@ -245,14 +245,14 @@ impl Worker {
         self.shared.reuse(arrival);
     }
 
-    /// Frees the keys of reads that have ended, and passes their ends on.
+    /// Frees the keys of operations that have ended, and passes their ends on.
     #[cold]
-    fn end_reads(&self, events: &dyn Events) {
-        for (number, status, key) in self.shared.reads.take() {
+    fn end_operations(&self, events: &dyn Events) {
+        for (number, status, key) in self.shared.ended.take() {
             if let Some(memory) = &self.memory {
                 memory.forget_key(key);
             }
-            events.read(number, status == abi::OK);
+            events.ended(number, status == abi::OK);
         }
     }
 
@@ -370,8 +370,8 @@ impl Port for Worker {
                 events.sent(slot, why);
             }
         }
-        if !self.shared.reads.borrow().is_empty() {
-            self.end_reads(events);
+        if !self.shared.ended.borrow().is_empty() {
+            self.end_operations(events);
         }
         if !self.shared.failed.borrow().is_empty() {
             for (peer, status) in self.shared.failed.take() {
@@ -418,7 +418,8 @@ impl Port for Worker {
 }
 
 impl Memory for Worker {
-    unsafe fn register(&self, region: Region) -> Option<Exposed> {
+    unsafe fn register(&self, region: Region, _rights: Rights) -> Option<Exposed> {
+        // UCX has no rights of its own: its registrations allow all accesses.
         // SAFETY: the caller promises that the memory stays.
         unsafe { self.memory.as_ref()?.register(region) }
     }
@@ -429,11 +430,10 @@ impl Memory for Worker {
         }
     }
 
-    unsafe fn read(
+    unsafe fn start(
         &self,
         peer: ProcId,
-        key: &[u8],
-        local: Region,
+        operation: Operation<'_>,
         number: u64,
     ) -> Result<bool, GetError> {
         let memory = self.memory.as_ref().ok_or(GetError::Forbidden)?;
@@ -442,8 +442,8 @@ impl Memory for Worker {
             return Err(GetError::PeerGone);
         };
         let shared: *const Shared = &raw const **self.shared;
-        // SAFETY: an endpoint of this worker; the caller promises memory that only this read uses.
-        unsafe { memory.read(endpoint.handle, shared, key, local, number) }
+        // SAFETY: an endpoint of this worker; the caller promises what the operation requires of the memory.
+        unsafe { memory.start(endpoint.handle, shared, operation, number) }
     }
 }
 

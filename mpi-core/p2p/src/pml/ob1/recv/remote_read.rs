@@ -9,13 +9,18 @@
 use super::super::core::Core;
 use super::super::incoming::Incoming;
 use super::super::peer::Peer;
+use super::super::peer_failure::fail_if_lost;
 use super::super::wire::Rendezvous;
 use super::answers::ask_for_fragments;
 use super::fragments::count;
-use crate::btl::{Region, RemoteRead};
+use crate::btl::{ProcId, Region, RemoteMemory, Span};
 use crate::request::{Body, Req, ReqId};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long the read from a lost sender is waited for.
+const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// The reads that may not have ended.
 #[derive(Default)]
@@ -26,18 +31,21 @@ pub struct RemoteReads {
 /// A receive whose data the network reads.
 struct Open {
     receive: ReqId,
+    from: ProcId,
     peer: Rc<Peer>,
     read: u64,
     sender: ReqId,
+    /// When its sender was found to be lost.
+    lost_since: Cell<Option<Instant>>,
 }
 
-fn reader(peer: &Peer) -> Option<&dyn RemoteRead> {
-    peer.btl().capabilities().remote_read
+fn reader(peer: &Peer) -> Option<&dyn RemoteMemory> {
+    peer.btl().capabilities().remote_memory
 }
 
 /// Starts the read of an announced message; `None` if it must be sent in fragments.
 pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Option<u64> {
-    let key = rendezvous.key.as_deref()?;
+    let key = rendezvous.key.as_deref().filter(|_| wanted > 0)?;
     let reader = reader(peer)?;
     let mut body = req.body.borrow_mut();
     let Body::Recv(recv) = &mut *body else {
@@ -48,8 +56,13 @@ pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Op
         address: buffer.as_mut_ptr().expose_provenance() as u64,
         len: wanted,
     };
+    let span = Span {
+        key,
+        offset: 0,
+        local,
+    };
     // SAFETY: the receive owns its buffer until it is complete; it completes with the read's outcome, and `abandon` ends the read first.
-    let read = unsafe { reader.read(peer.endpoint(), key, local) };
+    let read = unsafe { reader.read(peer.endpoint(), span) };
     read.ok()
 }
 
@@ -61,12 +74,14 @@ impl RemoteReads {
     }
 
     /// Lists a read that was started.
-    pub fn list(&self, peer: &Rc<Peer>, req: &Req, read: u64, sender: ReqId) {
+    pub fn list(&self, (from, peer): (ProcId, &Rc<Peer>), req: &Req, read: u64, sender: ReqId) {
         self.open.borrow_mut().push(Open {
             receive: req.id(),
+            from,
             peer: peer.clone(),
             read,
             sender,
+            lost_since: Cell::new(None),
         });
     }
 
@@ -75,16 +90,40 @@ impl RemoteReads {
     pub fn poll(&self, core: &Core) -> bool {
         let (mut open, mut moved) = (self.open.take(), false);
         open.retain(|open| {
-            let outcome = reader(&open.peer).map_or(Some(false), |all| all.outcome(open.read));
+            let outcome = match reader(&open.peer) {
+                Some(all) if is_awaited(core, open) => outcome(core, all, open),
+                Some(all) => {
+                    all.give_up(open.read);
+                    return false;
+                }
+                None => Some(false),
+            };
             if let Some(succeeded) = outcome {
                 moved = true;
                 ended(core, open, succeeded);
             }
-            outcome.is_none() && is_awaited(core, open)
+            outcome.is_none()
         });
         self.open.borrow_mut().extend(open);
         moved
     }
+}
+
+/// Returns whether a read has succeeded, if it has ended. The network may write to the buffer until then, also after the loss of the sender,
+/// whose reads the library ends soon; one that it does not end is given up.
+fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
+    let outcome = all.outcome(open.read);
+    if outcome.is_some() || !core.losses().has(open.from) {
+        return outcome;
+    }
+    let now = Instant::now();
+    let since = open.lost_since.get().unwrap_or(now);
+    open.lost_since.set(Some(since));
+    if now.duration_since(since) < GIVEN_UP {
+        return None;
+    }
+    all.give_up(open.read);
+    Some(false)
 }
 
 /// Returns true if the receive still waits for this read.
@@ -120,6 +159,7 @@ fn ended(core: &Core, open: &Open, succeeded: bool) {
     };
     match succeeded {
         true => count(core, &req, wanted as usize),
+        false if fail_if_lost(core, &req, open.from) => {}
         false => ask_for_fragments(core, &open.peer, open.sender, &req, wanted),
     }
 }

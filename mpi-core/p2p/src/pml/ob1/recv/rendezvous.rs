@@ -38,7 +38,7 @@ pub fn accept(
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
             recv.expect(Incoming::new(from, wanted, too_long).reading(sender, read));
         }
-        return reads.list(&peer, req, read, sender);
+        return reads.list((from, &peer), req, read, sender);
     }
     let mut transfer = measured(core, &peer, req, &rendezvous, wanted);
     let in_fragments = |transfer: &TimedTransfer| transfer.way() == Way::Fragments;

@@ -6,6 +6,7 @@ use super::super::peer::Peer;
 use super::super::wire::{self, Place, Rendezvous};
 use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
+use std::rc::Rc;
 
 /// Announces a message; its data wait for the receiver's answer.
 pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
@@ -53,7 +54,7 @@ pub fn released(core: &Core, req: &Req) {
 
 /// Registers the data of a send once, if the network reads such messages.
 fn expose(peer: &Peer, req: &Req) {
-    if peer.btl().capabilities().remote_read.is_none() {
+    if peer.btl().capabilities().remote_memory.is_none() {
         return;
     }
     if let Body::Send(send) = &mut *req.body.borrow_mut()

@@ -71,8 +71,8 @@ impl Endpoint {
 
     fn completed(&self, completion: &Completion, events: &dyn Events) {
         let Some(index) = self.receives.index_of(completion.context) else {
-            if let Some(number) = self.read_of(completion.context) {
-                return events.read(number, true);
+            if let Some(number) = self.operation_of(completion.context) {
+                return events.ended(number, true);
             }
             return self.sent(completion.context, None, events);
         };
@@ -83,8 +83,8 @@ impl Endpoint {
         self.receives.give_back(index);
     }
 
-    /// The read to which a context belongs, which has ended.
-    fn read_of(&self, context: Pointer) -> Option<u64> {
+    /// The operation on registered memory to which a context belongs, which has ended.
+    fn operation_of(&self, context: Pointer) -> Option<u64> {
         self.remote.as_ref()?.ended(context)
     }
 
@@ -109,9 +109,9 @@ impl Endpoint {
         }
         let error = entry.get32(56) as c_int;
         let context: Pointer = std::ptr::with_exposed_provenance_mut(entry.get64(0) as usize);
-        match (self.receives.index_of(context), self.read_of(context)) {
+        match (self.receives.index_of(context), self.operation_of(context)) {
             (Some(index), _) => self.receives.give_back(index),
-            (None, Some(number)) => events.read(number, false),
+            (None, Some(number)) => events.ended(number, false),
             (None, None) => self.sent(context, Some(self.objects.text(error as isize)), events),
         }
     }

@@ -12,8 +12,8 @@ mod sleep;
 
 use super::abi::{self, Object, Pointer};
 use crate::btl::fabric::pool::{Buffer, Slot};
-use crate::btl::fabric::port::{Close, Events, Memory, Port, Posted};
-use crate::btl::{Exposed, GetError, ProcId, Region};
+use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
 use memory::RegisteredMemory;
 use objects::Objects;
 use receives::ReceiveBuffers;
@@ -178,9 +178,9 @@ impl Port for Endpoint {
 }
 
 impl Memory for Endpoint {
-    unsafe fn register(&self, region: Region) -> Option<Exposed> {
+    unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed> {
         // SAFETY: the caller promises that the memory stays.
-        unsafe { self.remote.as_ref()?.expose(region) }
+        unsafe { self.remote.as_ref()?.expose(region, rights) }
     }
 
     fn unregister(&self, number: u64) {
@@ -189,18 +189,25 @@ impl Memory for Endpoint {
         }
     }
 
-    unsafe fn read(
+    unsafe fn start(
         &self,
         peer: ProcId,
-        key: &[u8],
-        local: Region,
+        operation: Operation<'_>,
         number: u64,
     ) -> Result<bool, GetError> {
         let remote = self.remote.as_ref().ok_or(GetError::Forbidden)?;
-        let from = self.peers.borrow().get(&peer).copied();
-        let from = from.ok_or(GetError::PeerGone)?;
-        // SAFETY: the caller promises memory that only this read uses.
-        unsafe { remote.read(from, key, local, number) }.map(|()| false)
+        let peer = self.peers.borrow().get(&peer).copied();
+        let peer = peer.ok_or(GetError::PeerGone)?;
+        // SAFETY: the caller promises what the operation requires of the memory.
+        unsafe {
+            match operation {
+                Operation::Read(span) => remote.read(peer, span, number)?,
+                Operation::Write(span) => remote.write(peer, span, number)?,
+                // A write ends when its data are in the peer's memory.
+                Operation::Flush => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -196,8 +196,10 @@ impl Endpoint {
                 },
                 address: own_address(&objects, endpoint, name)?,
                 inject_size: field::<usize>(tx, abi::info::INJECT_SIZE).unwrap_or(0),
-                remote: (endpoint.function(abi::READ_MEMORY).filter(|_| reads))
-                    .map(|read| Remote::of(domain, endpoint, read, Modes::of(modes))),
+                remote: (endpoint.function(abi::READ_MEMORY).filter(|_| reads)).map(|read| {
+                    let write = endpoint.function(abi::WRITE_MEMORY);
+                    Remote::of(domain, endpoint, (read, write), Modes::of(modes))
+                }),
                 memory: RegisteredMemory::of(domain, modes & abi::MR_LOCAL != 0),
                 objects,
                 fabric,

@@ -1,4 +1,4 @@
-//! Memory that peers may read, and reads of that of peers.
+//! Memory that peers may access, and operations on that of peers.
 //!
 //! A key is the address that the provider expects, and the number of the registration.
 
@@ -6,7 +6,7 @@
 
 use super::super::abi::{self, Object, Pointer};
 use super::objects::close;
-use crate::btl::{Exposed, GetError, Region};
+use crate::btl::{Exposed, GetError, Region, Rights, Span};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ptr::null_mut;
@@ -20,9 +20,9 @@ const FIRST: u64 = 1 << 20;
 /// What a provider requires of registrations.
 #[derive(Clone, Copy)]
 pub(super) struct Modes {
-    /// Memory that a read fills must be registered.
+    /// The memory of this process in an operation must be registered.
     pub local: bool,
-    /// A read names the peer's address, and not the offset in the registration.
+    /// An operation names the peer's address, and not the offset in the registration.
     pub virtual_addresses: bool,
     /// The provider chooses the numbers.
     pub provider_keys: bool,
@@ -42,37 +42,72 @@ impl Modes {
     }
 }
 
-/// The registrations for reads, and the active reads.
+/// The registrations for peers, and the active operations.
 pub(super) struct Remote {
     domain: Object,
     endpoint: Object,
     read: abi::ReadMemory,
+    write: Option<abi::WriteMemory>,
     modes: Modes,
     last: Cell<u64>,
     exposed: RefCell<HashMap<u64, Object>>,
-    /// By the address of the context.
-    reads: RefCell<HashMap<usize, Read>>,
+    /// The active operations, by the address of the context.
+    active: RefCell<HashMap<usize, Active>>,
 }
 
-struct Read {
+/// An operation that the provider has taken.
+struct Active {
     number: u64,
     /// The memory that the provider needs during the operation.
-    _context: Box<[u64; 8]>,
-    /// The registration of the memory that is filled.
+    context: Box<[u64; 8]>,
+    /// The registration of the local memory.
     local: Option<Object>,
+}
+
+/// The memory of this process in an operation.
+struct Local {
+    start: Pointer,
+    len: usize,
+    /// The provider's descriptor of the registration, or null.
+    mark: Pointer,
+    registration: Option<Object>,
+}
+
+/// The memory of the peer in an operation: the address that the provider expects, and the key.
+struct Place {
+    address: u64,
+    key: u64,
+}
+
+impl Place {
+    fn of(span: &Span<'_>) -> Result<Place, GetError> {
+        let ([address, key], []) = span.key.as_chunks::<8>() else {
+            return Err(GetError::BadAddress);
+        };
+        Ok(Place {
+            address: u64::from_le_bytes(*address).wrapping_add(span.offset),
+            key: u64::from_le_bytes(*key),
+        })
+    }
 }
 
 impl Remote {
     /// For an open domain and an enabled endpoint with the capability of remote memory access.
-    pub fn of(domain: Object, endpoint: Object, read: abi::ReadMemory, modes: Modes) -> Remote {
+    pub fn of(
+        domain: Object,
+        endpoint: Object,
+        (read, write): (abi::ReadMemory, Option<abi::WriteMemory>),
+        modes: Modes,
+    ) -> Remote {
         Remote {
             domain,
             endpoint,
             read,
+            write,
             modes,
             last: Cell::new(FIRST),
             exposed: RefCell::default(),
-            reads: RefCell::default(),
+            active: RefCell::default(),
         }
     }
 
@@ -125,13 +160,17 @@ impl Remote {
         }
     }
 
-    /// Registers memory that peers may read.
+    /// Registers memory that peers may access.
     ///
     /// # Safety
     /// The memory is not freed before [`Remote::unregister`].
-    pub unsafe fn expose(&self, region: Region) -> Option<Exposed> {
+    pub unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
+        let access = match rights {
+            Rights::Read => abi::REMOTE_READ,
+            Rights::ReadWrite => abi::REMOTE_READ | abi::REMOTE_WRITE,
+        };
         // SAFETY: the caller promises that the memory stays.
-        let (number, object) = unsafe { self.register(region, abi::REMOTE_READ) }?;
+        let (number, object) = unsafe { self.register(region, access) }?;
         self.exposed.borrow_mut().insert(number, object);
         let address = match self.modes.virtual_addresses {
             true => region.address,
@@ -157,56 +196,105 @@ impl Remote {
     /// Starts a read from a peer with this number in the address table.
     ///
     /// # Safety
-    /// Only this read uses `local` until it has ended.
-    pub unsafe fn read(
-        &self,
-        from: u64,
-        key: &[u8],
-        local: Region,
-        number: u64,
-    ) -> Result<(), GetError> {
-        let words = key.as_chunks::<8>();
-        let ([address, name], []) = words else {
-            return Err(GetError::BadAddress);
-        };
-        let (registration, mark) = match self.modes.local {
-            false => (None, null_mut()),
-            true => {
-                // SAFETY: the caller promises memory that stays; the registration is closed when the read has ended.
-                let made = unsafe { self.register(local, abi::READ_ACCESS) };
-                let (_, object) = made.ok_or(GetError::Forbidden)?;
-                // SAFETY: an open registration has its descriptor at this offset.
-                let mark = unsafe { object.0.byte_add(LOCAL_DESCRIPTOR).cast::<Pointer>().read() };
-                (Some(object), mark)
-            }
-        };
+    /// Only this read uses `span.local` until it has ended.
+    pub unsafe fn read(&self, from: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
+        let place = Place::of(&span)?;
+        // SAFETY: the caller promises memory that stays; the registration is closed when the read has ended.
+        let local = unsafe { self.local(span.local, abi::READ_ACCESS) }?;
         let mut context = Box::new([0u64; 8]);
-        let place: Pointer = context.as_mut_ptr().cast();
-        let memory: Pointer = std::ptr::with_exposed_provenance_mut(local.address as usize);
         // SAFETY: an enabled endpoint; memory and context stay until the completion is read.
         let result = unsafe {
             (self.read)(
                 self.endpoint.0,
-                memory,
-                local.len as usize,
-                mark,
+                local.start,
+                local.len,
+                local.mark,
                 from,
-                u64::from_le_bytes(*address),
-                u64::from_le_bytes(*name),
-                place,
+                place.address,
+                place.key,
+                context.as_mut_ptr().cast(),
             )
         };
+        self.started(result, number, context, local)
+    }
+
+    /// Starts a write, which ends when the data are in the memory of a peer with this number in the address table.
+    ///
+    /// # Safety
+    /// `span.local` is neither freed nor written until the write has ended.
+    pub unsafe fn write(&self, to: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
+        let write = self.write.ok_or(GetError::Forbidden)?;
+        let place = Place::of(&span)?;
+        // SAFETY: the caller promises memory that stays; the registration is closed when the write has ended.
+        let local = unsafe { self.local(span.local, abi::WRITE_ACCESS) }?;
+        let mut context = Box::new([0u64; 8]);
+        let from = abi::LocalPart {
+            start: local.start,
+            len: local.len,
+        };
+        let into = abi::RemotePart {
+            address: place.address,
+            len: local.len,
+            key: place.key,
+        };
+        let message = abi::WriteMessage {
+            local: &raw const from,
+            marks: &raw const local.mark,
+            local_count: 1,
+            to,
+            remote: &raw const into,
+            remote_count: 1,
+            context: context.as_mut_ptr().cast(),
+            data: 0,
+        };
+        let flags = abi::COMPLETION | abi::DELIVERY_COMPLETE;
+        // SAFETY: an enabled endpoint; the library copies the message, and memory and context stay until the completion is read.
+        let result = unsafe { write(self.endpoint.0, &raw const message, flags) };
+        self.started(result, number, context, local)
+    }
+
+    /// Returns the memory of this process in an operation, registered if the provider needs that.
+    ///
+    /// # Safety
+    /// The memory is not freed before the operation has ended.
+    unsafe fn local(&self, region: Region, access: u64) -> Result<Local, GetError> {
+        let mut local = Local {
+            start: std::ptr::with_exposed_provenance_mut(region.address as usize),
+            len: region.len as usize,
+            mark: null_mut(),
+            registration: None,
+        };
+        if self.modes.local {
+            // SAFETY: the caller promises that the memory stays.
+            let made = unsafe { self.register(region, access) };
+            let (_, object) = made.ok_or(GetError::Forbidden)?;
+            local.registration = Some(object);
+            // SAFETY: an open registration has its descriptor at this offset.
+            local.mark = unsafe { object.0.byte_add(LOCAL_DESCRIPTOR).cast::<Pointer>().read() };
+        }
+        Ok(local)
+    }
+
+    /// Lists an operation that the provider has taken, or returns why it has not.
+    fn started(
+        &self,
+        result: isize,
+        number: u64,
+        context: Box<[u64; 8]>,
+        local: Local,
+    ) -> Result<(), GetError> {
         if result == 0 {
-            let read = Read {
+            let operation = Active {
                 number,
-                _context: context,
-                local: registration,
+                local: local.registration,
+                context,
             };
-            self.reads.borrow_mut().insert(place.addr(), read);
+            let place = operation.context.as_ptr().addr();
+            self.active.borrow_mut().insert(place, operation);
             return Ok(());
         }
-        if let Some(object) = registration {
-            // SAFETY: the read was refused, so no operation uses the registration.
+        if let Some(object) = local.registration {
+            // SAFETY: the operation was refused, so nothing uses the registration.
             unsafe { close(object) };
         }
         match result {
@@ -215,22 +303,22 @@ impl Remote {
         }
     }
 
-    /// Returns the number of the read that has ended with this context, if it is one.
+    /// Returns the number of the operation that has ended with this context, if it is one.
     pub fn ended(&self, context: Pointer) -> Option<u64> {
-        let read = self.reads.borrow_mut().remove(&context.addr())?;
-        if let Some(object) = read.local {
-            // SAFETY: the read has ended, so no operation uses the registration.
+        let ended = self.active.borrow_mut().remove(&context.addr())?;
+        if let Some(object) = ended.local {
+            // SAFETY: the operation has ended, so nothing uses the registration.
             unsafe { close(object) };
         }
-        Some(read.number)
+        Some(ended.number)
     }
 
     /// Closes all registrations; called when the endpoint is closed and the domain is still open.
     pub fn unregister_all(&self) {
-        let local = self.reads.take().into_values().filter_map(|mut read| {
-            // The provider may still refer to the context of a read that has not ended.
-            let local = read.local.take();
-            std::mem::forget(read);
+        let local = self.active.take().into_values().filter_map(|mut active| {
+            // The provider may still refer to the context of an operation that has not ended.
+            let local = active.local.take();
+            std::mem::forget(active);
             local
         });
         for object in self.exposed.take().into_values().chain(local) {
