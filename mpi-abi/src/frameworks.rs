@@ -171,6 +171,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
             components: vec![
                 Component::new("am", &[helper::PROGRESS_THREAD.about()]),
                 Component::new("direct", &[osc::XPMEM.about()]),
+                Component::new("network", &[]),
             ],
         },
         Framework {

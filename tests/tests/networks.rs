@@ -135,7 +135,7 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
         for fact in [
             "btl: ucx is used over UCX ",
             "btl: rank 0 reaches rank 1 by sm",
-            "btl: rank 0 reaches ranks 2-3 by ucx",
+            "btl: rank 0 reaches ranks 2-3 by ucx and tcp",
         ] {
             assert!(outcome.stderr.contains(fact), "{}", outcome.stderr);
         }
@@ -258,7 +258,9 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
         ("dead", "error -25 of UCX"),
     ];
     for (way, why) in cases {
+        // The library lacks the functions for reads of memory, without which messages are sent.
         let outcome = with_library(&fake(&[]), "self,ucx")
+            .with(["--mca", "btl_ucx_read", "yes"])
             .with(["--mca", "btl_ucx_connect_timeout", "1s"])
             .env("FAKE_UCP", way)
             .run();
@@ -268,6 +270,56 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
             .iter()
             .any(|lost| outcome.stderr.contains(&format!("{lost}{why}")));
         assert!(said, "{way}:\n{}", outcome.stderr);
+    }
+}
+
+/// Long messages are read from the sender's memory, and sent in fragments where the library refuses a read or fails it later.
+#[test]
+fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
+    if !ucx() {
+        return;
+    }
+    let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
+    let library = compile_with("failing_get", "libfailing_get.so", &options);
+    for way in ["count", "refuse", "late"] {
+        let outcome = Job::of("thousand")
+            .ranks(2)
+            .limit(60)
+            .with(["--mca", "btl", "self,ucx"])
+            .with([
+                "--mca",
+                "btl_ucx_read",
+                "yes",
+                "--mca",
+                "btl_ucx_read_min",
+                "64k",
+            ])
+            .with(["--mca", "btl_ucx_library", &library.display().to_string()])
+            .env("UCX_TLS", "tcp,self")
+            .env("FAILING_GET", way)
+            .holds();
+        // Of eight lengths, two are at least 64 KiB.
+        let reads = "failing_get: 250 reads";
+        assert!(outcome.stderr.contains(reads), "{way}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn long_messages_are_read_by_libfabric() {
+    if !libfabric() {
+        return;
+    }
+    for provider in ["tcp;ofi_rxm", "net"] {
+        over_libfabric("thousand", provider)
+            .with([
+                "--mca",
+                "btl_ofi_read",
+                "yes",
+                "--mca",
+                "btl_ofi_read_min",
+                "64k",
+            ])
+            .holds();
     }
 }
 
@@ -284,6 +336,19 @@ fn a_dead_job_over_libfabric_is_ended() {
     assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
     let sentence = "the job cannot go on: all";
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+}
+
+#[test]
+fn messages_that_a_library_loses_late_are_sent_again_over_tcp_with_one_warning() {
+    compile("ring");
+    for way in ["late", "dead"] {
+        let job = with_library(&fake(&[]), "self,ucx,tcp").env("FAKE_UCP", way);
+        let outcome = job.holds();
+        let warning =
+            |line: &&str| line.starts_with("job rank 0: ucx link 0 to job rank 1 is gone (");
+        let warnings = outcome.stderr.lines().filter(warning).count();
+        assert_eq!(warnings, 1, "{way}:\n{}", outcome.stderr);
+    }
 }
 
 #[test]

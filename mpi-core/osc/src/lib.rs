@@ -20,6 +20,7 @@
 //! | `sync` | epochs: active and passive synchronisation |
 //! | `access` | put, get, accumulates, and attached memory |
 //! | `am` | one-sided communication by active messages |
+//! | `network` | put and get by the network, in registered memory |
 //! | `runs` | the contiguous runs of an access |
 //! | `check` | detection of conflicting accesses |
 //! | `traced` | trace records of accesses |
@@ -38,6 +39,7 @@ mod error;
 pub mod fuzz;
 mod make;
 mod memory;
+mod network;
 mod recorded;
 mod runs;
 mod spec;

@@ -4,16 +4,19 @@
 //! and exchange address and size of their memory and the offset of their control words.
 //! A member that cannot create its part reports so in the same exchange, and all members fail with the same error text.
 //! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` comes from the arenas of the node and is released when the window is freed.
+#![allow(unsafe_code)]
 
 use super::am::Service;
 use super::traced::{matrix_of, trace_of};
 use super::win::{Given, Own, Win, WinParts};
 use crate::Error;
+use crate::btl::Region;
 use crate::comm::Comm;
 use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
-use crate::spec::{Flavor, Spec, is_direct_allowed};
+use crate::network::keys::{Keys, Registration};
+use crate::spec::{Flavor, Spec, is_direct_allowed, is_network_allowed};
 use crate::state::control::{self, Control};
 use crate::state::exclusion::Guard;
 use crate::state::neighbours::{self, Neighbours};
@@ -23,7 +26,7 @@ use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
 
 /// Words that each member contributes to the exchange.
-const EACH: usize = 10;
+const EACH: usize = 11;
 const KIND: usize = 0;
 const PLACE: usize = 1;
 const ADDRESS: usize = 2;
@@ -38,6 +41,8 @@ const NAME: usize = 7;
 const CANNOT_COPY: usize = 8;
 /// 1 if other processes can execute this member's fences ([`mpi_base::fence`]).
 const LENDS_FENCES: usize = 9;
+/// The word of [`Registration::word`], or 0.
+const REGISTERED: usize = 10;
 
 /// The kind of memory that a member contributes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +91,7 @@ impl Win {
             let outcome = self.messages().flush(None);
             let met = self.engine().block_on(self.comm().agreement().agree(0));
             self.service().unregister(self);
+            self.state().withdraw();
             return match self.is_broken() {
                 true => met.map(drop),
                 false => met.map(drop).and(outcome),
@@ -94,6 +100,7 @@ impl Win {
         let outcome = self.messages().flush(None);
         self.engine().block_on(self.comm().internal().fence())?;
         self.service().unregister(self);
+        self.state().withdraw();
         outcome
     }
 }
@@ -154,7 +161,17 @@ async fn make_on(
     let table = (checks && members.len() > 1)
         .then(|| neighbours::take(engine.node()))
         .flatten();
+    let region = Region {
+        address: part.address,
+        len: spec.size,
+    };
+    let may_register = spec.flavor != Flavor::Dynamic && part.kind != Memory::Lacking;
+    if may_register && is_network_allowed(engine.params()) {
+        // SAFETY: the window's memory stays until it is freed: this library's is dropped after the registration, and the program's is its own until then.
+        given.registration = unsafe { Registration::of(&engine, &own, &members, region) };
+    }
     let mut words = [0; EACH];
+    words[REGISTERED] = given.registration.as_ref().map_or(0, Registration::word);
     words[NAME] = match part.kind {
         _ if members.len() == 1 => 0,
         Memory::Ordinary => mapped::offer(&engine, Some(part.address..part.address + spec.size)),
@@ -188,6 +205,13 @@ async fn make_on(
             len: word_of(SIZE),
         }
     };
+    let registered: Vec<u64> = (0..own.size() as usize)
+        .map(|rank| word_of(rank, REGISTERED))
+        .collect();
+    let keys = Keys::exchange(&own, given.registration.as_ref(), &registered).await?;
+    if keys.is_none() {
+        given.registration = None;
+    }
     let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
     let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
     let places: Vec<(u32, u32, ShmOffset)> = members
@@ -241,7 +265,8 @@ async fn make_on(
         open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
         trace,
         matrix,
-        _given: std::mem::take(given),
+        keys,
+        given: std::mem::take(given),
         comm: own,
     });
     win.service().register(&win);

@@ -16,6 +16,13 @@ pub fn is_direct_allowed(params: &Params) -> bool {
         .map_or(true, |selection| selection.allows("direct"))
 }
 
+/// Returns true if members on other nodes may be reached by the network itself. An invalid selection counts as "all"; it is reported elsewhere.
+pub(crate) fn is_network_allowed(params: &Params) -> bool {
+    params
+        .get(&SELECTION)
+        .map_or(true, |selection| selection.allows("network"))
+}
+
 /// The kind of a window: how it gets its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavor {

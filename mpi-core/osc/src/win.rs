@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::matrix::Matrix;
+use crate::network::keys::{Keys, Registration};
 use crate::request::PROC_NULL;
 use crate::spec::{Flavor, Hints};
 use crate::state::attached_cache::AttachedCache;
@@ -51,8 +52,10 @@ pub(crate) struct WinParts {
     pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
     pub matrix: Option<Rc<Matrix>>,
+    /// The keys of all members, if the network accesses their memory.
+    pub keys: Option<Keys>,
     /// Kept until the window is freed.
-    pub _given: Given,
+    pub given: Given,
 }
 
 /// The state of a window, which its parts reach through these methods.
@@ -114,6 +117,18 @@ impl WinState {
         self.parts.matrix.as_ref()
     }
 
+    #[inline]
+    pub fn keys(&self) -> Option<&Keys> {
+        self.parts.keys.as_ref()
+    }
+
+    /// Ends the registration of this process's memory.
+    pub fn withdraw(&self) {
+        if let Some(registration) = &self.parts.given.registration {
+            registration.withdraw();
+        }
+    }
+
     #[inline(always)]
     pub fn last_combine(&self) -> &LastCombine {
         &self.last_combine
@@ -123,6 +138,8 @@ impl WinState {
 /// What this process has contributed to a window that is being made.
 #[derive(Default)]
 pub(crate) struct Given {
+    /// Dropped before the memory.
+    pub registration: Option<Registration>,
     pub memory: Option<Own>,
     pub control: Option<ShmBlock>,
 }

@@ -13,6 +13,10 @@ pub const ENTRIES: &[Entry] = &[("rendezvous", rendezvous), ("call_for_help", ca
 
 /// The announcement of a long message: what the decoder accepts is encoded and decoded again without a change.
 pub fn rendezvous(payload: &[u8]) {
+    if let Some(read) = Rendezvous::decode_with_key(payload) {
+        let key = read.key.as_deref().unwrap_or_default();
+        assert_eq!(Rendezvous::with_key(read.bytes, read.sender, key), payload);
+    }
     if let Some(read) = Rendezvous::decode(payload) {
         assert_eq!(read.encoded(Rendezvous::decode).as_ref(), Some(&read));
     }

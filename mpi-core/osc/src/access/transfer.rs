@@ -115,6 +115,11 @@ impl<'a> Accesses<'a> {
                 }
             },
             TargetLocation::Message(at) => {
+                if let Some(network) = self.win().network()
+                    && network.put(target, at, origin, &target_args)?
+                {
+                    return Ok(());
+                }
                 self.win().messages().put(target, at, origin, &target_args)
             }
         }
@@ -167,7 +172,14 @@ impl<'a> Accesses<'a> {
                 }
             },
             TargetLocation::Message(at) => {
-                self.win().messages().get(target, at, origin, &target_args)
+                let by_network = match self.win().network() {
+                    Some(network) => network.get(target, at, origin, &target_args)?,
+                    None => None,
+                };
+                match by_network {
+                    None => self.win().messages().get(target, at, origin, &target_args),
+                    by_network => Ok(by_network),
+                }
             }
         }
     }

@@ -16,6 +16,7 @@ mod origin;
 mod serve;
 pub(crate) mod wire;
 
+use super::network::active::{Active, AllActive};
 use super::win::{WeakWin, Win};
 use crate::Error;
 use crate::bml::Route;
@@ -24,6 +25,7 @@ use crate::datatype::RecvBuf;
 use crate::engine::{Engine, WeakEngine};
 use crate::error::{OscClass, OscError};
 use crate::request::{Body, Req, Status};
+use crate::state::target::Target;
 use early::Early;
 use mpi_base::window::Ticket;
 use std::cell::{Cell, RefCell};
@@ -36,13 +38,23 @@ const QUEUED: usize = 4 << 20;
 const ASKED: u64 = 8 << 20;
 
 /// A process that messages are sent to.
-struct Peer {
+pub(crate) struct Peer {
     btl: Rc<dyn Btl>,
     endpoint: Endpoint,
     /// The maximum payload in bytes.
     max: usize,
     queue: RefCell<VecDeque<Message>>,
     queued: Cell<usize>,
+}
+
+impl Peer {
+    pub fn btl(&self) -> &Rc<dyn Btl> {
+        &self.btl
+    }
+
+    pub fn endpoint(&self) -> Endpoint {
+        self.endpoint
+    }
 }
 
 struct Message {
@@ -117,6 +129,7 @@ pub struct Service {
     early: Early,
     peers: RefCell<HashMap<ProcId, Rc<Peer>>>,
     fetches: RefCell<Fetches>,
+    active: AllActive,
     waiting: RefCell<Vec<Waiting>>,
     /// Whether this service is registered for `turn`.
     turning: Cell<bool>,
@@ -136,6 +149,7 @@ impl Service {
             early: Early::default(),
             peers: RefCell::default(),
             fetches: RefCell::default(),
+            active: AllActive::default(),
             waiting: RefCell::default(),
             turning: Cell::new(false),
             lost: RefCell::default(),
@@ -170,7 +184,7 @@ impl Service {
             .unwrap_or_else(|| "it has ended".into())
     }
 
-    fn peer(&self, proc: ProcId) -> Result<Rc<Peer>, OscError> {
+    pub(crate) fn peer(&self, proc: ProcId) -> Result<Rc<Peer>, OscError> {
         if let Some(peer) = self.peers.borrow().get(&proc) {
             return Ok(peer.clone());
         }
@@ -277,7 +291,7 @@ impl Service {
     }
 
     /// Ends a fetch, with success or an error.
-    fn finish(&self, token: u64, outcome: Result<(), OscError>) {
+    pub(crate) fn finish(&self, token: u64, outcome: Result<(), OscError>) {
         let Some(fetch) = self.fetches.borrow_mut().remove(token) else {
             return;
         };
@@ -312,12 +326,14 @@ impl Service {
     }
 
     /// Records that a peer is unreachable and fails what waits for it.
-    fn lose(&self, proc: ProcId, why: &str) {
+    pub(crate) fn lose(&self, proc: ProcId, why: &str) {
         {
             let mut lost = self.lost.borrow_mut();
             lost.entry(proc).or_insert_with(|| why.to_owned());
         }
-        let tokens = self.fetches.borrow().tokens(|fetch| fetch.proc == proc);
+        let mut tokens = self.fetches.borrow().tokens(|fetch| fetch.proc == proc);
+        // The network may still write to their buffers.
+        tokens.retain(|token| !self.active.has_token(*token));
         for token in tokens {
             let sentence = format!("data from job rank {proc} cannot come any more: {why}");
             self.finish(token, Err(OscError::new(OscClass::Gone, sentence)));
@@ -326,6 +342,38 @@ impl Service {
             peer.queue.borrow_mut().clear();
             peer.queued.set(0);
         }
+    }
+
+    /// The accesses by the network that have not ended.
+    pub(crate) fn active(&self) -> &AllActive {
+        &self.active
+    }
+
+    /// Adds an access by the network, which is asked for its end in each turn.
+    pub(crate) fn add_active(&self, active: Active) {
+        self.active.add(active);
+        self.ask_for_turns();
+    }
+
+    /// Registers a get by the network. Returns its token and request.
+    pub(crate) fn expect_from_network(
+        &self,
+        win: &Win,
+        target: &Target,
+        buf: &RecvBuf,
+    ) -> (u64, Req) {
+        let req = self.begin(win.engine());
+        let fetch = Fetch {
+            win: win.downgrade(),
+            rank: target.rank,
+            proc: target.proc,
+            buf: buf.clone(),
+            // The target sends no reply.
+            left: 0,
+            req: Some(req.clone()),
+        };
+        let token = self.fetches.borrow_mut().insert(fetch);
+        (token, req)
     }
 
     /// Returns a request for an access that is incomplete when its call returns.
@@ -348,7 +396,10 @@ impl AmHandler for Service {
     fn turn(&self) -> bool {
         let mut moved = self.drain();
         moved |= self.grant_waiting();
-        let idle = !self.has_queued() && self.waiting.borrow().is_empty();
+        if !self.active.is_empty() {
+            moved |= self.end_by_network();
+        }
+        let idle = !self.has_queued() && self.active.is_empty() && self.waiting.borrow().is_empty();
         if idle
             && self.turning.replace(false)
             && let Some(engine) = self.engine.upgrade()
@@ -359,10 +410,12 @@ impl AmHandler for Service {
     }
 
     fn pending(&self) -> bool {
-        self.waiting.borrow().iter().any(|waiting| {
+        let is_granted = self.waiting.borrow().iter().any(|waiting| {
             let win = waiting.win.upgrade();
             win.is_some_and(|win| win.state().control().admits(waiting.index, waiting.ticket))
-        })
+        });
+        // Of a lost peer no event may wake this process.
+        is_granted || self.active.has_to(|proc| self.is_lost(proc))
     }
 }
 

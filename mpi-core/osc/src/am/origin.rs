@@ -259,16 +259,23 @@ impl<'a> OriginMessages<'a> {
             .iter()
             .filter(|target| self.remote(target).sent.get())
             .collect();
-        let mut outcome = Ok(());
-        for target in &busy {
+        let mut outcome = match self.win.network() {
+            Some(network) => network.flush(&busy),
+            None => Ok(()),
+        };
+        let by_message = |target: &&&Target| self.remote(target).by_message.get();
+        let (messaged, others): (Vec<&Target>, Vec<&Target>) =
+            busy.into_iter().partition(|target| by_message(&target));
+        for target in &messaged {
             let remote = self.remote(target);
             remote.asked.set(remote.asked.get().wrapping_add(1));
             let number = u64::from(remote.asked.get());
             let asked = self.send_to(target, wire::FLUSH, [self.win.id(), number], Vec::new());
             outcome = outcome.and(asked);
         }
-        for target in busy {
+        for target in messaged {
             let remote = self.remote(target);
+            remote.by_message.set(false);
             let number = remote.asked.get();
             let done = || has_reached(remote.answered.get(), number) && remote.due.get() == 0;
             outcome = outcome.and(self.win.waits().wait_for(
@@ -276,12 +283,21 @@ impl<'a> OriginMessages<'a> {
                 target,
                 done,
             ));
-            self.win.state().remote().ends(remote);
-            if let Some(refused) = remote.refused.take() {
-                outcome = outcome.and(Err(refused.into()));
-            }
+            outcome = outcome.and(self.end(remote));
+        }
+        for target in others {
+            outcome = outcome.and(self.end(self.remote(target)));
         }
         outcome
+    }
+
+    /// Ends a flush of a member; fails if an access was refused.
+    fn end(self, remote: &RemoteMember) -> Result<(), Error> {
+        self.win.state().remote().ends(remote);
+        match remote.refused.take() {
+            Some(refused) => Err(refused.into()),
+            None => Ok(()),
+        }
     }
 
     pub(crate) fn lock(self, target: &Target, mode: Mode) -> Result<(), Error> {

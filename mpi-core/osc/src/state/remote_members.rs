@@ -11,14 +11,28 @@ pub(crate) struct RemoteMembers {
     busy: Cell<u32>,
 }
 
+/// The state of accesses to one member by the network.
+#[derive(Default)]
+pub(crate) struct ByNetwork {
+    /// Whether there were accesses that no flush has completed.
+    pub is_used: Cell<bool>,
+    /// The number of accesses that have not ended.
+    pub active: Cell<u32>,
+    /// Whether a put has ended whose data may not be in place.
+    pub has_put: Cell<bool>,
+}
+
 /// The state of one member that is reached by messages.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
     /// The number of its posts and completions.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
-    /// Whether accesses were sent that no flush has completed.
+    /// Whether there were accesses that no flush has completed.
     pub(crate) sent: Cell<bool>,
+    /// Whether one of them was a message.
+    pub(crate) by_message: Cell<bool>,
+    pub(crate) network: ByNetwork,
     /// The numbers of the last flush that was requested and of the last that was answered.
     pub(crate) asked: Cell<u32>,
     pub(crate) answered: Cell<u32>,
@@ -53,8 +67,20 @@ impl RemoteMembers {
         self.busy.get() == 0
     }
 
-    /// Marks a member as having incomplete accesses.
+    /// Marks a member as having incomplete accesses by messages.
     pub(crate) fn begins(&self, remote: &RemoteMember) {
+        remote.by_message.set(true);
+        self.is_busy(remote);
+    }
+
+    /// Counts an access by the network.
+    pub(crate) fn begins_by_network(&self, remote: &RemoteMember) {
+        remote.network.is_used.set(true);
+        remote.network.active.set(remote.network.active.get() + 1);
+        self.is_busy(remote);
+    }
+
+    fn is_busy(&self, remote: &RemoteMember) {
         if !remote.sent.replace(true) {
             self.busy.set(self.busy.get() + 1);
         }

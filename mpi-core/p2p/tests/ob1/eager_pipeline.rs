@@ -29,6 +29,7 @@ impl Told {
     fn announces(&self, engine: &Engine, bytes: u64) {
         let context = self.world.context().plane(mpi_core::pml::Plane::User);
         let announcement = Rendezvous {
+            key: None,
             bytes,
             sender: ReqId(SENDER),
             place: wire::Place::Scattered,

@@ -117,6 +117,7 @@ impl Btl for Checked {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
+            remote_memory: None,
             lending: None,
             ..self.inner.capabilities()
         }

@@ -196,6 +196,7 @@ impl Btl for Faulty {
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
+            remote_memory: None,
             lending: None,
             // Messages that are delivered late are neither in memory nor counted.
             traffic: Traffic::Uncounted,

@@ -3,12 +3,13 @@
 //! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
 //! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
 
+use super::get_error::GetError;
+use super::remote_memory::RemoteMemory;
 use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
 use mpi_base::cma::Region;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::Cell;
-use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -128,6 +129,8 @@ impl Traffic {
 pub struct Capabilities<'a> {
     /// Single copy from peers.
     pub single_copy: Option<&'a dyn SingleCopy>,
+    /// Accesses to peers' registered memory by the network.
+    pub remote_memory: Option<&'a dyn RemoteMemory>,
     /// Zero-copy sending to a peer whose queue is full.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`].
@@ -335,29 +338,6 @@ pub struct Fetched {
     /// Whether those bytes were read.
     pub result: Result<(), GetError>,
 }
-
-/// Why a peer's memory could not be read or written; the caller falls back to fragments.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GetError {
-    /// The system forbids the call (container, ptrace scope) or does not have it.
-    Forbidden,
-    /// The peer has ended.
-    PeerGone,
-    /// The range is not mapped in the peer.
-    BadAddress,
-}
-
-impl fmt::Display for GetError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            GetError::Forbidden => "the system does not allow reading or writing the peer's memory",
-            GetError::PeerGone => "the peer has ended",
-            GetError::BadAddress => "the range is not mapped in the peer",
-        })
-    }
-}
-
-impl std::error::Error for GetError {}
 
 /// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
 pub trait Lending {

@@ -19,12 +19,14 @@ mod decorate;
 mod decorated;
 pub(crate) mod fabric;
 mod fault;
+mod get_error;
 mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
 mod ofi;
 mod open;
 mod peers;
+mod remote_memory;
 mod self_;
 mod sm;
 #[cfg(test)]
@@ -38,14 +40,16 @@ pub(crate) use am::Dispatch;
 pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
+pub use get_error::GetError;
 pub use interface::{
-    Btl, Capabilities, Connections, CooperativeCopy, Fetched, GetError, Info, Lending, Limits,
-    Pipeline, Share, SingleCopy, Target, Traffic, Wakeup,
+    Btl, Capabilities, Connections, CooperativeCopy, Fetched, Info, Lending, Limits, Pipeline,
+    Share, SingleCopy, Target, Traffic, Wakeup,
 };
 pub use modex::Modex;
 pub use mpi_base::cma::Region;
 pub use names::Names;
 pub use open::{BUILT_IN, DECORATORS, Opened, SelectError, open_all, open_to_other_jobs};
+pub use remote_memory::{Exposed, RemoteMemory, Rights, Span};
 pub use sm::may_copy_once;
 
 use std::fmt;

@@ -23,6 +23,7 @@ impl Ob1 {
         } = self;
         let handled = match am {
             wire::RNDV => receiver.on_rendezvous(core, from, header, payload),
+            wire::RNDV_KEY => receiver.on_rendezvous_with_key(core, from, header, payload),
             wire::CTS => sender.streams().on_cts(core, from, header, payload),
             wire::FRAG => fragments::on_fragment(core, from, header, payload),
             wire::FIN => sender.on_fin(core, from, header),

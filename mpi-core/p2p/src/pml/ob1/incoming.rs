@@ -16,6 +16,8 @@ pub(super) struct Incoming {
     truncated: Option<PmlError>,
     /// Set while both sides work on one copy.
     shared: Option<SharedCopy>,
+    /// The active read by the network.
+    read: Option<u64>,
     /// Set if the transfer is timed.
     transfer: Option<TimedTransfer>,
 }
@@ -36,8 +38,28 @@ impl Incoming {
             sender: None,
             truncated,
             shared: None,
+            read: None,
             transfer: None,
         }
+    }
+
+    /// Adds the sender's request and a read by the network.
+    pub(super) fn reading(self, sender: ReqId, read: u64) -> Incoming {
+        Incoming {
+            sender: Some(sender),
+            read: Some(read),
+            ..self
+        }
+    }
+
+    /// Returns the active read by the network.
+    pub(super) fn read(&self) -> Option<u64> {
+        self.read
+    }
+
+    /// Forgets the read by the network.
+    pub(super) fn end_read(&mut self) -> Option<u64> {
+        self.read.take()
     }
 
     /// Adds the sender's request that waits for FIN, the cooperative copy, and the timing.
@@ -90,9 +112,9 @@ impl Incoming {
         self.shared.as_mut()
     }
 
-    /// Returns true if there is a cooperative copy.
-    pub(super) fn is_shared(&self) -> bool {
-        self.shared.is_some()
+    /// Returns true if its data come by a cooperative copy or a read, and not in fragments.
+    pub(super) fn is_copied(&self) -> bool {
+        self.shared.is_some() || self.read.is_some()
     }
 
     pub(super) fn take_shared(&mut self) -> Option<SharedCopy> {

@@ -27,6 +27,7 @@ pub mod config;
 mod core;
 pub mod counts;
 mod dispatch;
+mod exposure;
 mod fast_path;
 mod flow_control;
 mod incoming;
@@ -156,6 +157,9 @@ impl Ob1 {
         }
         if delivered == 0 && self.receiver.has_copies() {
             moved |= self.receiver.read_rest(&self.core);
+        }
+        if self.receiver.is_reading() {
+            moved |= self.receiver.end_reads(&self.core);
         }
         delivered > 0 || moved
     }

@@ -69,6 +69,10 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
             Some(core.losses().gone(peer, tag, bytes))
         }
         Body::Recv(recv) => {
+            // The network may write to its buffer until the read has ended, which then fails the receive.
+            if recv.incoming().is_some_and(|all| all.read().is_some()) {
+                return None;
+            }
             let (matching, key, incoming) = recv.from();
             let Some(from) = incoming.or_else(|| matching.names(key)) else {
                 return no_sender(core, matching, key);

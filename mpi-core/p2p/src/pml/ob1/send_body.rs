@@ -1,5 +1,6 @@
 //! The state of a send: its data, its envelope, and its progress if the data are sent in fragments.
 
+use super::exposure::Exposure;
 use super::stream::Stream;
 use super::wire::{self, Place, Rendezvous};
 use crate::btl::{Header, ProcId, Region};
@@ -13,6 +14,8 @@ pub struct SendBody {
     envelope: Envelope,
     mode: Mode,
     stream: Option<Box<Stream>>,
+    /// The registration of its data for reads by the network.
+    exposure: Option<Box<Exposure>>,
 }
 
 impl SendBody {
@@ -23,7 +26,18 @@ impl SendBody {
             envelope,
             mode,
             stream: None,
+            exposure: None,
         }
+    }
+
+    /// Returns the key of its data for reads by the network, if they are registered.
+    pub(super) fn key(&self) -> Option<&[u8]> {
+        self.exposure.as_ref().map(|exposure| exposure.key())
+    }
+
+    /// Records that its data are registered, or that they are not any more.
+    pub(super) fn expose(&mut self, exposure: Option<Exposure>) {
+        self.exposure = exposure.map(Box::new);
     }
 
     /// Creates a send of the same message from another buffer with the same data.

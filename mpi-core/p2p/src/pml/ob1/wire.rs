@@ -13,6 +13,8 @@ use crate::request::id::ReqId;
 pub const EAGER: Am = 1;
 /// A rendezvous announcement. Header as EAGER; payload: [`Rendezvous`].
 pub const RNDV: Am = 2;
+/// As [`RNDV`], with the key of registered memory. Payload: number of bytes, u64; sender's request, u64; key.
+pub const RNDV_KEY: Am = 15;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
@@ -151,6 +153,8 @@ pub struct Rendezvous {
     pub sender: ReqId,
     /// The address of the data, if the receiver may read them there; covers at least `bytes` bytes.
     pub place: Place,
+    /// The transport's key of the data, if the network may read them.
+    pub key: Option<Box<[u8]>>,
 }
 
 impl Rendezvous {
@@ -172,6 +176,23 @@ impl Rendezvous {
             bytes,
             sender: ReqId(word(payload, 8)?),
             place,
+            key: None,
+        })
+    }
+
+    /// Returns the encoding with a key.
+    pub fn with_key(bytes: u64, sender: ReqId, key: &[u8]) -> Vec<u8> {
+        let words = [bytes.to_le_bytes(), sender.0.to_le_bytes()];
+        [words.as_flattened(), key].concat()
+    }
+
+    /// Decodes a received rendezvous with a key.
+    pub fn decode_with_key(payload: &[u8]) -> Option<Rendezvous> {
+        Some(Rendezvous {
+            bytes: word(payload, 0)?,
+            sender: ReqId(word(payload, 8)?),
+            place: Place::Scattered,
+            key: Some(payload.get(16..)?.into()),
         })
     }
 }
@@ -231,7 +252,7 @@ mod tests {
                 Some(0) | None => bytes,
                 Some(all) => bytes % (all + 1),
             };
-            let r = Rendezvous { bytes, sender: ReqId(sender), place };
+            let r = Rendezvous { bytes, sender: ReqId(sender), place, key: None };
             prop_assert_eq!(r.encoded(Rendezvous::decode), Some(r));
         }
 
@@ -247,8 +268,16 @@ mod tests {
             let place = Place::CooperativeCopy([Region { address: 1, len }]);
             let help = Assist { number: 1, wanted: len + more, place: place.clone() };
             prop_assert_eq!(help.encoded(Assist::decode), None);
-            let r = Rendezvous { bytes: len + more, sender: ReqId(1), place };
+            let r = Rendezvous { bytes: len + more, sender: ReqId(1), place, key: None };
             prop_assert_eq!(r.encoded(Rendezvous::decode), None);
+        }
+
+        #[test]
+        fn a_key_survives_the_wire(bytes: u64, sender: u64, key in proptest::collection::vec(any::<u8>(), 0..90)) {
+            let all = Rendezvous::with_key(bytes, ReqId(sender), &key);
+            let r = Rendezvous::decode_with_key(&all).unwrap();
+            prop_assert_eq!((r.bytes, r.sender, r.key.as_deref()), (bytes, ReqId(sender), Some(&key[..])));
+            prop_assert_eq!(Rendezvous::decode_with_key(&all[..15]), None);
         }
 
         #[test]

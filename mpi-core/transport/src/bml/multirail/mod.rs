@@ -62,12 +62,12 @@ const WINDOW: usize = 8 << 20;
 /// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// A message is cut into this many fragments for the slowest link, so that the shares can follow the speeds,
+/// A message is cut into this many fragments for each of equally fast links, so that the shares can follow the speeds,
 const PIECES: u64 = 8;
 /// but no fragment is shorter than this, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;
-/// A link that is this many times slower than all together gets no regular share.
-const MOST_SPREAD: u64 = 16;
+/// Maximum of the factor by which fragments are shorter, because a link is slow.
+const MOST_SPREAD: u64 = 32;
 /// Maximum number of buffers kept for reuse.
 const SPARE: usize = 128;
 
@@ -83,7 +83,7 @@ pub struct Multirail<L> {
     urgent: Cell<bool>,
     /// The deaths of links that their polls have reported: peer, link and reason.
     deaths: RefCell<Vec<(ProcId, usize, String)>>,
-    /// The speeds of the links to the peer of the last acknowledgement, added up and divided by the lowest.
+    /// How finely messages are divided for the speeds of the links to the peer of the last acknowledgement.
     spread: Cell<u64>,
     /// The links whose death has been printed.
     printed: Cell<u32>,

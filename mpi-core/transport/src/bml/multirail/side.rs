@@ -223,7 +223,8 @@ impl Side {
         }
     }
 
-    /// Returns the speeds of the links added up and divided by the lowest, if all links in use have been measured.
+    /// Returns how finely a message is divided: by the number of links if they are equally fast, and more finely where one is faster,
+    /// because a fragment on the slowest link takes longest. `None` until all links in use have been measured.
     pub(super) fn spread(&self) -> Option<u64> {
         let ways = self.ways.get()?;
         let used = ways
@@ -234,7 +235,8 @@ impl Side {
             rates.push(way.speed.rate()?);
         }
         let least = rates.iter().min()?;
-        Some(rates.iter().sum::<u64>() / (*least).max(1))
+        let parts = rates.iter().sum::<u64>() / (*least).max(1);
+        Some(2 * parts - rates.len() as u64)
     }
 
     /// Counts a received message for the next acknowledgement; `link` is that of the sender for an overtaking message.

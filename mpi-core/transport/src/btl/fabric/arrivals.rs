@@ -192,6 +192,10 @@ impl<P: Port> Events for Turn<'_, P> {
         }
     }
 
+    fn ended(&self, number: u64, succeeded: bool) {
+        self.fabric.operations.end(number, succeeded);
+    }
+
     #[cold]
     fn failed(&self, proc: ProcId, why: String) {
         if let Some(peer) = self.fabric.peer(proc)

@@ -20,6 +20,7 @@ pub mod library;
 mod arrivals;
 mod connections;
 pub mod open;
+mod operations;
 pub mod order;
 mod peer;
 pub mod pool;
@@ -29,10 +30,11 @@ pub mod settings;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    SendError, Sink, Traffic, Wakeup,
+    RemoteMemory, SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};
+use operations::Operations;
 use peer::{Peer, State};
 use pool::{Pool, Slot};
 use port::{Port, Posted};
@@ -80,6 +82,9 @@ pub struct Fabric<P: Port> {
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
+    operations: Operations,
+    /// The length from which a message is read from its sender's memory.
+    read_min: usize,
     /// Messages accepted, and those that a sink has got.
     sent: Cell<u64>,
     received: Cell<u64>,
@@ -318,7 +323,9 @@ impl<P: Port> Btl for Fabric<P> {
             return true;
         }
         let has_something = || {
-            let held = !self.held.borrow().is_empty() || !self.chores.borrow().is_empty();
+            let held = !self.held.borrow().is_empty()
+                || !self.chores.borrow().is_empty()
+                || self.operations.have_ended();
             held || self.has_space_again()
         };
         let mut pending = has_something();
@@ -339,6 +346,7 @@ impl<P: Port> Btl for Fabric<P> {
         Capabilities {
             connections: Some(self),
             wakeup: Some(self),
+            remote_memory: self.port.memory().map(|_| self as &dyn RemoteMemory),
             traffic: Traffic::Counted {
                 sent: self.sent.get(),
                 received: self.received.get(),

@@ -2,6 +2,7 @@
 
 use super::card::{Card, MOST_ADDRESS};
 use super::library::LibraryError;
+use super::operations::Operations;
 use super::pool::Pool;
 use super::port::Port;
 use super::settings::{Knobs, Settings};
@@ -50,7 +51,8 @@ impl<P: Port + Send + 'static> Fabrics<P> {
                 devices: self.devices,
             });
         }
-        let settings = self.knobs.read(context.params).map_err(OpenError::Param)?;
+        let mut settings = self.knobs.read(context.params).map_err(OpenError::Param)?;
+        settings.look_at(&devices);
         Ok(vec![Box::new(self.fabric(context, &settings, &devices)?)])
     }
 
@@ -124,6 +126,8 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             is_leaving: Cell::new(false),
             wants_space: Cell::new(false),
             has_space: Cell::new(false),
+            operations: Operations::default(),
+            read_min: settings.read_min,
             sent: Cell::new(0),
             received: Cell::new(0),
         })

@@ -3,8 +3,10 @@
 //! A port owns the memory of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to memory that has been freed.
 //! All events are passed on within [`Port::progress`].
 
+#![allow(unsafe_code)]
+
 use super::pool::Slot;
-use crate::btl::ProcId;
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights, Span};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -37,10 +39,47 @@ pub trait Port {
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
+    /// Registered memory, if the library reads and writes that of peers.
+    fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
     /// The longest sleep on the descriptor, if it may miss events; without a descriptor, the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
+}
+
+/// An operation on a peer's registered memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Operation<'a> {
+    Read(Span<'a>),
+    Write(Span<'a>),
+    /// Ends when the data of all writes to the peer that have ended are in its memory.
+    Flush,
+}
+
+/// Registered memory, and operations on that of peers.
+pub trait Memory {
+    /// Registers memory; `None` if that is not possible.
+    ///
+    /// # Safety
+    /// The memory is not freed before [`Memory::unregister`].
+    unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed>;
+
+    /// Ends a registration.
+    fn unregister(&self, number: u64);
+
+    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call, else [`Events::ended`] reports its end.
+    ///
+    /// # Safety
+    /// Until the operation has ended, only it uses the local memory that it reads into, and that which it writes from is neither freed nor written.
+    unsafe fn start(
+        &self,
+        peer: ProcId,
+        operation: Operation<'_>,
+        number: u64,
+    ) -> Result<bool, GetError>;
 }
 
 /// How a connection ends.
@@ -71,6 +110,9 @@ pub trait Events {
 
     /// The library no longer refers to a slot; `why` is set if its message was not sent.
     fn sent(&self, slot: Slot, why: Option<String>);
+
+    /// An operation on a peer's memory has ended.
+    fn ended(&self, number: u64, succeeded: bool);
 
     /// The connection to a peer has failed.
     fn failed(&self, peer: ProcId, why: String);

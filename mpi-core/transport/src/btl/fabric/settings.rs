@@ -1,7 +1,7 @@
 //! MCA parameters that all fabric transports have.
 
 use crate::btl::Limits;
-use mpi_base::param::{About, Level, Param, ParamError, Params};
+use mpi_base::param::{self, About, Level, Param, ParamError, Params, Value};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ pub struct Knobs {
     pub eager: Param<usize>,
     pub max_send: Param<usize>,
     pub buffers: Param<usize>,
+    pub read: Param<Reading>,
+    pub read_min: Param<usize>,
     pub connect: Param<Duration>,
 }
 
@@ -55,6 +57,22 @@ impl Knobs {
                 Level::TUNER,
                 "Maximum number of long messages that wait in this process for the library; further ones wait in their senders",
             ),
+            read: Param::new(
+                "btl",
+                component,
+                "read",
+                "auto",
+                Level::TUNER,
+                "Whether long messages are read by the network from registered memory (auto: if the library has a device), or sent in fragments",
+            ),
+            read_min: Param::new(
+                "btl",
+                component,
+                "read_min",
+                "256k",
+                Level::TUNER,
+                "Minimum size of a message that the network reads from registered memory",
+            ),
             connect: Param::new(
                 "btl",
                 component,
@@ -66,12 +84,14 @@ impl Knobs {
         }
     }
 
-    pub const fn about(&self) -> [&About; 5] {
+    pub const fn about(&self) -> [&About; 7] {
         [
             self.library.about(),
             self.eager.about(),
             self.max_send.about(),
             self.buffers.about(),
+            self.read.about(),
+            self.read_min.about(),
             self.connect.about(),
         ]
     }
@@ -85,6 +105,8 @@ impl Knobs {
                 max_send,
             },
             buffers: params.get(&self.buffers)?.clamp(1, 1 << 16),
+            read: params.get(&self.read)?,
+            read_min: params.get(&self.read_min)?,
             connect: params.get(&self.connect)?,
         })
     }
@@ -95,5 +117,43 @@ pub struct Settings {
     pub library: PathBuf,
     pub limits: Limits,
     pub buffers: usize,
+    pub read: Reading,
+    pub read_min: usize,
     pub connect: Duration,
+}
+
+impl Settings {
+    /// Decides whether memory is read: without a device a library copies as often as messages do.
+    pub fn look_at(&mut self, devices: &[String]) {
+        if self.read == Reading::Auto && !devices.is_empty() {
+            self.read = Reading::Yes;
+        }
+    }
+
+    /// Returns true if the library is asked for reads of memory.
+    pub fn reads(&self) -> bool {
+        self.read == Reading::Yes
+    }
+}
+
+/// Whether long messages are read from registered memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// If there is a device.
+    Auto,
+    Yes,
+    No,
+}
+
+impl Value for Reading {
+    const KIND: param::Kind = param::Kind::OneOf(&["auto", "yes", "no"]);
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Reading::Auto),
+            "yes" => Ok(Reading::Yes),
+            "no" => Ok(Reading::No),
+            _ => Err("auto, yes or no".into()),
+        }
+    }
 }

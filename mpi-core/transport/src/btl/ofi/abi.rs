@@ -33,6 +33,16 @@ pub const EAVAIL: isize = -259;
 pub const ENOSYS: c_int = -38;
 
 pub const MSG: u64 = 1 << 1;
+/// Operations on registered memory.
+pub const RMA: u64 = 1 << 2;
+pub const READ_ACCESS: u64 = 1 << 8;
+pub const WRITE_ACCESS: u64 = 1 << 9;
+pub const REMOTE_READ: u64 = 1 << 12;
+pub const REMOTE_WRITE: u64 = 1 << 13;
+/// A write has a completion,
+pub const COMPLETION: u64 = 1 << 24;
+/// when its data are in the peer's memory.
+pub const DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
 /// The caller provides 32, or 64, bytes for each operation.
@@ -42,6 +52,9 @@ pub const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
 pub const UNSPECIFIED: u64 = u64::MAX;
 /// Buffers must be registered.
 pub const MR_LOCAL: u32 = 4;
+pub const MR_VIRTUAL_ADDRESSES: u32 = 0x10;
+pub const MR_PROVIDER_KEYS: u32 = 0x40;
+pub const MR_OF_ENDPOINT: u32 = 0x200;
 /// What this transport can do about registrations: LOCAL, VIRT_ADDR, ALLOCATED, PROV_KEY, ENDPOINT.
 pub const MR_MODES: u32 = 4 | 0x10 | 0x20 | 0x40 | 0x200;
 pub const RELIABLE_DATAGRAM: u32 = 3;
@@ -87,6 +100,34 @@ pub struct Completion {
     pub data: u64,
 }
 
+/// `iovec`.
+#[repr(C)]
+pub struct LocalPart {
+    pub start: Pointer,
+    pub len: usize,
+}
+
+/// `fi_rma_iov`.
+#[repr(C)]
+pub struct RemotePart {
+    pub address: u64,
+    pub len: usize,
+    pub key: u64,
+}
+
+/// `fi_msg_rma`.
+#[repr(C)]
+pub struct WriteMessage {
+    pub local: *const LocalPart,
+    pub marks: *const Pointer,
+    pub local_count: usize,
+    pub to: u64,
+    pub remote: *const RemotePart,
+    pub remote_count: usize,
+    pub context: Pointer,
+    pub data: u64,
+}
+
 /// `fi_cq_err_entry`, longer than any version.
 pub type ErrorEntry = Block<16>;
 
@@ -122,6 +163,8 @@ pub const REGISTER: Entry = Entry(32, 8);
 pub const GETNAME: Entry = Entry(32, 16);
 pub const RECEIVE: Entry = Entry(40, 8);
 pub const SENDS: Entry = Entry(40, 32);
+pub const READ_MEMORY: Entry = Entry(48, 8);
+pub const WRITE_MEMORY: Entry = Entry(48, 48);
 pub const INJECT: Entry = Entry(40, 56);
 pub const INSERT: Entry = Entry(24, 8);
 pub const READ: Entry = Entry(24, 8);
@@ -147,6 +190,9 @@ pub type Register = unsafe extern "C" fn(
 pub type GetName = unsafe extern "C" fn(Pointer, Pointer, *mut usize) -> c_int;
 pub type Receive = unsafe extern "C" fn(Pointer, Pointer, usize, Pointer, u64, Pointer) -> isize;
 pub type Send = unsafe extern "C" fn(Pointer, *const c_void, usize, Pointer, u64, Pointer) -> isize;
+pub type ReadMemory =
+    unsafe extern "C" fn(Pointer, Pointer, usize, Pointer, u64, u64, u64, Pointer) -> isize;
+pub type WriteMemory = unsafe extern "C" fn(Pointer, *const WriteMessage, u64) -> isize;
 pub type Inject = unsafe extern "C" fn(Pointer, *const c_void, usize, u64) -> isize;
 pub type Insert =
     unsafe extern "C" fn(Pointer, *const c_void, usize, *mut u64, u64, Pointer) -> c_int;

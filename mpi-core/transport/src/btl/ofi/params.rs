@@ -28,4 +28,6 @@ pub(super) static PARAMS: &[&About] = &[
     KNOBS.about()[2],
     KNOBS.about()[3],
     KNOBS.about()[4],
+    KNOBS.about()[5],
+    KNOBS.about()[6],
 ];

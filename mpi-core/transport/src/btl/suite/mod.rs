@@ -7,6 +7,7 @@ mod encounters;
 mod lending;
 mod messages;
 mod net;
+mod remote_memory;
 mod threads;
 
 pub use copies::*;
@@ -14,6 +15,7 @@ pub use encounters::*;
 pub use lending::*;
 pub use messages::*;
 pub use net::*;
+pub use remote_memory::*;
 pub use threads::*;
 
 /// Runs all tests for a transport: the closure creates a fresh [`Net`], or returns `None` if this machine lacks what the transport needs.
@@ -55,6 +57,7 @@ macro_rules! btl_suite {
             single_copy_reads_the_peers_memory_or_says_why_not
             a_copy_together_is_whole_whoever_does_how_much
             what_is_lent_arrives_whole_and_once_or_not_at_all
+            registered_memory_is_read_and_written_whole_or_not_at_all
             two_ranks_exchange_at_full_speed);
 
         #[test]

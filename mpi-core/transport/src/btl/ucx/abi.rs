@@ -75,6 +75,21 @@ crate::functions! {
 }
 
 crate::functions! {
+    /// The functions of `libucp.so.0` for registered memory; without one of them long messages are sent in fragments.
+    MemoryFunctions {
+        ucp_mem_map: fn(Pointer, *const c_void, *mut Pointer) -> Status;
+        ucp_mem_unmap: fn(Pointer, Pointer) -> Status;
+        ucp_rkey_pack: fn(Pointer, Pointer, *mut Pointer, *mut usize) -> Status;
+        ucp_rkey_buffer_release: fn(Pointer);
+        ucp_ep_rkey_unpack: fn(Pointer, *const c_void, *mut Pointer) -> Status;
+        ucp_rkey_destroy: fn(Pointer);
+        ucp_get_nbx: fn(Pointer, Pointer, usize, u64, Pointer, *const c_void) -> Pointer;
+        ucp_put_nbx: fn(Pointer, *const c_void, usize, u64, Pointer, *const c_void) -> Pointer;
+        ucp_ep_flush_nbx: fn(Pointer, *const c_void) -> Pointer;
+    }
+}
+
+crate::functions! {
     /// The function of `libucs.so.0` that is used.
     Texts {
         ucs_status_string: fn(Status) -> *const c_char;
@@ -84,15 +99,17 @@ crate::functions! {
 /// The oldest interface with all of these functions: major and minor number.
 pub const VERSION: (c_uint, c_uint) = (1, 11);
 
-/// `ucp_params_t` (88 bytes): active messages and wake-up, an estimate of the number of endpoints.
-pub fn context(endpoints: u32) -> Block<32> {
+/// `ucp_params_t` (88 bytes): active messages and wake-up, with `reads` also remote memory access, and an estimate of the number of endpoints.
+pub fn context(endpoints: u32, reads: bool) -> Block<32> {
     const FEATURES: u64 = 1;
     const ESTIMATE: u64 = 1 << 6;
     const WAKEUP: u64 = 1 << 4;
     const ACTIVE_MESSAGES: u64 = 1 << 6;
+    const REMOTE_MEMORY: u64 = 1 << 1;
+    let remote = if reads { REMOTE_MEMORY } else { 0 };
     Block::default()
         .with64(0, FEATURES | ESTIMATE)
-        .with64(8, ACTIVE_MESSAGES | WAKEUP)
+        .with64(8, ACTIVE_MESSAGES | WAKEUP | remote)
         .with64(56, endpoints.into())
 }
 
@@ -146,6 +163,25 @@ pub fn send(callback: OnSent, argument: *const c_void) -> Block<16> {
     Block::default()
         .with32(0, CALLBACK | USER_DATA | FLAGS)
         .with32(4, EAGER)
+        .with_pointer(16, callback as *const c_void)
+        .with_pointer(32, argument)
+}
+
+/// `ucp_mem_map_params_t` (56 bytes): an address and a length.
+pub fn memory(address: u64, len: u64) -> Block<16> {
+    const ADDRESS_LENGTH: u64 = 1 | 1 << 1;
+    Block::default()
+        .with64(0, ADDRESS_LENGTH)
+        .with64(8, address)
+        .with64(16, len)
+}
+
+/// `ucp_request_param_t` of an operation on registered memory, with a callback.
+pub fn operation(callback: OnSent, argument: *const c_void) -> Block<16> {
+    const CALLBACK: u32 = 1 << 1;
+    const USER_DATA: u32 = 1 << 2;
+    Block::default()
+        .with32(0, CALLBACK | USER_DATA)
         .with_pointer(16, callback as *const c_void)
         .with_pointer(32, argument)
 }

@@ -25,6 +25,8 @@ pub struct Shared {
     spare: RefCell<Vec<Vec<u8>>>,
     /// Slots that UCX no longer refers to.
     pub sent: RefCell<Vec<(Slot, Status)>>,
+    /// Operations on registered memory that have ended: number, status, and key or null.
+    pub ended: RefCell<Vec<(u64, Status, Pointer)>>,
     /// Peers whose endpoints have failed.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
 }
@@ -51,6 +53,13 @@ pub struct Hook {
     pub peer: ProcId,
 }
 
+/// The argument of the callback at the end of an operation on registered memory.
+pub struct Note {
+    pub shared: *const Shared,
+    pub number: u64,
+    pub key: Pointer,
+}
+
 impl Shared {
     pub fn new(free: unsafe extern "C" fn(Pointer)) -> Box<Shared> {
         Box::new(Shared {
@@ -58,6 +67,7 @@ impl Shared {
             arrivals: RefCell::default(),
             spare: RefCell::default(),
             sent: RefCell::default(),
+            ended: RefCell::default(),
             failed: RefCell::default(),
         })
     }
@@ -124,6 +134,18 @@ pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Poi
     let shared = unsafe { &*std::ptr::with_exposed_provenance::<Shared>(slot.tag) };
     shared.sent.borrow_mut().push((slot, status));
     // SAFETY: the request of this send, which has ended and is freed once; UCX allows it in this callback.
+    unsafe { (shared.free)(request) };
+}
+
+/// Notes the end of an operation on registered memory, and frees its request.
+pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the argument is a note that `RegisteredMemory::begin` has given up with `Box::into_raw` for this call, which UCX makes once.
+    let note = unsafe { Box::from_raw(argument.cast::<Note>()) };
+    // SAFETY: the worker's `Shared` outlives the worker.
+    let shared = unsafe { &*note.shared };
+    let ended = (note.number, status, note.key);
+    shared.ended.borrow_mut().push(ended);
+    // SAFETY: the request of this operation, which has ended and is freed once; UCX allows it in this callback.
     unsafe { (shared.free)(request) };
 }
 

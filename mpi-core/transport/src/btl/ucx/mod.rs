@@ -6,6 +6,7 @@
 
 mod abi;
 mod callbacks;
+mod memory;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -60,5 +61,5 @@ fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, Strin
         (c"TLS", choice(&params::TRANSPORTS)),
         (c"NET_DEVICES", choice(&params::DEVICES)),
     ];
-    Worker::open(&settings.library, context.size, &choices)
+    Worker::open(settings, context.size, &choices)
 }

@@ -3,17 +3,18 @@
 #![allow(unsafe_code)]
 
 use super::LIBRARY;
-use super::abi::{self, Functions, Pointer, Status, Texts};
+use super::abi::{self, Functions, MemoryFunctions, Pointer, Status, Texts};
 use super::callbacks::{Arrival, Held, Hook, Shared, on_error, on_message, on_sent};
-use crate::btl::ProcId;
+use super::memory::RegisteredMemory;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
-use crate::btl::fabric::port::{Close, Events, Port, Posted};
+use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
+use crate::btl::fabric::settings::Settings;
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::path::Path;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub struct Worker {
     texts: Option<Texts>,
     context: Pointer,
     worker: Pointer,
+    /// `None` if long messages are sent in fragments.
+    memory: Option<RegisteredMemory>,
     descriptor: Option<RawFd>,
     address: Vec<u8>,
     shared: ManuallyDrop<Box<Shared>>,
@@ -57,13 +60,15 @@ unsafe impl Send for Worker {}
 impl Worker {
     /// Loads UCX and creates a worker; `choices` are settings of UCX that are not empty.
     pub fn open(
-        path: &Path,
+        settings: &Settings,
         endpoints: u32,
         choices: &[(&CStr, String)],
     ) -> Result<(Worker, String), LibraryError> {
-        let library = Opened::open(&LIBRARY, path)?;
+        let library = Opened::open(&LIBRARY, &settings.library)?;
         let ucp = Functions::find(&library)?;
         let texts = Texts::find(&library).ok();
+        let found = MemoryFunctions::find(&library).ok();
+        let reading = found.filter(|_| settings.reads());
         library.keep();
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: three numbers that the call writes.
@@ -74,6 +79,7 @@ impl Worker {
             texts,
             context: null_mut(),
             worker: null_mut(),
+            memory: None,
             descriptor: None,
             address: Vec::new(),
             shared: ManuallyDrop::new(Shared::new(ucp.ucp_request_free)),
@@ -81,8 +87,9 @@ impl Worker {
             closing: RefCell::default(),
             flush: Cell::new(null_mut()),
         };
-        worker.init(endpoints, choices)?;
+        worker.init(endpoints, reading.is_some(), choices)?;
         worker.create()?;
+        worker.memory = reading.map(|ucp| RegisteredMemory::of(ucp, worker.context));
         Ok((worker, title))
     }
 
@@ -102,7 +109,12 @@ impl Worker {
     }
 
     /// Reads UCX's configuration, changes it, and initializes the context.
-    fn init(&mut self, endpoints: u32, choices: &[(&CStr, String)]) -> Result<(), LibraryError> {
+    fn init(
+        &mut self,
+        endpoints: u32,
+        reads: bool,
+        choices: &[(&CStr, String)],
+    ) -> Result<(), LibraryError> {
         let mut config: Pointer = null_mut();
         // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local, and the handle in it is released below.
         let status = unsafe {
@@ -123,7 +135,7 @@ impl Worker {
             _ => "setting btl_ucx_transports or btl_ucx_devices",
         };
         if status == abi::OK {
-            let parameters = abi::context(endpoints);
+            let parameters = abi::context(endpoints, reads);
             let (major, minor) = abi::VERSION;
             // SAFETY: the parameters are a longer block than the structure, whose mask names two fields; `context` receives a handle.
             status = unsafe {
@@ -231,6 +243,17 @@ impl Worker {
             }
         }
         self.shared.reuse(arrival);
+    }
+
+    /// Frees the keys of operations that have ended, and passes their ends on.
+    #[cold]
+    fn end_operations(&self, events: &dyn Events) {
+        for (number, status, key) in self.shared.ended.take() {
+            if let Some(memory) = &self.memory {
+                memory.forget_key(key);
+            }
+            events.ended(number, status == abi::OK);
+        }
     }
 
     /// Forgets the requests of endpoints and flushes that have ended.
@@ -347,6 +370,9 @@ impl Port for Worker {
                 events.sent(slot, why);
             }
         }
+        if !self.shared.ended.borrow().is_empty() {
+            self.end_operations(events);
+        }
         if !self.shared.failed.borrow().is_empty() {
             for (peer, status) in self.shared.failed.take() {
                 events.failed(peer, self.text(status));
@@ -376,6 +402,10 @@ impl Port for Worker {
         self.descriptor.is_none() || unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
     }
 
+    fn memory(&self) -> Option<&dyn Memory> {
+        self.memory.as_ref().map(|_| self as &dyn Memory)
+    }
+
     fn longest_sleep(&self) -> Option<Duration> {
         self.descriptor.is_none().then_some(WITHOUT_DESCRIPTOR)
     }
@@ -384,6 +414,36 @@ impl Port for Worker {
         // SAFETY: the descriptor belongs to the worker, which this value outlives by the lifetime of the result.
         self.descriptor
             .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+}
+
+impl Memory for Worker {
+    unsafe fn register(&self, region: Region, _rights: Rights) -> Option<Exposed> {
+        // UCX has no rights of its own: its registrations allow all accesses.
+        // SAFETY: the caller promises that the memory stays.
+        unsafe { self.memory.as_ref()?.register(region) }
+    }
+
+    fn unregister(&self, number: u64) {
+        if let Some(memory) = &self.memory {
+            memory.unregister(number);
+        }
+    }
+
+    unsafe fn start(
+        &self,
+        peer: ProcId,
+        operation: Operation<'_>,
+        number: u64,
+    ) -> Result<bool, GetError> {
+        let memory = self.memory.as_ref().ok_or(GetError::Forbidden)?;
+        let endpoints = self.endpoints.borrow();
+        let Some(Some(endpoint)) = endpoints.get(peer as usize) else {
+            return Err(GetError::PeerGone);
+        };
+        let shared: *const Shared = &raw const **self.shared;
+        // SAFETY: an endpoint of this worker; the caller promises what the operation requires of the memory.
+        unsafe { memory.start(endpoint.handle, shared, operation, number) }
     }
 }
 
@@ -403,6 +463,9 @@ impl Drop for Worker {
             // UCX may still refer to buffers and hooks, so all of them stay.
             std::mem::forget(self.closing.take());
             return;
+        }
+        if let Some(memory) = &self.memory {
+            memory.unregister_all();
         }
         // SAFETY: valid handles, or null if they were never made; nothing uses them afterwards, and all endpoints are closed.
         unsafe {

@@ -97,6 +97,11 @@ impl Peer {
         &*self.btl
     }
 
+    /// Returns its transport, to be kept.
+    pub(super) fn shared_btl(&self) -> &Rc<dyn Btl> {
+        &self.btl
+    }
+
     /// Returns its address in the transport.
     pub(super) fn endpoint(&self) -> Endpoint {
         self.endpoint

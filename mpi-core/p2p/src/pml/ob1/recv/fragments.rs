@@ -14,7 +14,7 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     let fits = match &*req.body.borrow() {
         Body::Recv(recv) => recv
             .incoming()
-            .is_some_and(|incoming| incoming.takes(from, header, len) && !incoming.is_shared()),
+            .is_some_and(|incoming| incoming.takes(from, header, len) && !incoming.is_copied()),
         _ => false,
     };
     (fits && !req.is_complete()).then_some(req)

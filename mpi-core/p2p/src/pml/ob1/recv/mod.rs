@@ -12,6 +12,7 @@ pub mod eager_pipeline;
 mod forgotten;
 pub mod fragments;
 mod meeting;
+mod remote_read;
 mod rendezvous;
 mod single_copy;
 
@@ -32,6 +33,7 @@ use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId, Status};
 use direct_receive::Receives;
 use forgotten::Forgotten;
+use remote_read::RemoteReads;
 use single_copy::SingleCopies;
 use std::rc::Rc;
 
@@ -43,6 +45,7 @@ pub struct Receiver {
     /// The account of unexpected messages.
     memory: UnexpectedMemory,
     copies: SingleCopies,
+    reads: RemoteReads,
     /// Announced messages that were dropped when their communicators were freed.
     forgotten: Forgotten,
 }
@@ -71,6 +74,17 @@ impl Receiver {
     /// Copies what the senders have left of the open cooperative copies. Returns true if anything was copied.
     pub(super) fn read_rest(&self, core: &Core) -> bool {
         self.copies.read_rest(core)
+    }
+
+    /// Returns true if the network is reading a message.
+    #[inline]
+    pub(super) fn is_reading(&self) -> bool {
+        self.reads.are_open()
+    }
+
+    /// Completes the receives whose data the network has read. Returns true if any was completed.
+    pub(super) fn end_reads(&self, core: &Core) -> bool {
+        self.reads.poll(core)
     }
 
     /// Starts a receive of a message that `key` accepts.
@@ -131,7 +145,8 @@ impl Receiver {
                 self.memory.give(data);
             }
             Content::Rendezvous(announced) => {
-                rendezvous::accept(core, &self.copies, req, key, from, announced);
+                let ways = (&self.copies, &self.reads);
+                rendezvous::accept(core, ways, req, key, from, announced);
             }
             Content::Followed(kept) => {
                 eager_pipeline::accept(core, &self.memory, req, key, from, &kept);
@@ -193,6 +208,21 @@ impl Receiver {
         payload: &[u8],
     ) -> HandlerResult {
         let Some(rendezvous) = Rendezvous::decode(payload) else {
+            return Err(ProtocolError("a malformed announcement"));
+        };
+        let content = Content::Rendezvous(rendezvous);
+        self.announced(core, header, Arrived { from, content })
+    }
+
+    /// Handles a rendezvous announcement with a key of the sender's memory.
+    pub(super) fn on_rendezvous_with_key(
+        &self,
+        core: &Core,
+        from: ProcId,
+        header: Header,
+        payload: &[u8],
+    ) -> HandlerResult {
+        let Some(rendezvous) = Rendezvous::decode_with_key(payload) else {
             return Err(ProtocolError("a malformed announcement"));
         };
         let content = Content::Rendezvous(rendezvous);
@@ -371,5 +401,6 @@ pub fn cancel(core: &Core, req: &Req) -> bool {
 pub fn abandon(core: &Core, req: &Req) {
     cancel(core, req);
     single_copy::abandon(core, req);
+    remote_read::abandon(core, req);
     answers::release_sender(core, req);
 }

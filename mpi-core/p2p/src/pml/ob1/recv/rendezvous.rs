@@ -1,4 +1,5 @@
-//! Rendezvous: an announcement matches its receive, which fetches the data in a single copy, alone or with the sender's help, or requests fragments.
+//! Rendezvous: an announcement matches its receive, which fetches the data in a single copy, alone or with the sender's help,
+//! lets the network read them, or requests fragments.
 //!
 //! In each case a sender that lent its memory receives [`wire::FIN`](super::super::wire::FIN) when no process reads it any more.
 
@@ -10,6 +11,7 @@ use super::super::protocol_choice::{TimedTransfer, Way};
 use super::super::wire::Rendezvous;
 use super::answers::{advise, ask_for_fragments, finished};
 use super::meeting::meet;
+use super::remote_read::{self, RemoteReads};
 use super::single_copy::{Copied, SingleCopies, copy, measured};
 use crate::btl::ProcId;
 use crate::request::{Body, Req};
@@ -17,7 +19,7 @@ use crate::request::{Body, Req};
 /// Handles the match of an announced message: fetches the data, or requests them.
 pub fn accept(
     core: &Core,
-    copies: &SingleCopies,
+    (copies, reads): (&SingleCopies, &RemoteReads),
     req: &Req,
     key: Key,
     from: ProcId,
@@ -31,6 +33,13 @@ pub fn accept(
         return core.protocol_error();
     };
     core.counts().receives_rendezvous();
+    let sender = rendezvous.sender;
+    if let Some(read) = remote_read::start(&peer, req, &rendezvous, wanted) {
+        if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
+            recv.expect(Incoming::new(from, wanted, too_long).reading(sender, read));
+        }
+        return reads.list((from, &peer), req, read, sender);
+    }
     let mut transfer = measured(core, &peer, req, &rendezvous, wanted);
     let in_fragments = |transfer: &TimedTransfer| transfer.way() == Way::Fragments;
     let copied = match &transfer {

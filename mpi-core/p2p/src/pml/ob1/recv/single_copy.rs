@@ -105,7 +105,7 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
                 peer.copying().forbid_single();
                 Copied::Nothing
             }
-            Err(GetError::PeerGone | GetError::BadAddress) => Copied::Nothing,
+            Err(GetError::PeerGone | GetError::BadAddress | GetError::Busy) => Copied::Nothing,
         }
     });
     copied.unwrap_or(Copied::Nothing)

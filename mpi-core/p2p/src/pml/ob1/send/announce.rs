@@ -1,18 +1,28 @@
 //! Announcement of a message by rendezvous.
 
 use super::super::core::Core;
+use super::super::exposure::Exposure;
 use super::super::peer::Peer;
 use super::super::wire::{self, Place, Rendezvous};
 use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
+use std::rc::Rc;
 
 /// Announces a message; its data wait for the receiver's answer.
-pub fn announce(core: &Core, peer: &Peer, req: &Req) -> Result<(), SendError> {
+pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
+    expose(peer, req);
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
         return Ok(());
     };
+    if let Some(key) = send.key() {
+        let payload = Rendezvous::with_key(send.bytes(), req.id(), key);
+        peer.send(wire::RNDV_KEY, send.header(), Payload::Bytes(&payload))?;
+        peer.copying().announces();
+        return Ok(());
+    }
     let rendezvous = Rendezvous {
+        key: None,
         bytes: send.bytes(),
         sender: req.id(),
         place: match peer.copying().is_single_possible() {
@@ -39,6 +49,27 @@ pub fn released(core: &Core, req: &Req) {
         && send.stream().is_none_or(|stream| stream.am() == wire::FRAG)
     {
         observer.rendezvous(send.envelope(), send.bytes(), false);
+    }
+}
+
+/// Registers the data of a send once, if the network reads such messages.
+fn expose(peer: &Peer, req: &Req) {
+    if peer.btl().capabilities().remote_memory.is_none() {
+        return;
+    }
+    if let Body::Send(send) = &mut *req.body.borrow_mut()
+        && send.key().is_none()
+    {
+        let data = send.buf().contiguous();
+        let exposure = data.and_then(|data| Exposure::of(peer.shared_btl(), data));
+        send.expose(exposure);
+    }
+}
+
+/// Ends the registration of a send's data.
+pub fn withdraw(req: &Req) {
+    if let Body::Send(send) = &mut *req.body.borrow_mut() {
+        send.expose(None);
     }
 }
 

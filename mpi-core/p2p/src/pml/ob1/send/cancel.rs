@@ -10,7 +10,7 @@
 
 use super::super::core::Core;
 use super::super::wire;
-use super::announce::answered;
+use super::announce::{answered, withdraw};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId, Status};
 
@@ -49,6 +49,7 @@ pub fn on_cancelled(core: &Core, from: ProcId, header: Header) {
 }
 
 fn was_cancelled(core: &Core, req: &Req) {
+    withdraw(req);
     let status = Status {
         cancelled: true,
         ..Status::EMPTY

@@ -47,6 +47,7 @@ pub fn send(
     // Charged without checking the queue: the message may itself be the queue's first, and then overtakes none.
     peer.credit().spend(bytes as usize);
     let announcement = Rendezvous {
+        key: None,
         bytes,
         sender: req.id(),
         place: Place::Scattered,

@@ -10,7 +10,7 @@ use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
 use super::super::wire;
-use super::announce::{answered, released};
+use super::announce::{answered, released, withdraw};
 use super::range::send_range;
 use super::unreachable::fail_send;
 use crate::btl::{Header, ProcId, SendError};
@@ -72,6 +72,7 @@ impl Streams {
             let packed = !send.buf().is_in_runs();
             let alone = peer.line().is_empty();
             let fragment = peer.fragment(wanted, packed, alone);
+            send.expose(None);
             send.begin(Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment));
         }
         self.enqueue(&peer, req);
@@ -181,6 +182,7 @@ fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
 
 /// Stops a send: nothing more of its data is sent, except the fragment that was begun.
 pub fn stop(core: &Core, req: &Req) {
+    withdraw(req);
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
         return;

@@ -1,6 +1,7 @@
 //! The end of a send whose transport reports that its peer is unreachable.
 
 use super::super::core::Core;
+use super::announce::withdraw;
 use crate::request::{Body, Req};
 use mpi_base::state::About;
 
@@ -14,5 +15,6 @@ pub fn fail_send(core: &Core, req: &Req) {
         // Cancelled or abandoned while it was queued.
         _ => return,
     };
+    withdraw(req);
     core.requests().complete(req, Err(error.into()));
 }

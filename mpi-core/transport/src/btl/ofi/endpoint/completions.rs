@@ -71,6 +71,9 @@ impl Endpoint {
 
     fn completed(&self, completion: &Completion, events: &dyn Events) {
         let Some(index) = self.receives.index_of(completion.context) else {
+            if let Some(number) = self.operation_of(completion.context) {
+                return events.ended(number, true);
+            }
             return self.sent(completion.context, None, events);
         };
         let message = self.receives.message(index, completion.len);
@@ -78,6 +81,11 @@ impl Endpoint {
             events.arrived(head, payload);
         }
         self.receives.give_back(index);
+    }
+
+    /// The operation on registered memory to which a context belongs, which has ended.
+    fn operation_of(&self, context: Pointer) -> Option<u64> {
+        self.remote.as_ref()?.ended(context)
     }
 
     /// Returns the slot of a send that has ended.
@@ -101,9 +109,10 @@ impl Endpoint {
         }
         let error = entry.get32(56) as c_int;
         let context: Pointer = std::ptr::with_exposed_provenance_mut(entry.get64(0) as usize);
-        match self.receives.index_of(context) {
-            Some(index) => self.receives.give_back(index),
-            None => self.sent(context, Some(self.objects.text(error as isize)), events),
+        match (self.receives.index_of(context), self.operation_of(context)) {
+            (Some(index), _) => self.receives.give_back(index),
+            (None, Some(number)) => events.ended(number, false),
+            (None, None) => self.sent(context, Some(self.objects.text(error as isize)), events),
         }
     }
 }

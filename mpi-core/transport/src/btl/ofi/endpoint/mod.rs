@@ -7,15 +7,17 @@ mod memory;
 mod objects;
 mod opening;
 mod receives;
+mod remote;
 mod sleep;
 
 use super::abi::{self, Object, Pointer};
-use crate::btl::ProcId;
 use crate::btl::fabric::pool::{Buffer, Slot};
-use crate::btl::fabric::port::{Close, Events, Port, Posted};
+use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
+use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
 use memory::RegisteredMemory;
 use objects::Objects;
 use receives::ReceiveBuffers;
+use remote::Remote;
 use sleep::Sleep;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -45,6 +47,8 @@ pub struct Endpoint {
     address: Vec<u8>,
     inject_size: usize,
     memory: RegisteredMemory,
+    /// `None` if long messages are sent in fragments.
+    remote: Option<Remote>,
     receives: ReceiveBuffers,
     peers: RefCell<HashMap<ProcId, u64>>,
     sleep: Sleep,
@@ -164,8 +168,46 @@ impl Port for Endpoint {
         self.sleep.descriptor()
     }
 
+    fn memory(&self) -> Option<&dyn Memory> {
+        self.remote.as_ref().map(|_| self as &dyn Memory)
+    }
+
     fn longest_sleep(&self) -> Option<Duration> {
         Some(self.sleep.longest())
+    }
+}
+
+impl Memory for Endpoint {
+    unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed> {
+        // SAFETY: the caller promises that the memory stays.
+        unsafe { self.remote.as_ref()?.expose(region, rights) }
+    }
+
+    fn unregister(&self, number: u64) {
+        if let Some(remote) = &self.remote {
+            remote.unregister(number);
+        }
+    }
+
+    unsafe fn start(
+        &self,
+        peer: ProcId,
+        operation: Operation<'_>,
+        number: u64,
+    ) -> Result<bool, GetError> {
+        let remote = self.remote.as_ref().ok_or(GetError::Forbidden)?;
+        let peer = self.peers.borrow().get(&peer).copied();
+        let peer = peer.ok_or(GetError::PeerGone)?;
+        // SAFETY: the caller promises what the operation requires of the memory.
+        unsafe {
+            match operation {
+                Operation::Read(span) => remote.read(peer, span, number)?,
+                Operation::Write(span) => remote.write(peer, span, number)?,
+                // A write ends when its data are in the peer's memory.
+                Operation::Flush => return Ok(true),
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -174,6 +216,9 @@ impl Drop for Endpoint {
         // The endpoint is closed before the memory of its operations is unregistered or freed. Slots of unfinished sends stay: their provider may be writing to them.
         self.objects.close_last(self.endpoint);
         self.memory.unregister();
+        if let Some(remote) = &self.remote {
+            remote.unregister_all();
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::super::{LIBRARY, provider};
 use super::memory::RegisteredMemory;
 use super::objects::{Objects, failure, field, need, pointer_at, set};
 use super::receives::ReceiveBuffers;
+use super::remote::{Modes, Remote};
 use super::sleep::Sleep;
 use super::{Calls, Endpoint};
 use crate::btl::fabric::frame::HEADER;
@@ -27,7 +28,7 @@ struct Chosen {
 }
 
 /// Lists the providers and chooses one.
-fn choose(objects: &mut Objects, wanted: &str) -> Result<Chosen, LibraryError> {
+fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chosen, LibraryError> {
     use abi::info;
     // SAFETY: without an argument the function returns an empty structure with all parts, sized by the library.
     let hints = unsafe { (objects.library.fi_dupinfo)(null_mut()) };
@@ -36,7 +37,7 @@ fn choose(objects: &mut Objects, wanted: &str) -> Result<Chosen, LibraryError> {
     }
     // SAFETY: `hints` is an `fi_info` with all of its parts; offsets and types are those of the header.
     let error = unsafe {
-        set(hints, info::CAPS, abi::MSG);
+        set(hints, info::CAPS, capabilities);
         set(hints, info::MODE, abi::CONTEXT | abi::CONTEXT2);
         set(
             pointer_at(hints, info::EP),
@@ -101,6 +102,23 @@ fn choose(objects: &mut Objects, wanted: &str) -> Result<Chosen, LibraryError> {
     }
 }
 
+/// Chooses a provider that can read memory, if that is wanted, or else one that cannot.
+fn offer(
+    functions: Functions,
+    settings: &Settings,
+    wanted: &str,
+) -> Result<(Objects, Chosen, bool), LibraryError> {
+    if settings.reads() {
+        let mut objects = Objects::of(functions);
+        if let Ok(chosen) = choose(&mut objects, wanted, abi::MSG | abi::RMA) {
+            return Ok((objects, chosen, true));
+        }
+    }
+    let mut objects = Objects::of(functions);
+    let chosen = choose(&mut objects, wanted, abi::MSG)?;
+    Ok((objects, chosen, false))
+}
+
 impl Endpoint {
     /// Loads libfabric and opens an endpoint of a provider.
     pub fn open(
@@ -113,14 +131,13 @@ impl Endpoint {
         library.keep();
         // SAFETY: the function takes no arguments.
         let version = unsafe { (functions.fi_version)() };
-        let mut objects = Objects::of(functions);
-        let Chosen { info, name } = choose(&mut objects, wanted)?;
+        let (objects, Chosen { info, name }, reads) = offer(functions, settings, wanted)?;
         let title = format!(
             "libfabric {}.{}, provider {name}",
             version >> 16,
             version & 0xffff
         );
-        let endpoint = Endpoint::of(objects, info, &name, settings, peers)?;
+        let endpoint = Endpoint::of(objects, info, &name, settings, peers, reads)?;
         Ok((endpoint, title))
     }
 
@@ -131,6 +148,7 @@ impl Endpoint {
         name: &str,
         settings: &Settings,
         peers: u32,
+        reads: bool,
     ) -> Result<Endpoint, LibraryError> {
         let none: Pointer = null_mut();
         let mut made = none;
@@ -178,6 +196,10 @@ impl Endpoint {
                 },
                 address: own_address(&objects, endpoint, name)?,
                 inject_size: field::<usize>(tx, abi::info::INJECT_SIZE).unwrap_or(0),
+                remote: (endpoint.function(abi::READ_MEMORY).filter(|_| reads)).map(|read| {
+                    let write = endpoint.function(abi::WRITE_MEMORY);
+                    Remote::of(domain, endpoint, (read, write), Modes::of(modes))
+                }),
                 memory: RegisteredMemory::of(domain, modes & abi::MR_LOCAL != 0),
                 objects,
                 fabric,

@@ -1,0 +1,184 @@
+//! Reads of a large message from the sender's registered memory by the network.
+//!
+//! The sender registers its memory and sends the key with the announcement ([`Rendezvous`]).
+//! The receiver starts a read into its buffer, handles other messages meanwhile, and sends FIN when the data are in place.
+//! If the read fails, the message is sent in fragments.
+
+#![allow(unsafe_code)]
+
+use super::super::core::Core;
+use super::super::incoming::Incoming;
+use super::super::peer::Peer;
+use super::super::peer_failure::fail_if_lost;
+use super::super::wire::Rendezvous;
+use super::answers::ask_for_fragments;
+use super::fragments::count;
+use crate::btl::{ProcId, Region, RemoteMemory, Span};
+use crate::request::{Body, Req, ReqId};
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long the read from a lost sender is waited for.
+const GIVEN_UP: Duration = Duration::from_secs(2);
+
+/// The reads that may not have ended.
+#[derive(Default)]
+pub struct RemoteReads {
+    open: RefCell<Vec<Open>>,
+}
+
+/// A receive whose data the network reads.
+struct Open {
+    receive: ReqId,
+    from: ProcId,
+    peer: Rc<Peer>,
+    read: u64,
+    sender: ReqId,
+    /// When its sender was found to be lost.
+    lost_since: Cell<Option<Instant>>,
+}
+
+fn reader(peer: &Peer) -> Option<&dyn RemoteMemory> {
+    peer.btl().capabilities().remote_memory
+}
+
+/// Starts the read of an announced message; `None` if it must be sent in fragments.
+pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Option<u64> {
+    let key = rendezvous.key.as_deref().filter(|_| wanted > 0)?;
+    let reader = reader(peer)?;
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
+        return None;
+    };
+    let buffer = recv.contiguous().filter(|all| all.len() as u64 >= wanted)?;
+    let local = Region {
+        address: buffer.as_mut_ptr().expose_provenance() as u64,
+        len: wanted,
+    };
+    let span = Span {
+        key,
+        offset: 0,
+        local,
+    };
+    // SAFETY: the receive owns its buffer until it is complete; it completes with the read's outcome, and `abandon` ends the read first.
+    let read = unsafe { reader.read(peer.endpoint(), span) };
+    read.ok()
+}
+
+impl RemoteReads {
+    /// Returns true if a read is active.
+    #[inline]
+    pub fn are_open(&self) -> bool {
+        !self.open.borrow().is_empty()
+    }
+
+    /// Lists a read that was started.
+    pub fn list(&self, (from, peer): (ProcId, &Rc<Peer>), req: &Req, read: u64, sender: ReqId) {
+        self.open.borrow_mut().push(Open {
+            receive: req.id(),
+            from,
+            peer: peer.clone(),
+            read,
+            sender,
+            lost_since: Cell::new(None),
+        });
+    }
+
+    /// Completes the receives whose reads have ended. Returns true if any has.
+    #[cold]
+    pub fn poll(&self, core: &Core) -> bool {
+        let (mut open, mut moved) = (self.open.take(), false);
+        open.retain(|open| {
+            let outcome = match reader(&open.peer) {
+                Some(all) if is_awaited(core, open) => outcome(core, all, open),
+                Some(all) => {
+                    all.give_up(open.read);
+                    return false;
+                }
+                None => Some(false),
+            };
+            if let Some(succeeded) = outcome {
+                moved = true;
+                ended(core, open, succeeded);
+            }
+            outcome.is_none()
+        });
+        self.open.borrow_mut().extend(open);
+        moved
+    }
+}
+
+/// Returns whether a read has succeeded, if it has ended. The network may write to the buffer until then, also after the loss of the sender,
+/// whose reads the library ends soon; one that it does not end is given up.
+fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
+    let outcome = all.outcome(open.read);
+    if outcome.is_some() || !core.losses().has(open.from) {
+        return outcome;
+    }
+    let now = Instant::now();
+    let since = open.lost_since.get().unwrap_or(now);
+    open.lost_since.set(Some(since));
+    if now.duration_since(since) < GIVEN_UP {
+        return None;
+    }
+    all.give_up(open.read);
+    Some(false)
+}
+
+/// Returns true if the receive still waits for this read.
+fn is_awaited(core: &Core, open: &Open) -> bool {
+    let req = core.requests().get(open.receive);
+    req.is_some_and(|req| read_of(&req) == Some(open.read))
+}
+
+/// The read for which a receive waits.
+fn read_of(req: &Req) -> Option<u64> {
+    match &*req.body.borrow() {
+        Body::Recv(recv) => recv.incoming().and_then(Incoming::read),
+        _ => None,
+    }
+}
+
+fn ended(core: &Core, open: &Open, succeeded: bool) {
+    let req = core.requests().get(open.receive);
+    let Some(req) = req.filter(|req| !req.is_complete() && read_of(req) == Some(open.read)) else {
+        return;
+    };
+    let wanted = {
+        let mut body = req.body.borrow_mut();
+        let Body::Recv(recv) = &mut *body else { return };
+        let Some(incoming) = recv.incoming_mut() else {
+            return;
+        };
+        incoming.end_read();
+        if !succeeded && !open.peer.is_fin_required() {
+            incoming.take_sender();
+        }
+        incoming.wanted()
+    };
+    match succeeded {
+        true => count(core, &req, wanted as usize),
+        false if fail_if_lost(core, &req, open.from) => {}
+        false => ask_for_fragments(core, &open.peer, open.sender, &req, wanted),
+    }
+}
+
+/// Makes sure that the network no longer writes into the buffer of an abandoned receive.
+pub fn abandon(core: &Core, req: &Req) {
+    let (from, read) = match &mut *req.body.borrow_mut() {
+        Body::Recv(recv) => match recv.incoming_mut() {
+            Some(incoming) => match incoming.end_read() {
+                Some(read) => (incoming.from(), read),
+                None => return,
+            },
+            None => return,
+        },
+        _ => return,
+    };
+    if let Ok(peer) = core.links().peer(from)
+        && let Some(reader) = reader(&peer)
+    {
+        reader.give_up(read);
+    }
+}

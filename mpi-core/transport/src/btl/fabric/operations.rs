@@ -1,0 +1,157 @@
+//! Operations on peers' registered memory: the numbers of those that are active, and their outcomes.
+
+#![allow(unsafe_code)]
+
+use super::Fabric;
+use super::peer::State;
+use super::port::{Operation, Port};
+use crate::btl::{Endpoint, Exposed, GetError, Region, RemoteMemory, Rights, Span};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// How long an operation that is given up is waited for.
+const GIVEN_UP: Duration = Duration::from_secs(2);
+/// Maximum number of operations that the library has not finished, so that its memory is bounded.
+const MOST: usize = 64;
+
+/// The operations of one process that have not been asked for their outcome.
+#[derive(Default)]
+pub(super) struct Operations {
+    last: Cell<u64>,
+    /// The outcome of each; `None` while it is active.
+    all: RefCell<HashMap<u64, Option<bool>>>,
+    /// Number of outcomes in `all`.
+    ended: Cell<usize>,
+}
+
+impl Operations {
+    /// Returns the number of a new operation; `None` if too many are active.
+    fn begin(&self) -> Option<u64> {
+        let mut all = self.all.borrow_mut();
+        if all.len() >= MOST {
+            return None;
+        }
+        let number = self.last.get() + 1;
+        self.last.set(number);
+        all.insert(number, None);
+        Some(number)
+    }
+
+    /// Records the end of an operation; one that was given up is forgotten.
+    pub fn end(&self, number: u64, succeeded: bool) {
+        if let Some(outcome @ None) = self.all.borrow_mut().get_mut(&number) {
+            *outcome = Some(succeeded);
+            self.ended.set(self.ended.get() + 1);
+        }
+    }
+
+    /// Returns true if an outcome has not been asked for.
+    pub fn have_ended(&self) -> bool {
+        self.ended.get() > 0
+    }
+
+    fn is_active(&self, number: u64) -> bool {
+        matches!(self.all.borrow().get(&number), Some(None))
+    }
+
+    /// Forgets an operation, whether it has ended or not. Returns false if it was forgotten before.
+    fn forget(&self, number: u64) -> bool {
+        match self.all.borrow_mut().remove(&number) {
+            None => return false,
+            Some(None) => {}
+            Some(Some(_)) => self.ended.set(self.ended.get() - 1),
+        }
+        true
+    }
+
+    fn take(&self, number: u64) -> Option<bool> {
+        let mut all = self.all.borrow_mut();
+        let outcome = (*all.get(&number)?)?;
+        all.remove(&number);
+        self.ended.set(self.ended.get() - 1);
+        Some(outcome)
+    }
+}
+
+impl<P: Port> Fabric<P> {
+    /// Starts an operation on a peer's memory; returns its number.
+    ///
+    /// # Safety
+    /// As [`super::port::Memory::start`].
+    unsafe fn start(&self, to: Endpoint, operation: Operation<'_>) -> Result<u64, GetError> {
+        let peer = self.peer(to.0).ok_or(GetError::PeerGone)?;
+        match peer.state.get() {
+            State::Up => {}
+            State::Fresh => self.connect(peer).map_err(|_| GetError::PeerGone)?,
+            State::Lost => return Err(GetError::PeerGone),
+        }
+        let memory = self.port.memory().ok_or(GetError::Forbidden)?;
+        let number = self.operations.begin().ok_or(GetError::Busy)?;
+        // SAFETY: the caller promises what the port requires of the memory.
+        match unsafe { memory.start(to.0, operation, number) } {
+            Ok(true) => self.operations.end(number, true),
+            Ok(false) => {}
+            Err(error) => {
+                self.operations.all.borrow_mut().remove(&number);
+                return Err(error);
+            }
+        }
+        // An active operation counts as a message in flight, since its end lets both processes go on.
+        self.sent.set(self.sent.get() + 1);
+        Ok(number)
+    }
+}
+
+impl<P: Port> RemoteMemory for Fabric<P> {
+    fn shortest(&self) -> usize {
+        self.read_min
+    }
+
+    unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
+        // SAFETY: the caller promises that the memory stays until it is withdrawn.
+        unsafe { self.port.memory()?.register(region, rights) }
+    }
+
+    fn withdraw(&self, number: u64) {
+        if let Some(memory) = self.port.memory() {
+            memory.unregister(number);
+        }
+    }
+
+    unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
+        // SAFETY: the caller promises that only this read uses the memory until its outcome is known.
+        unsafe { self.start(from, Operation::Read(span)) }
+    }
+
+    unsafe fn write(&self, to: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
+        // SAFETY: the caller promises that the memory is neither freed nor written until the outcome is known.
+        unsafe { self.start(to, Operation::Write(span)) }
+    }
+
+    fn flush(&self, to: Endpoint) -> Result<u64, GetError> {
+        // SAFETY: a flush uses no memory.
+        unsafe { self.start(to, Operation::Flush) }
+    }
+
+    fn outcome(&self, access: u64) -> Option<bool> {
+        let outcome = self.operations.take(access)?;
+        self.received.set(self.received.get() + 1);
+        Some(outcome)
+    }
+
+    fn give_up(&self, access: u64) {
+        let deadline = Instant::now() + GIVEN_UP;
+        // Within a poll, the running call continues; the library has stopped its operations with a peer that is lost.
+        while self.operations.is_active(access) && !self.busy.replace(true) {
+            self.turn(None);
+            self.busy.set(false);
+            if Instant::now() >= deadline {
+                break;
+            }
+        }
+        if self.operations.forget(access) {
+            self.received.set(self.received.get() + 1);
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Memory that peers may access, and operations on that of peers.
+//!
+//! A key is the address that the provider expects, and the number of the registration.
+
+#![allow(unsafe_code)]
+
+use super::super::abi::{self, Object, Pointer};
+use super::objects::close;
+use crate::btl::{Exposed, GetError, Region, Rights, Span};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ptr::null_mut;
+
+/// The offset of the key in a registration (`fid_mr`), and that of the local descriptor.
+const KEY: usize = 32;
+const LOCAL_DESCRIPTOR: usize = 24;
+/// The first number that this process requests for a registration; lower ones are not used by others, but easy to confuse.
+const FIRST: u64 = 1 << 20;
+
+/// What a provider requires of registrations.
+#[derive(Clone, Copy)]
+pub(super) struct Modes {
+    /// The memory of this process in an operation must be registered.
+    pub local: bool,
+    /// An operation names the peer's address, and not the offset in the registration.
+    pub virtual_addresses: bool,
+    /// The provider chooses the numbers.
+    pub provider_keys: bool,
+    /// A registration belongs to an endpoint.
+    pub of_endpoint: bool,
+}
+
+impl Modes {
+    /// Of the bits in `domain_attr`.
+    pub fn of(bits: u32) -> Modes {
+        Modes {
+            local: bits & abi::MR_LOCAL != 0,
+            virtual_addresses: bits & abi::MR_VIRTUAL_ADDRESSES != 0,
+            provider_keys: bits & abi::MR_PROVIDER_KEYS != 0,
+            of_endpoint: bits & abi::MR_OF_ENDPOINT != 0,
+        }
+    }
+}
+
+/// The registrations for peers, and the active operations.
+pub(super) struct Remote {
+    domain: Object,
+    endpoint: Object,
+    read: abi::ReadMemory,
+    write: Option<abi::WriteMemory>,
+    modes: Modes,
+    last: Cell<u64>,
+    exposed: RefCell<HashMap<u64, Object>>,
+    /// The active operations, by the address of the context.
+    active: RefCell<HashMap<usize, Active>>,
+}
+
+/// An operation that the provider has taken.
+struct Active {
+    number: u64,
+    /// The memory that the provider needs during the operation.
+    context: Box<[u64; 8]>,
+    /// The registration of the local memory.
+    local: Option<Object>,
+}
+
+/// The memory of this process in an operation.
+struct Local {
+    start: Pointer,
+    len: usize,
+    /// The provider's descriptor of the registration, or null.
+    mark: Pointer,
+    registration: Option<Object>,
+}
+
+/// The memory of the peer in an operation: the address that the provider expects, and the key.
+struct Place {
+    address: u64,
+    key: u64,
+}
+
+impl Place {
+    fn of(span: &Span<'_>) -> Result<Place, GetError> {
+        let ([address, key], []) = span.key.as_chunks::<8>() else {
+            return Err(GetError::BadAddress);
+        };
+        Ok(Place {
+            address: u64::from_le_bytes(*address).wrapping_add(span.offset),
+            key: u64::from_le_bytes(*key),
+        })
+    }
+}
+
+impl Remote {
+    /// For an open domain and an enabled endpoint with the capability of remote memory access.
+    pub fn of(
+        domain: Object,
+        endpoint: Object,
+        (read, write): (abi::ReadMemory, Option<abi::WriteMemory>),
+        modes: Modes,
+    ) -> Remote {
+        Remote {
+            domain,
+            endpoint,
+            read,
+            write,
+            modes,
+            last: Cell::new(FIRST),
+            exposed: RefCell::default(),
+            active: RefCell::default(),
+        }
+    }
+
+    /// Registers memory with these access rights.
+    ///
+    /// # Safety
+    /// The memory is not freed before the registration is closed.
+    unsafe fn register(&self, region: Region, access: u64) -> Option<(u64, Object)> {
+        let number = self.last.get() + 1;
+        self.last.set(number);
+        let memory: Pointer = std::ptr::with_exposed_provenance_mut(region.address as usize);
+        let mut object = null_mut();
+        // SAFETY: the domain is open as long as this value; the caller promises that the memory stays.
+        unsafe {
+            let register: abi::Register = self.domain.function(abi::REGISTER)?;
+            let result = register(
+                self.domain.0,
+                memory.cast_const(),
+                region.len as usize,
+                access,
+                0,
+                number,
+                0,
+                &raw mut object,
+                null_mut(),
+            );
+            if result != 0 || object.is_null() {
+                return None;
+            }
+            let registration = Object(object);
+            if self.modes.of_endpoint && self.bind(registration).is_none() {
+                close(registration);
+                return None;
+            }
+            Some((number, registration))
+        }
+    }
+
+    /// Binds a registration to the endpoint.
+    ///
+    /// # Safety
+    /// The registration is open.
+    unsafe fn bind(&self, registration: Object) -> Option<()> {
+        // SAFETY: both objects are open, and the functions have the types of all objects' tables.
+        unsafe {
+            let bind: abi::Bind = registration.function(abi::BIND)?;
+            let control: abi::Control = registration.function(abi::CONTROL)?;
+            let bound = bind(registration.0, self.endpoint.0, 0) == 0;
+            (bound && control(registration.0, abi::ENABLE, null_mut()) == 0).then_some(())
+        }
+    }
+
+    /// Registers memory that peers may access.
+    ///
+    /// # Safety
+    /// The memory is not freed before [`Remote::unregister`].
+    pub unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
+        let access = match rights {
+            Rights::Read => abi::REMOTE_READ,
+            Rights::ReadWrite => abi::REMOTE_READ | abi::REMOTE_WRITE,
+        };
+        // SAFETY: the caller promises that the memory stays.
+        let (number, object) = unsafe { self.register(region, access) }?;
+        self.exposed.borrow_mut().insert(number, object);
+        let address = match self.modes.virtual_addresses {
+            true => region.address,
+            false => 0,
+        };
+        let name = match self.modes.provider_keys {
+            // SAFETY: an open registration has its key at this offset.
+            true => unsafe { object.0.byte_add(KEY).cast::<u64>().read() },
+            false => number,
+        };
+        let key = [address.to_le_bytes(), name.to_le_bytes()].concat();
+        Some(Exposed { number, key })
+    }
+
+    /// Ends a registration.
+    pub fn unregister(&self, number: u64) {
+        if let Some(object) = self.exposed.borrow_mut().remove(&number) {
+            // SAFETY: the registration has just left the table.
+            unsafe { close(object) };
+        }
+    }
+
+    /// Starts a read from a peer with this number in the address table.
+    ///
+    /// # Safety
+    /// Only this read uses `span.local` until it has ended.
+    pub unsafe fn read(&self, from: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
+        let place = Place::of(&span)?;
+        // SAFETY: the caller promises memory that stays; the registration is closed when the read has ended.
+        let local = unsafe { self.local(span.local, abi::READ_ACCESS) }?;
+        let mut context = Box::new([0u64; 8]);
+        // SAFETY: an enabled endpoint; memory and context stay until the completion is read.
+        let result = unsafe {
+            (self.read)(
+                self.endpoint.0,
+                local.start,
+                local.len,
+                local.mark,
+                from,
+                place.address,
+                place.key,
+                context.as_mut_ptr().cast(),
+            )
+        };
+        self.started(result, number, context, local)
+    }
+
+    /// Starts a write, which ends when the data are in the memory of a peer with this number in the address table.
+    ///
+    /// # Safety
+    /// `span.local` is neither freed nor written until the write has ended.
+    pub unsafe fn write(&self, to: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
+        let write = self.write.ok_or(GetError::Forbidden)?;
+        let place = Place::of(&span)?;
+        // SAFETY: the caller promises memory that stays; the registration is closed when the write has ended.
+        let local = unsafe { self.local(span.local, abi::WRITE_ACCESS) }?;
+        let mut context = Box::new([0u64; 8]);
+        let from = abi::LocalPart {
+            start: local.start,
+            len: local.len,
+        };
+        let into = abi::RemotePart {
+            address: place.address,
+            len: local.len,
+            key: place.key,
+        };
+        let message = abi::WriteMessage {
+            local: &raw const from,
+            marks: &raw const local.mark,
+            local_count: 1,
+            to,
+            remote: &raw const into,
+            remote_count: 1,
+            context: context.as_mut_ptr().cast(),
+            data: 0,
+        };
+        let flags = abi::COMPLETION | abi::DELIVERY_COMPLETE;
+        // SAFETY: an enabled endpoint; the library copies the message, and memory and context stay until the completion is read.
+        let result = unsafe { write(self.endpoint.0, &raw const message, flags) };
+        self.started(result, number, context, local)
+    }
+
+    /// Returns the memory of this process in an operation, registered if the provider needs that.
+    ///
+    /// # Safety
+    /// The memory is not freed before the operation has ended.
+    unsafe fn local(&self, region: Region, access: u64) -> Result<Local, GetError> {
+        let mut local = Local {
+            start: std::ptr::with_exposed_provenance_mut(region.address as usize),
+            len: region.len as usize,
+            mark: null_mut(),
+            registration: None,
+        };
+        if self.modes.local {
+            // SAFETY: the caller promises that the memory stays.
+            let made = unsafe { self.register(region, access) };
+            let (_, object) = made.ok_or(GetError::Forbidden)?;
+            local.registration = Some(object);
+            // SAFETY: an open registration has its descriptor at this offset.
+            local.mark = unsafe { object.0.byte_add(LOCAL_DESCRIPTOR).cast::<Pointer>().read() };
+        }
+        Ok(local)
+    }
+
+    /// Lists an operation that the provider has taken, or returns why it has not.
+    fn started(
+        &self,
+        result: isize,
+        number: u64,
+        context: Box<[u64; 8]>,
+        local: Local,
+    ) -> Result<(), GetError> {
+        if result == 0 {
+            let operation = Active {
+                number,
+                local: local.registration,
+                context,
+            };
+            let place = operation.context.as_ptr().addr();
+            self.active.borrow_mut().insert(place, operation);
+            return Ok(());
+        }
+        if let Some(object) = local.registration {
+            // SAFETY: the operation was refused, so nothing uses the registration.
+            unsafe { close(object) };
+        }
+        match result {
+            abi::EAGAIN | abi::ENOMEM => Err(GetError::Busy),
+            _ => Err(GetError::Forbidden),
+        }
+    }
+
+    /// Returns the number of the operation that has ended with this context, if it is one.
+    pub fn ended(&self, context: Pointer) -> Option<u64> {
+        let ended = self.active.borrow_mut().remove(&context.addr())?;
+        if let Some(object) = ended.local {
+            // SAFETY: the operation has ended, so nothing uses the registration.
+            unsafe { close(object) };
+        }
+        Some(ended.number)
+    }
+
+    /// Closes all registrations; called when the endpoint is closed and the domain is still open.
+    pub fn unregister_all(&self) {
+        let local = self.active.take().into_values().filter_map(|mut active| {
+            // The provider may still refer to the context of an operation that has not ended.
+            let local = active.local.take();
+            std::mem::forget(active);
+            local
+        });
+        for object in self.exposed.take().into_values().chain(local) {
+            // SAFETY: the registration has just left its table, and no operation uses it after the endpoint was closed.
+            unsafe { close(object) };
+        }
+    }
+}

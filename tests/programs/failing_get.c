@@ -1,0 +1,95 @@
+/*
+ * A library in front of libucp.so.0, which it needs: its reads of registered memory fail as FAILING_GET says, and all other functions are UCX's.
+ *
+ *     refuse    at once
+ *     late      some polls later
+ *     count     not at all
+ *
+ * It prints the number of reads when the process ends.
+ */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int8_t status;
+enum { REFUSED = -3, LATE = -25, POLLS = 20, MOST = 256 };
+
+struct due {
+    void (*ended)(void *, status, void *);
+    void *argument;
+    int polls;
+};
+static struct due due[MOST];
+static long reads;
+
+static int is(const char *how)
+{
+    const char *set = getenv("FAILING_GET");
+    return set && !strcmp(set, how);
+}
+
+static void *real(const char *name)
+{
+    static void *ucx;
+    if (!ucx)
+        ucx = dlopen("libucp.so.0", RTLD_NOW);
+    return dlsym(ucx, name);
+}
+
+void *ucp_get_nbx(void *endpoint, void *buffer, size_t len, uint64_t address, void *key, const void *params)
+{
+    reads++;
+    if (is("refuse"))
+        return (void *)(intptr_t)REFUSED;
+    for (int n = 0; is("late") && n < MOST; n++)
+        if (!due[n].ended) {
+            memcpy(&due[n].ended, (const char *)params + 16, sizeof due[n].ended);
+            memcpy(&due[n].argument, (const char *)params + 32, sizeof due[n].argument);
+            due[n].polls = POLLS;
+            return &due[n];
+        }
+    void *(*get)(void *, void *, size_t, uint64_t, void *, const void *);
+    *(void **)&get = real("ucp_get_nbx");
+    return get(endpoint, buffer, len, address, key, params);
+}
+
+unsigned ucp_worker_progress(void *worker)
+{
+    for (int n = 0; n < MOST; n++)
+        if (due[n].ended && --due[n].polls == 0) {
+            struct due now = due[n];
+            due[n].ended = NULL;
+            now.ended(&due[n], LATE, now.argument);
+        }
+    unsigned (*progress)(void *);
+    *(void **)&progress = real("ucp_worker_progress");
+    return progress(worker);
+}
+
+/* A process does not sleep while the end of a read is due, since no descriptor announces it. */
+status ucp_worker_arm(void *worker)
+{
+    for (int n = 0; n < MOST; n++)
+        if (due[n].ended)
+            return -15;
+    status (*arm)(void *);
+    *(void **)&arm = real("ucp_worker_arm");
+    return arm(worker);
+}
+
+void ucp_request_free(void *request)
+{
+    uintptr_t begin = (uintptr_t)due, at = (uintptr_t)request;
+    if (at - begin < sizeof due)
+        return;
+    void (*release)(void *);
+    *(void **)&release = real("ucp_request_free");
+    release(request);
+}
+
+__attribute__((destructor)) static void report(void)
+{
+    fprintf(stderr, "failing_get: %ld reads\n", reads);
+}
