@@ -22,7 +22,7 @@ pub fn build_in(components: &'static [BuiltIn]) {
 pub fn catalogue(params: &Params) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();
-    let usual = mpi_base::installation::prefix().map(|prefix| prefix.join("lib/portcullis"));
+    let usual = mpi_base::installation::plugins();
     let built_in = BUILT_IN.get().copied().unwrap_or_default();
     Catalogue::gather(built_in, &names, params, usual.as_deref())
 }

@@ -5,16 +5,25 @@
 //! That allows a table to grow at its end.
 #![allow(unsafe_code)]
 
+use mpi_base::plugin_file::manifest::Interface;
 use std::ffi::{c_char, c_int, c_void};
 
 /// Incremented only for changes that cannot be made by appending to a table.
-pub const ABI_VERSION: u32 = 1;
+pub const ABI_VERSION: u32 = 2;
+
+/// The version that this library speaks, with the layout hash of each minor version: a table that grows gets a new line here and in the header.
+///
+/// A line of a released version is never changed; a test computes the last hash from the tables.
+pub const INTERFACE: Interface = Interface {
+    major: ABI_VERSION,
+    layouts: &[(0, 0x53d3_8df1)],
+};
 
 /// The only symbol that a plugin exports, of type [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
 /// The type of the symbol: a function that is called once and returns a table that stays valid for the rest of the process.
-pub type Entry = unsafe extern "C" fn() -> *const ComponentTable;
+pub type Entry = unsafe extern "C-unwind" fn() -> *const ComponentTable;
 
 /// Return code: the function failed.
 pub const FAILED: c_int = -1;
@@ -48,8 +57,139 @@ pub struct Call {
     _private: [u8; 0],
 }
 
+/// `portcullis_type`: a datatype, opaque to the plugin.
+#[repr(C)]
+pub struct Type {
+    _private: [u8; 0],
+}
+
+/// `portcullis_op`: an operator, opaque to the plugin.
+#[repr(C)]
+pub struct Op {
+    _private: [u8; 0],
+}
+
+/// `portcullis_dense_op`: an operator on one predefined type, opaque to the plugin.
+#[repr(C)]
+pub struct DenseOp {
+    _private: [u8; 0],
+}
+
+/// `portcullis_buffer`: elements in memory. It stands in arrays, so it never grows.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    pub address: *mut c_void,
+    pub count: i64,
+    pub datatype: *const Type,
+}
+
+/// `portcullis_type_info`: what a plugin may know of a datatype; all lengths in bytes.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TypeInfo {
+    pub size: usize,
+    pub bytes: i64,
+    pub lb: i64,
+    pub extent: i64,
+    pub true_lb: i64,
+    pub true_extent: i64,
+    pub handle: usize,
+}
+
+/// `portcullis_op_info`: what a plugin may know of an operator.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct OpInfo {
+    pub size: usize,
+    pub handle: usize,
+    pub commutes: c_int,
+}
+
+/// `portcullis_topology`: where this process runs.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Topology {
+    pub size: usize,
+    pub host: *const c_char,
+    pub cores: u32,
+    pub ranks_here: u32,
+}
+
+/// The root of an operation without one.
+pub const NO_RANK: u32 = u32::MAX;
+
+/// `portcullis_args`: the arguments of one call.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Args {
+    pub size: usize,
+    pub operation: u32,
+    pub root: u32,
+    pub op: *const Op,
+    pub send: *const Buffer,
+    pub recv: *const Buffer,
+    pub send_count: u32,
+    pub recv_count: u32,
+    pub counts: *const i64,
+    pub sources: *const u32,
+    pub destinations: *const u32,
+    pub bytes: u64,
+    pub plan: *mut *mut c_void,
+    pub source_count: u32,
+    pub destination_count: u32,
+    pub arrivals: *const u32,
+    pub arrival_count: u32,
+}
+
+/// Flag of an operation: only calls with a predefined operator.
+pub const PREDEFINED: u32 = 1;
+/// Flag of an operation: only calls with a commutative operator.
+pub const COMMUTATIVE: u32 = 2;
+
+/// Carries out a call, blocking.
+pub type Run =
+    unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, *mut Why) -> c_int;
+/// Starts a call.
+pub type Start = unsafe extern "C-unwind" fn(
+    this: *mut c_void,
+    *const Args,
+    *mut Call,
+    ticket: *mut u64,
+    *mut Why,
+) -> c_int;
+/// Tests a started call.
+pub type Test = unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int;
+/// Forgets what a persistent call has kept.
+pub type Forget = unsafe extern "C-unwind" fn(this: *mut c_void, plan: *mut c_void);
+/// Carries out a call on contiguous data of a predefined type, blocking.
+pub type Dense = unsafe extern "C-unwind" fn(
+    this: *mut c_void,
+    send: *const c_void,
+    recv: *mut c_void,
+    bytes: usize,
+    root: u32,
+    *const DenseOp,
+) -> c_int;
+
+/// `portcullis_operation`: a module's functions for one operation.
+///
+/// It stands in an array whose stride is in the module's table, so it may grow.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Operation {
+    pub operation: u32,
+    pub flags: u32,
+    pub limit: u64,
+    pub run: Option<Run>,
+    pub start: Option<Start>,
+    pub test: Option<Test>,
+    pub forget: Option<Forget>,
+    pub dense: Option<Dense>,
+}
+
 /// A wait's predicate: returns 0 for not yet. May be called very often, from the waiting thread only.
-pub type Ready = unsafe extern "C" fn(argument: *mut c_void) -> c_int;
+pub type Ready = unsafe extern "C-unwind" fn(argument: *mut c_void) -> c_int;
 
 /// `portcullis_host`: the services of the library.
 #[repr(C)]
@@ -141,6 +281,59 @@ pub struct Host {
         Option<unsafe extern "C" fn(*mut Comm, wire: u32, entered: u64, released: u64)>,
     pub failed_ranks:
         Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
+    pub fail: Option<unsafe extern "C" fn(*mut Comm, reason: *const c_char) -> c_int>,
+    pub topology: Option<unsafe extern "C" fn(*mut Comm, *mut Topology)>,
+    pub named_type: Option<unsafe extern "C" fn(*mut Comm, handle: usize) -> *const Type>,
+    pub type_info: Option<unsafe extern "C" fn(*const Type, *mut TypeInfo)>,
+    pub op_info: Option<unsafe extern "C" fn(*const Op, *mut OpInfo)>,
+    pub pack: Option<
+        unsafe extern "C" fn(*const Buffer, at: i64, to: *mut c_void, bytes: usize) -> usize,
+    >,
+    pub unpack: Option<
+        unsafe extern "C" fn(*const Buffer, at: i64, from: *const c_void, bytes: usize) -> usize,
+    >,
+    pub copy: Option<unsafe extern "C" fn(from: *const Buffer, to: *const Buffer) -> i64>,
+    pub reduce: Option<
+        unsafe extern "C" fn(
+            *const Op,
+            input: *const Buffer,
+            inout: *const Buffer,
+            *mut Why,
+        ) -> c_int,
+    >,
+    pub combine: Option<
+        unsafe extern "C" fn(
+            *const DenseOp,
+            input: *const c_void,
+            inout: *mut c_void,
+            bytes: usize,
+        ),
+    >,
+    pub temporary: Option<
+        unsafe extern "C" fn(*mut Call, *const Type, count: i64, *mut Buffer, *mut Why) -> c_int,
+    >,
+    pub call_send: Option<
+        unsafe extern "C" fn(
+            *mut Call,
+            dest: u32,
+            *const Buffer,
+            message: *mut u64,
+            *mut Why,
+        ) -> c_int,
+    >,
+    pub call_recv: Option<
+        unsafe extern "C" fn(
+            *mut Call,
+            source: u32,
+            *const Buffer,
+            message: *mut u64,
+            *mut Why,
+        ) -> c_int,
+    >,
+    pub call_test: Option<unsafe extern "C" fn(*mut Call, message: u64, *mut Why) -> c_int>,
+    pub call_wait: Option<
+        unsafe extern "C" fn(*mut Call, messages: *const u64, count: usize, *mut Why) -> c_int,
+    >,
 }
 
 /// `portcullis_module`: a component's functions for one communicator.
@@ -148,20 +341,25 @@ pub struct Host {
 #[derive(Clone, Copy)]
 pub struct ModuleTable {
     pub size: usize,
-    pub enable: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
-    pub barrier: Option<unsafe extern "C" fn(this: *mut c_void, *mut Call, *mut Why) -> c_int>,
+    pub enable: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub barrier:
+        Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Call, *mut Why) -> c_int>,
     pub barrier_start:
-        Option<unsafe extern "C" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
+        Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
     pub barrier_test:
-        Option<unsafe extern "C" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
-    pub disable: Option<unsafe extern "C" fn(this: *mut c_void)>,
-    pub free: Option<unsafe extern "C" fn(this: *mut c_void)>,
-    pub attend: Option<unsafe extern "C" fn(this: *mut c_void)>,
-    pub eureka_begin: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
-    pub eureka_raise:
-        Option<unsafe extern "C" fn(this: *mut c_void, first: *mut c_int, *mut Why) -> c_int>,
-    pub eureka_test: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
-    pub eureka_end: Option<unsafe extern "C" fn(this: *mut c_void, *mut Why) -> c_int>,
+        Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
+    pub disable: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
+    pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
+    pub attend: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
+    pub eureka_begin: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub eureka_raise: Option<
+        unsafe extern "C-unwind" fn(this: *mut c_void, first: *mut c_int, *mut Why) -> c_int,
+    >,
+    pub eureka_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub eureka_end: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
+    pub operations: *const Operation,
+    pub operation_count: u32,
+    pub operation_size: u32,
 }
 
 /// `portcullis_param`: a parameter of a plugin.
@@ -187,7 +385,7 @@ pub struct ComponentTable {
     pub params: *const Param,
     pub param_count: usize,
     pub query: Option<
-        unsafe extern "C" fn(
+        unsafe extern "C-unwind" fn(
             *const Host,
             *mut Comm,
             this: *mut *mut c_void,
@@ -199,6 +397,10 @@ pub struct ComponentTable {
 
 // SAFETY: the pointers in a `Host` are to functions and to constants, which no code writes.
 unsafe impl Sync for Host {}
+// SAFETY: the pointers in a `ModuleTable` are to functions and to constants, which no code writes.
+unsafe impl Sync for ModuleTable {}
+// SAFETY: the pointers in an `Operation` are to functions.
+unsafe impl Sync for Operation {}
 // SAFETY: the pointers in a `Param` are to constant texts, which no code writes.
 unsafe impl Sync for Param {}
 // SAFETY: the pointers in a `ComponentTable` are to functions and to constants, which no code writes.
@@ -216,6 +418,12 @@ unsafe impl Table for Host {}
 unsafe impl Table for ModuleTable {}
 // SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
 unsafe impl Table for ComponentTable {}
+// SAFETY: `repr(C)`, `size` comes first, and all fields are numbers.
+unsafe impl Table for TypeInfo {}
+// SAFETY: `repr(C)`, `size` comes first, and all fields are numbers.
+unsafe impl Table for OpInfo {}
+// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a null pointer, and numbers.
+unsafe impl Table for Topology {}
 
 /// Copies a table, up to the smaller of its size and ours; missing slots read as absent.
 ///
@@ -229,6 +437,24 @@ pub unsafe fn read<T: Table>(table: *const T) -> T {
     unsafe {
         std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
         copy.assume_init()
+    }
+}
+
+/// Fills in a table that the other side has allocated, up to the smaller of its size and ours, and keeps its size.
+///
+/// # Safety
+/// `to` is null, or writable for the number of bytes that its first field gives.
+pub unsafe fn fill_in<T: Table>(to: *mut T, from: &T) {
+    if to.is_null() {
+        return;
+    }
+    // SAFETY: not null, and every table begins with its size (contract of [`Table`]).
+    let size = unsafe { to.cast::<usize>().read() };
+    let known = size.min(size_of::<T>());
+    // SAFETY: both are at least `known` bytes long, and the caller guarantees that `to` is writable.
+    unsafe {
+        std::ptr::copy_nonoverlapping(std::ptr::from_ref(from).cast::<u8>(), to.cast(), known);
+        to.cast::<usize>().write(size);
     }
 }
 

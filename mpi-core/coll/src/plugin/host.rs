@@ -54,6 +54,8 @@ pub trait Services {
     fn log(&self, level: c_int, line: &CStr);
     /// The pointer that the component's modules in this process share.
     fn component_data(&self) -> &Cell<*mut c_void>;
+    /// Keeps the reason of a function that has no other way to report it.
+    fn fail(&self, reason: &CStr);
     /// The numbers of barriers that have been entered and released on a wire.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
 
@@ -93,6 +95,22 @@ pub const fn table<S: Services>() -> Host {
         component_data: Some(component_data::<S>),
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
+        fail: Some(fail::<S>),
+        // The services of data and calls are those of the library alone.
+        topology: None,
+        named_type: None,
+        type_info: None,
+        op_info: None,
+        pack: None,
+        unpack: None,
+        copy: None,
+        reduce: None,
+        combine: None,
+        temporary: None,
+        call_send: None,
+        call_recv: None,
+        call_test: None,
+        call_wait: None,
     }
 }
 
@@ -135,7 +153,7 @@ pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Runs a service that cannot fail; returns `nothing` after a panic.
-fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
+pub(super) fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(service)).unwrap_or(nothing)
 }
 
@@ -363,6 +381,15 @@ unsafe extern "C" fn log<S: Services>(comm: *mut Comm, level: c_int, line: *cons
     calm((), || services.log(level, line));
 }
 
+unsafe extern "C" fn fail<S: Services>(comm: *mut Comm, reason: *const c_char) -> c_int {
+    if !reason.is_null() {
+        // SAFETY: the plugin keeps the contract of `services`; `reason` is not null, and the plugin passes a NUL-terminated string.
+        let (services, reason) = unsafe { (services::<S>(comm), CStr::from_ptr(reason)) };
+        calm((), || services.fail(reason));
+    }
+    FAILED
+}
+
 unsafe extern "C" fn now_ns() -> u64 {
     mpi_base::clock::now_ns()
 }
@@ -390,7 +417,7 @@ unsafe extern "C" fn barrier_wire<S: Services>(
 
 /// # Safety
 /// `data` is readable for `bytes`, or null, or `bytes` is 0.
-unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
+pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
     }
@@ -400,7 +427,7 @@ unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
 
 /// # Safety
 /// `data` is writable for `bytes` and not used by other code, or null, or `bytes` is 0.
-unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
+pub(super) unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
     if data.is_null() || bytes == 0 {
         return &mut [];
     }

@@ -25,6 +25,7 @@ pub(crate) mod names;
 mod ofi;
 mod open;
 mod peers;
+pub mod plugin;
 mod self_;
 mod sm;
 #[cfg(test)]

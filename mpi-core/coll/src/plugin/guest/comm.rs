@@ -174,7 +174,7 @@ impl Comm {
             ready: F,
             panic: Option<Box<dyn Any + Send>>,
         }
-        unsafe extern "C" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
+        unsafe extern "C-unwind" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
             // SAFETY: `wait` below passes an `Asked` of this type, which outlives the wait; the host calls from one thread, one call at a time.
             let asked = unsafe { &mut *argument.cast::<Asked<F>>() };
             match catch_unwind(AssertUnwindSafe(&mut asked.ready)) {

@@ -1,16 +1,8 @@
 //! The plugin side of the tables: writing a plugin in safe Rust.
 //!
 //! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes its C table at compile time.
-//! The same table is built into the library and returned by the plugin file's exported function:
-//!
-//! ```ignore
-//! static TABLE: BuiltIn = BuiltIn::of::<Mine>();
-//!
-//! #[unsafe(no_mangle)]
-//! pub extern "C" fn portcullis_component() -> *const abi::ComponentTable {
-//!     TABLE.as_ptr()
-//! }
-//! ```
+//! The same table is built into the library and returned by the function that a plugin file exports, which has a manifest besides:
+//! [`portcullis_plugin!`](crate::portcullis_plugin) makes both.
 //!
 //! A panic in a component does not cross the ABI; it becomes a failure with an error text.
 //! A [`Comm`] may be stored anywhere; its services fail once its module has been freed.
@@ -21,6 +13,7 @@ mod tables;
 
 pub use comm::{Comm, Message, SharedMemory};
 pub use common::Common;
+pub use mpi_base::plugin_file::manifest::Note;
 pub use tables::BuiltIn;
 
 use super::abi;
@@ -105,6 +98,35 @@ pub trait Module: 'static {
 
     /// The communicator is being freed: restore the initial state. Not a collective call.
     fn disable(&self);
+}
+
+/// Makes a plugin file of a component: its manifest and the one function that it exports.
+#[macro_export]
+macro_rules! portcullis_plugin {
+    ($component:ty) => {
+        /// The manifest, which is read before the file is opened.
+        #[used]
+        #[allow(unsafe_code)]
+        // SAFETY: the section is that of plugins' manifests, and contains notes only.
+        #[unsafe(link_section = ".note.portcullis")]
+        static PORTCULLIS_MANIFEST: $crate::plugin::guest::Note =
+            $crate::plugin::guest::manifest::<$component>();
+
+        /// The one exported function.
+        #[allow(unsafe_code)]
+        // SAFETY: the name belongs to the plugin interface, and no other symbol of this file has it.
+        #[unsafe(no_mangle)]
+        pub extern "C" fn portcullis_component() -> *const $crate::plugin::abi::ComponentTable {
+            const TABLE: $crate::plugin::guest::BuiltIn =
+                $crate::plugin::guest::BuiltIn::of::<$component>();
+            TABLE.as_ptr()
+        }
+    };
+}
+
+/// Makes the manifest of a component; see [`portcullis_plugin!`](crate::portcullis_plugin).
+pub const fn manifest<G: Guest>() -> Note {
+    Note::of(&abi::INTERFACE, c"coll", G::NAME, G::VERSION)
 }
 
 /// A parameter of the component; `kind` as in `plugin.h`.

@@ -65,6 +65,9 @@ impl<G: Guest> Tables<G> {
         eureka_raise: Some(eureka_raise::<G::Module>),
         eureka_test: Some(eureka_test::<G::Module>),
         eureka_end: Some(eureka_end::<G::Module>),
+        operations: std::ptr::null(),
+        operation_count: 0,
+        operation_size: 0,
     };
 }
 
@@ -74,7 +77,7 @@ struct Instance<M> {
     comm: Comm,
 }
 
-unsafe extern "C" fn query<G: Guest>(
+unsafe extern "C-unwind" fn query<G: Guest>(
     host: *const Host,
     comm: *mut abi::Comm,
     this: *mut *mut c_void,
@@ -123,12 +126,12 @@ unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
     unsafe { &(*this.cast::<Instance<M>>()).module }
 }
 
-unsafe extern "C" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
 }
 
-unsafe extern "C" fn barrier<M: Module>(
+unsafe extern "C-unwind" fn barrier<M: Module>(
     this: *mut c_void,
     _: *mut abi::Call,
     why: *mut Why,
@@ -137,7 +140,7 @@ unsafe extern "C" fn barrier<M: Module>(
     unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
 }
 
-unsafe extern "C" fn barrier_start<M: Module>(
+unsafe extern "C-unwind" fn barrier_start<M: Module>(
     this: *mut c_void,
     ticket: *mut u64,
     why: *mut Why,
@@ -157,7 +160,7 @@ unsafe extern "C" fn barrier_start<M: Module>(
     unsafe { answer(why, start) }
 }
 
-unsafe extern "C" fn barrier_test<M: Module>(
+unsafe extern "C-unwind" fn barrier_test<M: Module>(
     this: *mut c_void,
     ticket: u64,
     why: *mut Why,
@@ -173,19 +176,19 @@ unsafe extern "C" fn barrier_test<M: Module>(
     unsafe { answer(why, test) }
 }
 
-unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn attend<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
     // A persistent failure reappears in the next call that returns an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
-unsafe extern "C" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
 }
 
-unsafe extern "C" fn eureka_raise<M: Module>(
+unsafe extern "C-unwind" fn eureka_raise<M: Module>(
     this: *mut c_void,
     first: *mut c_int,
     why: *mut Why,
@@ -201,7 +204,7 @@ unsafe extern "C" fn eureka_raise<M: Module>(
     unsafe { answer(why, raise) }
 }
 
-unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     let test = || {
         // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         let is_found = unsafe { module::<M>(this) }.eureka_test()?;
@@ -211,19 +214,19 @@ unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) ->
     unsafe { answer(why, test) }
 }
 
-unsafe extern "C" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
-unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn disable<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
     // No caller is left to report a panic to.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 
-unsafe extern "C" fn free<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn free<M: Module>(this: *mut c_void) {
     // SAFETY: `query` made the pointer from a box of this type, and `free` is the host's last call.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
