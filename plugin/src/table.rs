@@ -13,7 +13,7 @@ pub const VERSION: u32 = 1;
 /// The version of this build, with the layout hash of each minor version. A line of a released version is never changed.
 pub const INTERFACE: Interface = Interface {
     major: VERSION,
-    layouts: &[(0, 0)],
+    layouts: &[(0, 0x0543_61d0)],
 };
 
 /// The only symbol that a plugin exports, of type [`Entry`].

@@ -2,7 +2,6 @@
 
 use super::Shelf;
 use super::serving::job;
-use crate::plugin::Catalogue;
 use crate::suite::tests::exercise;
 use crate::testing::Job;
 use crate::{CallId, Table};
