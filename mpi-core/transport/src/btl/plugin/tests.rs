@@ -121,7 +121,10 @@ fn a_transport_that_declines_and_a_file_that_is_none_have_their_sentences() {
         declined.starts_with("the transport udp: no socket on 203.0.113.77"),
         "{declined}"
     );
-    std::fs::write(folder.path().join("btl_udp.so"), "no library").expect("a file");
+    // A new file: this process has mapped the old one.
+    let file = folder.path().join("btl_udp.so");
+    std::fs::remove_file(&file).expect("removing");
+    std::fs::write(&file, "no library").expect("a file");
     let refused = open(0, 2, &odd, &modex).err().expect("it is none");
     assert!(
         refused.contains("btl_udp.so: it is no shared object for this machine"),
