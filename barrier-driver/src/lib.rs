@@ -94,6 +94,8 @@ mod input_events;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod last_resort;
 #[cfg(feature = "std")]
+mod port_error;
+#[cfg(feature = "std")]
 pub mod ports;
 #[cfg(all(feature = "std", target_os = "linux"))]
 pub mod registers;

@@ -19,6 +19,7 @@ thread_local! {
 macro_rules! call {
     ($name:ident($($argument:expr),* $(,)?)) => {{
         checked(stringify!($name));
+        // SAFETY: each check passes constants, or addresses of locals or of `SCRATCH`, with the types of this function.
         unsafe { crate::entries::$name($($argument),*) }
     }};
 }

@@ -1,7 +1,6 @@
 //! Functions that MPI-3 has removed and old programs still call; MPICH and Open MPI still export them.
 #![allow(unsafe_code, non_snake_case)]
-#![allow(clippy::undocumented_unsafe_blocks, clippy::missing_safety_doc)]
-// SAFETY of every block: the caller's arguments go to the function that replaces the removed one and has the same requirements.
+#![allow(clippy::missing_safety_doc)]
 
 use crate::entries::*;
 use crate::family::{is_lower_bound, is_upper_bound};
@@ -80,11 +79,13 @@ unsafe fn structure(
     types: *mut Handle,
     made: *mut Handle,
 ) -> c_int {
+    // SAFETY: the arguments are the caller's, and the caller promises that they are valid for this function.
     let pass_on = || unsafe { PMPI_Type_create_struct(count, lengths, displacements, types, made) };
     let entries = usize::try_from(count).unwrap_or(0);
     if lengths.is_null() || displacements.is_null() || types.is_null() || made.is_null() {
         return pass_on();
     }
+    // SAFETY: none of the arrays is null, and the caller promises `count` entries in each; `at` is below that.
     let entry = |at: usize| unsafe {
         let kind = types.add(at).read();
         (lengths.add(at).read(), displacements.add(at).read(), kind)
@@ -106,6 +107,7 @@ unsafe fn structure(
         return pass_on();
     }
     let (mut bare, mut begin, mut extent) = (kept_types.first().copied().unwrap_or_default(), 0, 0);
+    // SAFETY: the three vectors have the same length, the other addresses are those of locals, and `made` is not null and the caller's.
     unsafe {
         let code = PMPI_Type_create_struct(
             kept_types.len() as c_int,

@@ -56,6 +56,22 @@ pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_v
 pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
+/// The queries for buffers in device memory: a library that has none supports none.
+pub static QUERY_CUDA: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
+pub static QUERY_ROCM: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
+pub static QUERY_ZE: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
+
+extern "C" fn unsupported() -> c_int {
+    0
+}
+
+/// Returns the backend's answer to a query for device memory.
+pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
+    let function = slot.load(Ordering::Relaxed);
+    // SAFETY: the slots of queries hold `unsupported` or the backend's function, which has the same signature.
+    unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(function)() }
+}
+
 /// The functions in these slots.
 pub fn make_operator() -> MakeOperator {
     // SAFETY: [`open`] stores a symbol of this type in the slot; before, the slot holds [`unavailable`], which does not return.
@@ -164,6 +180,17 @@ fn fill(handle: *mut c_void, path: &Path) {
         unsafe { libc::dlsym(handle, name.as_ptr().cast::<c_char>()) }
     };
     for (slot, name) in SLOTS.iter().zip(NAMES) {
+        let symbol = find(name);
+        if !symbol.is_null() {
+            slot.store(symbol, Ordering::Relaxed);
+        }
+    }
+    let queries = [
+        (&QUERY_CUDA, c"MPIX_Query_cuda_support"),
+        (&QUERY_ROCM, c"MPIX_Query_rocm_support"),
+        (&QUERY_ZE, c"MPIX_Query_ze_support"),
+    ];
+    for (slot, name) in queries {
         let symbol = find(name);
         if !symbol.is_null() {
             slot.store(symbol, Ordering::Relaxed);

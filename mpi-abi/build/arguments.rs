@@ -42,8 +42,11 @@ pub fn typed(
     typed
 }
 
+/// Parameters of the tool interface whose type a variable or an event decides.
+const UNTYPED: [&str; 3] = ["obj_handle", "buf", "buffer"];
+
 /// Returns true for a parameter that is a buffer of elements.
-fn is_memory(p: &Param) -> bool {
+pub fn is_memory(p: &Param) -> bool {
     p.base == "void"
         && p.stars == 1
         && p.array.is_empty()
@@ -127,6 +130,8 @@ fn one(f: &Function, arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
         string(arg, args)
     } else if is_array {
         array(arg, args)
+    } else if f.is_tool() && !p.is_const && UNTYPED.contains(&p.name.as_str()) {
+        format!("Untyped::new({value})")
     } else if p.base == "void" {
         value.clone()
     } else if p.is_const {
@@ -150,7 +155,10 @@ fn array(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
         (true, true) => format!("InArray::new({value}, {})", length(&p.length, args)),
         (true, false) => format!("InOutArray::new({value}, {})", length(&p.length, args)),
         (false, true) => format!("Uncounted::new({value})"),
-        (false, false) => format!("UncountedOut::new({value})"),
+        (false, false) => match args.iter().find(|a| a.param.name == "num_elements") {
+            Some(size) if size.param.inout => format!("SizedOut::new({value}, {})", size.name),
+            _ => format!("UncountedOut::new({value})"),
+        },
     }
 }
 

@@ -12,7 +12,7 @@
 //! Every other function is exported too and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its own name.
 //! A function that fails stores null handles in its output arguments; the code for that is generated here.
 
-use crate::arguments::{Argument, typed};
+use crate::arguments::{Argument, is_memory, typed};
 use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -340,15 +340,18 @@ impl<'a> Exports<'a> {
             format!("tool_call({id}, move || {body})")
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
-            match self.null_handles(f) {
-                on_error if on_error.is_empty() => {
-                    format!("pass_on(call({id}, {target}, move || {body}))")
-                }
-                on_error => {
-                    // SAFETY: the generated block is written below PROMISE, which states its contract.
-                    format!(
-                        "pass_on(call_creating({id}, {target}, move || unsafe {{ {on_error} }}, move || {body}))"
-                    )
+            let on_error = self.null_handles(f);
+            // SAFETY: the generated block is written below PROMISE, which states its contract.
+            let on_error = match on_error.is_empty() {
+                true => "|| ()".to_string(),
+                false => format!("move || unsafe {{ {on_error} }}"),
+            };
+            match buffers_until(f) {
+                Some(until) => format!(
+                    "pass_on(call_with_buffers({id}, {target}, {on_error}, {until}, move || {body}))"
+                ),
+                None => {
+                    format!("pass_on(call_creating({id}, {target}, {on_error}, move || {body}))")
                 }
             }
         };
@@ -551,12 +554,37 @@ impl<'a> Exports<'a> {
     }
 
     fn rust_type(&self, p: &Param) -> String {
-        if self.is_function(p) && p.stars == 1 {
+        // A parameter of a function's type is a pointer to the function, which may be null as any other.
+        if self.is_function(p) && p.stars <= 1 {
             format!("Option<{}>", p.base)
         } else {
             pointer_type(p)
         }
     }
+}
+
+/// Returns when a function has no more use for the buffers among its arguments, as an expression; `None` if it has none.
+fn buffers_until(f: &Function) -> Option<String> {
+    if !f.params.iter().any(is_memory) && !f.params.iter().any(is_packed) {
+        return None;
+    }
+    let request = (f.params.iter()).find(|p| p.base == "MPI_Request" && p.scalar_out() && !p.inout);
+    let window = (f.params.iter()).find(|p| p.base == "MPI_Win" && p.by_value());
+    let rank = f.params.iter().find(|p| p.name == "target_rank");
+    Some(match (request, window.zip(rank)) {
+        (Some(request), _) => format!("BuffersUntil::Request({})", request.rust_name()),
+        (None, Some((window, rank))) => format!(
+            "BuffersUntil::Synchronized({}, {})",
+            window.rust_name(),
+            rank.rust_name()
+        ),
+        (None, None) => "BuffersUntil::Return".into(),
+    })
+}
+
+/// Returns true for a buffer of bytes.
+fn is_packed(p: &Param) -> bool {
+    p.base == "void" && p.stars == 1 && !p.length.is_empty()
 }
 
 /// Returns the arguments of a C function as they are.

@@ -3,6 +3,8 @@
  * Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on
  * when a rank dies if it is started by `mpirun --with-ft ulfm`.
  * The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.
+ * The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,
+ * once the program has loaded the library of the devices.
  * Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.
  */
 #ifndef MPI_EXT_H
@@ -20,7 +22,13 @@ extern "C" {
 #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1
 #define OMPI_HAVE_MPIX_COMM_ISHRINK 1
+#define OMPI_HAVE_MPI_EXT_CUDA 1
+#define OMPI_HAVE_MPI_EXT_ROCM 1
 #define PORTCULLIS_HAVE_MPIX_EUREKA 1
+
+/* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */
+#define MPIX_CUDA_AWARE_SUPPORT 1
+#define MPIX_ROCM_AWARE_SUPPORT 1
 
 /* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.
  * The numbers are this library's, which other libraries of the standard ABI may not know. */
@@ -58,6 +66,9 @@ int MPIX_Eureka_begin(MPI_Comm comm);
 int MPIX_Eureka_raise(MPI_Comm comm);
 int MPIX_Eureka_test(MPI_Comm comm, int *flag, int *first);
 int MPIX_Eureka_end(MPI_Comm comm, int *rank);
+int MPIX_Query_cuda_support(void);
+int MPIX_Query_rocm_support(void);
+int MPIX_Query_ze_support(void);
 
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -76,6 +87,9 @@ int PMPIX_Eureka_begin(MPI_Comm comm);
 int PMPIX_Eureka_raise(MPI_Comm comm);
 int PMPIX_Eureka_test(MPI_Comm comm, int *flag, int *first);
 int PMPIX_Eureka_end(MPI_Comm comm, int *rank);
+int PMPIX_Query_cuda_support(void);
+int PMPIX_Query_rocm_support(void);
+int PMPIX_Query_ze_support(void);
 
 int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);

@@ -1,12 +1,16 @@
 //! The wrapper around every exported function: call accounting, panics, error handlers.
 //!
+//! A call that staged buffers in device memory copies the results back before it returns, or leaves that to the end of its operation ([`BuffersUntil`]).
+//!
 //! Invariants: a panic never crosses the C boundary; a failure reaches the error handler that the standard names and leaves
 //! null handles in the output arguments; a successful call costs no allocation, no lock and no lookup here.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
+use crate::device;
 use crate::error::{Failure, Target};
 use crate::raise;
+use crate::registry::{request, window};
 use crate::state::{self, CallGuard};
 use std::any::Any;
 use std::ffi::c_int;
@@ -37,6 +41,97 @@ pub fn call_creating(
     };
     on_error();
     failed(id, target, failure, guard)
+}
+
+/// When the operation of a call has no more use for the buffers among its arguments.
+#[derive(Clone, Copy)]
+pub enum BuffersUntil {
+    /// When the call returns.
+    Return,
+    /// When the request whose handle the call stores here is complete.
+    Request(*mut MPI_Request),
+    /// When the accesses to this rank of a window are synchronized.
+    Synchronized(MPI_Win, c_int),
+}
+
+/// As [`call_creating`], for a body with buffers among its arguments, which may be in device memory.
+#[inline]
+pub fn call_with_buffers(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    if device::attention() {
+        begin_staging();
+    }
+    let guard = state::enter(id);
+    let result = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) if !guard.is_staging() => {
+            state::leave(id, guard);
+            return MPI_SUCCESS;
+        }
+        result => result,
+    };
+    match settled(result, until, &guard) {
+        Ok(()) => {
+            state::leave(id, guard);
+            MPI_SUCCESS
+        }
+        Err(failure) => {
+            on_error();
+            failed(id, target, failure, guard)
+        }
+    }
+}
+
+/// Makes calls keep the buffers that they stage, if the library of an accelerator is in use.
+#[cold]
+#[inline(never)]
+fn begin_staging() {
+    if device::is_in_use() {
+        state::set_staging();
+    }
+}
+
+/// Ends the use of the buffers that a call has staged, or leaves that to the end of its operation.
+#[cold]
+#[inline(never)]
+fn settled(
+    result: std::thread::Result<Result<(), Failure>>,
+    until: BuffersUntil,
+    guard: &CallGuard,
+) -> Result<(), Failure> {
+    let outcome = result.unwrap_or_else(|panic| Err(from_panic(panic)));
+    if !guard.is_staging() {
+        return outcome;
+    }
+    let views = device::take();
+    if views.is_empty() {
+        return outcome;
+    }
+    match (&outcome, until) {
+        (Ok(()), BuffersUntil::Request(place)) => {
+            // SAFETY: the call has succeeded, so `place` is not null and it has stored a handle there.
+            let handle = request::stage(unsafe { place.read() }, views)?;
+            // SAFETY: as for the read.
+            unsafe { place.write(handle) };
+            return Ok(());
+        }
+        // Data that are put or accumulated have left the origin when the call returns, as those of MPI_Rput have.
+        (Ok(()), BuffersUntil::Synchronized(win, rank)) if views.are_written() => {
+            return window::stage(win, rank, views);
+        }
+        _ => {}
+    }
+    // A failed receive may have written a part of its buffer.
+    let landed = views.land();
+    if let Err(failure) = outcome {
+        views.keep_if(failure.is_of_fault_tolerance());
+        return Err(failure);
+    }
+    Ok(landed?)
 }
 
 /// Ends a call that failed: one out-of-line copy for all functions, since failures are not performance-critical.

@@ -66,7 +66,7 @@ pub fn before_start(params: &Params, found: &Findings<'_>) -> Vec<String> {
 /// Prints all lines, once the world exists.
 pub fn print(engine: &Engine, mut lines: Vec<String>) {
     lines.push(waiting(engine));
-    lines.extend(engine.pml().bml().btls().iter().map(|btl| {
+    lines.extend(engine.pml().bml().btls().map(|btl| {
         let limits = btl.info().limits;
         let by = btl.capabilities().connections.and_then(|all| all.about());
         let by = by.map_or(String::new(), |by| format!(" over {by}"));
@@ -92,13 +92,13 @@ pub fn print(engine: &Engine, mut lines: Vec<String>) {
 
 /// The line about cores, ranks, and the wait policy of a rank.
 fn waiting(engine: &Engine) -> String {
-    let (cores, ranks) = (engine.cores(), engine.neighbours().len());
+    let (cores, ranks) = (engine.place().cores(), engine.place().neighbours().len());
     let limit = if cores.limited_by_quota() {
         ", as the control group allows"
     } else {
         ""
     };
-    let policy = engine.policy();
+    let policy = engine.waiting().policy();
     let first = match policy.pauses.is_zero() {
         true => format!("yields after each of {} polls", policy.yields),
         false => format!(
@@ -125,7 +125,7 @@ fn reach(engine: &Engine) -> Vec<String> {
     for peer in 0..engine.size().min(ASKED) {
         let (found, rejected) = engine.pml().bml().survey(peer);
         let mut says = match found {
-            Some(btl) => format!("by {}", btl.info().name),
+            Some(names) => format!("by {names}"),
             None => "by no transport".into(),
         };
         let reasons: Vec<String> = rejected
@@ -152,11 +152,10 @@ fn copies(engine: &Engine) -> Vec<String> {
         .pml()
         .bml()
         .btls()
-        .iter()
         .any(|btl| btl.capabilities().single_copy.is_some());
     let node = engine.node();
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    for (local, rank) in (0..).zip(engine.neighbours()) {
+    for (local, rank) in (0..).zip(engine.place().neighbours()) {
         if local == node.rank() {
             continue;
         }
@@ -187,7 +186,7 @@ fn copies(engine: &Engine) -> Vec<String> {
 
 /// The access of windows to memory of neighbours that the library did not allocate.
 fn windows(engine: &Engine) -> Option<String> {
-    let are_any = engine.neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
+    let are_any = engine.place().neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))
 }
 

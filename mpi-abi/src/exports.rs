@@ -15,10 +15,10 @@
 
 use crate::abi::*;
 use crate::api::args::{
-    In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedText,
-    Strings, Text, TextOut, Uncounted, UncountedOut,
+    In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedOut,
+    SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
-use crate::call::{call, call_creating, reset_handle, tool_call};
+use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
 // The set of conversions needed depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

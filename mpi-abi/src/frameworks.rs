@@ -8,7 +8,8 @@ use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
-use crate::{components, helper};
+use crate::{components, device, helper};
+use mpi_base::accelerator;
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
 use mpi_core::io::hints::HINTS;
@@ -17,7 +18,7 @@ use mpi_core::matrix::MATRIX;
 use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
-use mpi_core::{btl, coll, osc, pml, rte};
+use mpi_core::{bml, btl, coll, osc, pml, rte};
 use std::path::PathBuf;
 
 /// A framework for listings.
@@ -90,6 +91,21 @@ pub fn all(params: &Params) -> Vec<Framework> {
 pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
     vec![
         Framework {
+            name: "accelerator",
+            what: "buffers in the memory of devices",
+            params: vec![device::SELECTION.about(), device::MAX_PINNED.about()],
+            components: accelerator::BUILT_IN
+                .iter()
+                .map(|component| Component::new(component.name, &[]))
+                .collect(),
+        },
+        Framework {
+            name: "bml",
+            what: "chooses the transports to each process",
+            params: vec![bml::SHARE.about()],
+            components: Vec::new(),
+        },
+        Framework {
             name: "btl",
             what: "moves bytes between two processes",
             params: vec![btl::SELECTION.about()],
@@ -144,6 +160,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 MATRIX.about(),
                 RECORD.about(),
                 REPLAY.about(),
+                device::KINDS.about(),
             ],
             components: Vec::new(),
         },

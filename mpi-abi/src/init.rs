@@ -11,6 +11,8 @@ use crate::abi::*;
 use crate::api::dynamic;
 use crate::components;
 use crate::crash;
+use crate::debug_page;
+use crate::device;
 use crate::error::{Failure, unread_errors};
 use crate::explain::{self, Findings};
 use crate::forked;
@@ -24,6 +26,7 @@ use crate::params::TELL_MISSPELT;
 use crate::phase::{self, launcher};
 use crate::state::{self, state};
 use crate::stdio;
+use crate::tool;
 use crate::unknown_params;
 use crate::{leak_report, unreceived};
 use mpi_base::cpu::Cores;
@@ -163,11 +166,15 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
     let helped = helper::is_wanted(engine);
     let of_program = level == MPI_THREAD_MULTIPLE || state().engines().multiple().get();
     state().engines().multiple().set(of_program);
-    let multiple = of_program || helped;
-    engine.set_relax(multiple.then_some(state::yield_lock as fn()));
-    engine.set_threads(multiple.then_some(state::THREADS));
-    let cores = engine.cores();
-    let ranks = cores.shared_by(engine.neighbours().len());
+    let multiple = of_program || helped || state::tool_has_threads();
+    engine
+        .waiting()
+        .set_relax(multiple.then_some(state::yield_lock as fn()));
+    engine
+        .waiting()
+        .set_threads(multiple.then_some(state::THREADS));
+    let cores = engine.place().cores();
+    let ranks = cores.shared_by(engine.place().neighbours().len());
     state::set_cores_for_threads(cores.usable / ranks.max(1));
     state::set_locking(multiple);
     match helped {
@@ -218,7 +225,8 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         }
         None => {
             let (engine, explanation) = create_engine()?;
-            engine.set_watch(Some(poll_launcher));
+            engine.waiting().set_watch(Some(watch));
+            debug_page::begin();
             // The doorbell is rung until process exit by threads that do not hold the lock.
             let doorbell = state().engines().keep(engine.node().my_inbox().clone());
             state::set_doorbell(doorbell);
@@ -228,6 +236,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
                 state::set_state_page(page);
             }
             start_observation(&engine)?;
+            tool::event::attach(&engine);
             forked::watch(state::mark_forked);
             (engine, explanation)
         }
@@ -237,6 +246,9 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         .start()
         .map_err(at("the engine cannot start"))?;
     *state().engines().engine().borrow_mut() = Some(engine.clone());
+    if device::start(engine.params()).map_err(at("a parameter cannot be read"))? {
+        state::set_staging();
+    }
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
@@ -272,8 +284,8 @@ fn park_if_unused() -> Result<(), Failure> {
     engine.process().stop();
     memory_rights::take_back(engine.params());
     state().engines().multiple().set(false);
-    engine.set_relax(None);
-    engine.set_threads(None);
+    engine.waiting().set_relax(None);
+    engine.waiting().set_threads(None);
     // The next session may begin in any thread.
     state::set_locking(true);
     if !LEAVING_AT_EXIT.load(Relaxed) {
@@ -298,6 +310,13 @@ fn exit_without_parent(failure: &Failure) -> ! {
     stdio::flush();
     // SAFETY: `_exit` ends the process without exit handlers, so none of them can communicate with peers.
     unsafe { libc::_exit(1) }
+}
+
+/// Called before each sleep of a long wait.
+fn watch() {
+    poll_launcher();
+    debug_page::write_in_wait();
+    tool::event::deliver_in_wait();
 }
 
 /// Polls the launcher for dead processes, for spawned jobs that failed, and for the end of the launcher itself.

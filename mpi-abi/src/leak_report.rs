@@ -161,10 +161,11 @@ fn describe(object: &RequestObject) -> String {
     };
     let comm = object.comm().map(|comm| comm.label());
     let on = comm.map_or_else(String::new, |comm| format!(" on {comm}"));
-    let what = match object {
+    let what = match object.unstaged() {
         RequestObject::Running { req, .. } => operation(req),
         RequestObject::Persistent(_) => "persistent request".to_owned(),
         RequestObject::General(_) => "generalized request".to_owned(),
+        RequestObject::Staged(_) => "request".to_owned(),
     };
     format!("{state}{what}{on}")
 }

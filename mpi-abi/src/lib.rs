@@ -19,6 +19,8 @@ pub mod call;
 pub mod components;
 pub mod convert;
 mod crash;
+pub mod debug_page;
+mod device;
 pub mod error;
 pub mod explain;
 mod exports;

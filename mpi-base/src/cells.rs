@@ -35,17 +35,19 @@
 //! The cells of one operation are contiguous, so a member that reads all of them touches few pages: after a context switch, the first access to each page is expensive.
 //!
 //! A line that another core has read costs a round trip before it can be written,
-//! so a member that has published prefetches the line of its next number at once ([`Cells::fetch_next`]), while no member polls it yet.
+//! so a member that has published prefetches the line of its next number at once ([`Prefetch::next`]), while no member polls it yet.
 //! A waiting member polls the line of the number, so each pause of the writer within that line costs a round trip too:
 //! of longer data, that line is written last, with the number ([`lay`]).
 
 mod data;
+mod prefetch;
 mod rings;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-use crate::atomic::{AtomicU64, Ordering, fence, prefetch_for_read, prefetch_for_write};
+use crate::atomic::{AtomicU64, Ordering, fence};
 pub use data::lay;
+pub use prefetch::Prefetch;
 use rings::of_result;
 pub use rings::{
     CellAddress, CellOf, CellRing, DEEP_AT_FIRST, DEEPEST, DEEPEST_UNORDERED, GROWTH, Ring,
@@ -70,6 +72,9 @@ const LENGTH_BITS: u32 = 17;
 
 /// The largest encoded length. The encoding is length + 1, and 0 if the writer publishes no length; longer data are encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
+
+/// The largest length that [`Cells::published`] returns.
+pub const LONGEST_PUBLISHED: usize = LONGEST_TOLD as usize - 1;
 
 #[inline(always)]
 fn told(bytes: usize) -> u64 {
@@ -271,6 +276,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         }
     }
 
+    /// The published length of data that have been seen: at most [`LONGEST_PUBLISHED`], and 0 if the writer published none.
+    #[inline(always)]
+    pub fn published(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> usize {
+        let flag = self.flag(cell, address).load(Ordering::Relaxed) & LONGEST_TOLD;
+        (flag as usize).saturating_sub(1)
+    }
+
     /// Sets this member's count in an operation, which replaces the data. The caller writes 0 before it publishes the cell, and then only larger counts.
     #[inline(always)]
     pub fn count_to(&self, address: CellAddress<'_>, count: u64) {
@@ -286,28 +298,10 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.seen(cell, address).then(count)
     }
 
-    /// Prefetches, for writing, the line of the next number that this member will write in the same ring.
+    /// The lines that this member may prefetch.
     #[inline(always)]
-    pub fn fetch_next(&self, address: CellAddress<'_>) {
-        let next = address.cell_ring.cells_of(address.number + 1);
-        let flag = &self.words[next + self.me as usize * address.cell_ring.cell()];
-        prefetch_for_write(std::ptr::from_ref(flag).cast());
-    }
-
-    /// Prefetches, `by` operations ahead in the same ring, the line that `member` will publish (for reading) and this member's own (for writing).
-    #[inline(always)]
-    pub fn fetch_ahead(&self, address: CellAddress<'_>, by: u64, member: u32) {
-        let next = address.cell_ring.cells_of(address.number + by);
-        let flag = |member: u32| &self.words[next + member as usize * address.cell_ring.cell()];
-        prefetch_for_read(std::ptr::from_ref(flag(member)).cast());
-        prefetch_for_write(std::ptr::from_ref(flag(self.me)).cast());
-    }
-
-    /// Prefetches the first line of every member's cell of an operation, so that the transfers overlap.
-    pub fn fetch_all(&self, address: CellAddress<'_>) {
-        for member in 0..self.members {
-            prefetch_for_read(std::ptr::from_ref(self.flag(member, address)).cast());
-        }
+    pub fn prefetch(&self) -> Prefetch<'_, M> {
+        Prefetch(self)
     }
 
     /// Returns true if the data of an operation have been published in a cell.
@@ -409,9 +403,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
             self.finished.set(number);
+            self.publish_finished();
         } else {
             self.finish_out_of_turn(number);
         }
+    }
+
+    #[inline(always)]
+    fn publish_finished(&self) {
         // SYNC POINT cells.finished
         self.word_of(self.me)
             .store(self.finished.get(), Ordering::Release);
@@ -419,6 +418,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
 
     /// As [`Cells::finish`], while earlier operations are still in progress or later ones are already finished.
     ///
+    /// It ends with a fence: an operation whose end has one may become visible only now, behind the end of an earlier one that has none.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`], so none is further ahead of an unfinished one than a word has bits.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
@@ -430,5 +430,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         let row = ended.trailing_ones();
         self.finished.set(finished + u64::from(row));
         self.beyond.set(ended.checked_shr(row).unwrap_or(0));
+        self.publish_finished();
+        fence(Ordering::SeqCst);
     }
 }

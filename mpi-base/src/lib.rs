@@ -3,6 +3,8 @@
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(not(loom))]
+pub mod accelerator;
 pub mod arena;
 pub mod atomic;
 pub mod bitmap;
@@ -15,6 +17,8 @@ pub mod cma;
 pub mod copy;
 #[cfg(not(loom))]
 pub mod cpu;
+#[cfg(not(loom))]
+pub mod debug_page;
 #[cfg(not(loom))]
 pub mod descriptor_doorbell;
 pub mod doorbell;

@@ -12,6 +12,7 @@ pub use mpi_coll::{self as coll, plugin, portcullis_plugin};
 pub use mpi_engine::{
     Engine, ObserverError, RunObserver, comm, dynamic, fault, matrix, record, trace,
 };
+pub use mpi_p2p::observer;
 pub use mpi_transport::{bml, btl, rte, universe};
 pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};

@@ -4,7 +4,8 @@
 //! * `text` reads the files that a user writes for it;
 //! * `hosts` determines the hosts and maps ranks to them, [`launch`] runs a plan there;
 //! * `foreign` prepares programs that are linked to another MPI library;
-//! * `pmi` is the PMI-1 server of the ranks;
+//! * `pmi` is the PMI-1 server of the ranks, `rank_environment` what they inherit, `process_tree` the processes below a process;
+//! * `frameworks` lists what can be selected, for both programs;
 //! * [`wrapper`] is `mpicc`, [`info`] is `mpi-info`.
 
 #![deny(unsafe_code)]
@@ -13,6 +14,7 @@
 pub mod cli;
 mod components;
 mod foreign;
+pub(crate) mod frameworks;
 #[cfg(any(test, fuzzing))]
 pub mod fuzz;
 mod hosts;
@@ -25,6 +27,8 @@ pub mod node;
 mod params;
 mod pmi;
 pub mod prefix;
+mod process_tree;
+mod rank_environment;
 mod recording;
 mod text;
 pub mod wrapper;

@@ -1,6 +1,7 @@
 //! The launcher's view of a job's node segment: created for the ranks to inherit, and read for their state and event rings.
 
-use crate::launch::threads;
+mod threads;
+
 use mpi_base::clock::now_ns;
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::State;

@@ -1,6 +1,7 @@
 //! The launcher's own parameters.
 
-use mpi_base::param::{About, Level, Param};
+use mpi_base::param::{About, Level, PREFIX, Param};
+use std::ffi::OsString;
 use std::time::Duration;
 
 /// The time between SIGTERM and SIGKILL when a job is ended.
@@ -71,3 +72,11 @@ pub static PARAMS: [&About; 5] = [
     GREETING.about(),
     SILENCE.about(),
 ];
+
+/// The parameter that makes the library print what was selected and why; `--explain` sets it.
+pub const EXPLAIN: &str = "mpi_base_explain";
+
+/// The environment variable that `--explain` sets.
+pub fn explain_variable() -> OsString {
+    format!("{PREFIX}{EXPLAIN}").into()
+}

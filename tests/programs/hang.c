@@ -1,7 +1,7 @@
 /*
   * Programs that hang, each because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|computes|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length
+ *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length
  *
   * None of them ends by itself; run with a time limit.
  */
@@ -29,10 +29,25 @@ int main(int argc, char **argv)
         else
             OK(MPI_Barrier(MPI_COMM_WORLD));
     }
+    if (!strcmp(way, "part")) {
+        /* Two of three ranks wait for each other, and the third goes on for a while. */
+        if (rank < 2)
+            OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        for (;;)
+            usleep(1000);
+    }
     if (!strcmp(way, "computes")) {
         while (rank == 1)
             pause();
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    if (!strcmp(way, "exception")) {
+        /* A Python program ends by an exception: mpi4py finalizes, and the other rank waits for a message. */
+        if (rank == 0)
+            OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        fputs("Traceback (most recent call last):\n  File \"prog.py\", line 3, in <module>\n    main()\nValueError: bad\n", stderr);
+        MPI_Finalize();
+        return 0;
     }
     if (!strcmp(way, "left")) {
         if (rank == 0)

@@ -5,13 +5,13 @@
 
 static MPI_T_pvar_session session;
 
-/* A handle of a variable on a communicator; also stores the number of its values. */
-static MPI_T_pvar_handle of(const char *name, int class, MPI_Comm *comm, int *count)
+/* A handle of a variable on an object; also stores the number of its values. */
+static MPI_T_pvar_handle of(const char *name, int class, void *object, int *count)
 {
     MPI_T_pvar_handle handle;
     int index;
     WORKS(MPI_T_pvar_get_index(name, class, &index));
-    WORKS(MPI_T_pvar_handle_alloc(session, index, comm, &handle, count));
+    WORKS(MPI_T_pvar_handle_alloc(session, index, object, &handle, count));
     return handle;
 }
 
@@ -53,6 +53,9 @@ int main(int argc, char **argv)
         WORKS(MPI_T_pvar_read(session, unexpected, &number));
     } while (number < 3);
     CHECK(number == 3, "%llu", number);
+    waits = of("pml_ob1_unexpected_comm_bytes", MPI_T_PVAR_CLASS_LEVEL, &half, &one);
+    WORKS(MPI_T_pvar_read(session, waits, &number));
+    CHECK(number == 12, "%llu", number);
     for (int i = 0; i < 3; i++)
         OK(MPI_Recv(&word, 1, MPI_INT, (me + all - 1) % all, 5, half, MPI_STATUS_IGNORE));
     WORKS(MPI_T_pvar_read(session, unexpected, &number));
@@ -92,6 +95,54 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, collective, values));
     for (int i = 0; i < size; i++)
         CHECK(values[i] == (rank == 0 && i != 0 ? 100 : 0), "%llu bytes to rank %d", values[i], i);
+
+    /* Totals count from the start on, messages by their protocol. */
+    static char lots[4 << 20];
+    MPI_T_pvar_handle eager = of("pml_ob1_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
+    MPI_T_pvar_handle announced = of("pml_ob1_rendezvous_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
+    MPI_T_pvar_handle total = of("mpi_base_p2p_bytes", MPI_T_PVAR_CLASS_AGGREGATE, NULL, &one);
+    unsigned long long announced_before;
+    WORKS(MPI_T_pvar_start(session, total));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    WORKS(MPI_T_pvar_read(session, announced, &announced_before));
+    WORKS(MPI_T_pvar_start(session, eager));
+    MPI_Request both[2];
+    OK(MPI_Irecv(lots, 1, MPI_CHAR, before, 11, MPI_COMM_WORLD, &both[0]));
+    OK(MPI_Isend(words, 1, MPI_CHAR, next, 11, MPI_COMM_WORLD, &both[1]));
+    OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
+    WORKS(MPI_T_pvar_read(session, eager, &number));
+    CHECK(number == 1, "%llu", number);
+    OK(MPI_Irecv(lots, sizeof lots / 2, MPI_CHAR, before, 12, MPI_COMM_WORLD, &both[0]));
+    OK(MPI_Issend(lots + sizeof lots / 2, sizeof lots / 2, MPI_CHAR, next, 12, MPI_COMM_WORLD, &both[1]));
+    OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
+    WORKS(MPI_T_pvar_read(session, eager, &number));
+    CHECK(number == 1, "%llu", number);
+    WORKS(MPI_T_pvar_read(session, announced, &number));
+    CHECK(number == announced_before + 1, "%llu after %llu", number, announced_before);
+    WORKS(MPI_T_pvar_read(session, total, &number));
+    CHECK(number == 1 + sizeof lots / 2, "%llu", number);
+
+    /* Variables of windows and files. */
+    MPI_Win win;
+    MPI_File file;
+    char path[64];
+    OK(MPI_Win_create(words, sizeof words, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_T_pvar_handle memory = of("osc_base_memory", MPI_T_PVAR_CLASS_SIZE, &win, &one);
+    WORKS(MPI_T_pvar_read(session, memory, &number));
+    CHECK(number == sizeof words, "%llu", number);
+    OK(MPI_Win_free(&win));
+    CHECK(MPI_T_pvar_read(session, memory, &number) == MPI_T_ERR_INVALID_HANDLE, "a value of a freed window");
+    snprintf(path, sizeof path, "pvars-%d.%d.tmp", size, rank);
+    OK(MPI_File_open(MPI_COMM_SELF, path, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &file));
+    MPI_T_pvar_handle written = of("io_base_bytes_written", MPI_T_PVAR_CLASS_AGGREGATE, &file, &one);
+    MPI_T_pvar_handle was_read = of("io_base_bytes_read", MPI_T_PVAR_CLASS_AGGREGATE, &file, &one);
+    OK(MPI_File_write_at(file, 0, words, 25, MPI_INT, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(file, 40, words, 5, MPI_INT, MPI_STATUS_IGNORE));
+    WORKS(MPI_T_pvar_read(session, written, &number));
+    CHECK(number == 100, "%llu", number);
+    WORKS(MPI_T_pvar_read(session, was_read, &number));
+    CHECK(number == 20, "%llu", number);
+    OK(MPI_File_close(&file));
 
     /* A communicator that was freed has no values. */
     waits = of("pml_ob1_posted_receives", MPI_T_PVAR_CLASS_LEVEL, &half, &one);

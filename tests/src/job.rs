@@ -245,7 +245,12 @@ impl Started {
 
     /// Sends a signal to the launcher only.
     pub fn signal(&self, signal: Signal) {
-        send(i32::try_from(self.running.id()).unwrap_or(0), signal);
+        send(i32::try_from(self.process()).unwrap_or(0), signal);
+    }
+
+    /// The process of the launcher.
+    pub fn process(&self) -> u32 {
+        self.running.id()
     }
 
     /// The mark that all processes of the job have in their environment.

@@ -91,6 +91,20 @@ pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     compile_by("bin/mpicc", &source, program, &options)
 }
 
+/// Compiles a program that a test has generated, with the headers of `programs/`, unless it is up to date.
+pub fn compile_source(name: &str, text: &str) -> PathBuf {
+    let folder = workspace::target().join("test-programs");
+    fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
+    let source = folder.join(name).with_extension("c");
+    // An unchanged file keeps its time, so the program stays up to date.
+    if fs::read_to_string(&source).ok().as_deref() != Some(text) {
+        fs::write(&source, text)
+            .unwrap_or_else(|e| panic!("cannot write {}: {e}", source.display()));
+    }
+    let headers = format!("-I{}", workspace::programs().display());
+    compile_by("bin/mpicc", &source, name, &["-std=gnu11", &headers])
+}
+
 /// Compiles `programs/NAME.cc` with our `mpicxx`, unless it is up to date; returns the program's path.
 pub fn compile_cpp(name: &str) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("cc");
@@ -104,7 +118,7 @@ fn compile_by(compiler: &str, source: &Path, program: &str, options: &[&str]) ->
     let _alone_everywhere = lock("programs");
     let folder = workspace::target().join("test-programs");
     let program = folder.join(program);
-    let headers = ["check.h", "elements.h", "layouts.h"];
+    let headers = ["check.h", "device.h", "elements.h", "layouts.h"];
     let mut inputs: Vec<PathBuf> = headers.map(|name| workspace::programs().join(name)).into();
     inputs.extend([
         source.to_owned(),

@@ -68,7 +68,7 @@ fn hold(board: Board, each: u32, programs: &[&[&str]]) {
 
 #[test]
 fn sixty_ranks_on_four_hosts_pass_messages_collectives_and_the_served_barrier() {
-    let programs: [&[&str]; 2] = [&["ring"], &["collectives", "30"]];
+    let programs: [&[&str]; 2] = [&["ring"], &["collectives", "10"]];
     hold(Board::OfRanks, MANY, &programs);
 }
 
@@ -80,7 +80,7 @@ fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channel
 /// Programs with many barriers, on both boards.
 #[test]
 fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
-    let barriers: [&[&str]; 3] = [&["sessions"], &["lives"], &["barrier_loop", "200", "0"]];
+    let barriers: [&[&str]; 3] = [&["sessions"], &["lives"], &["barrier_loop", "100", "0"]];
     hold(Board::OfHosts, FEW, &barriers);
     hold(Board::OfRanks, FEW, &barriers);
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tempfile::TempDir;
-use tests::{Job, installation, mpich, needs, open_mpi};
+use tests::{Job, compile_with, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
 /// Compiles a program in C with another library's compiler, in a folder that is removed with the returned guard.
@@ -137,6 +137,22 @@ fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
 }
 
 /// One binary for three libraries' names: which one serves it is reported only on demand.
+/// Buffers in device memory, and the query for them, in the other ABIs.
+#[test]
+fn programs_of_other_libraries_pass_device_memory() {
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
+    let cuda = compile_with("fake_cuda", "libcuda.so.1", &options);
+    let compilers = [
+        mpich().map(|venv| venv.bin("mpicc")),
+        open_mpi().map(|venv| venv.bin("mpicc")),
+    ];
+    for compiler in compilers.into_iter().flatten() {
+        let options = ["-std=gnu11", "-DOTHER_LIBRARY"];
+        let (_folder, program) = compile_as(&compiler, "devices.c", &options, &["-lm"]);
+        job(&program).ranks(2).arg(&cuda).arg("late").succeeds();
+    }
+}
+
 #[test]
 fn explain_names_the_library_that_replaces_another() {
     let Some(open_mpi) = open_mpi() else { return };

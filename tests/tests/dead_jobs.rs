@@ -25,6 +25,11 @@ const DEAD: &[(&str, u32, &str)] = &[
     ("tag", 2, "their tags differ, so they never meet"),
     ("missing", 2, "ranks 0, 1 wait for each other in a circle"),
     ("left", 2, "rank 0 waits for rank 1, which has left"),
+    (
+        "exception",
+        2,
+        "rank 1 has printed the Python exception ValueError: bad, and ",
+    ),
     ("collective", 2, "MPI_Allreduce"),
     ("root", 2, "MPI_Bcast"),
     (
@@ -65,6 +70,16 @@ fn a_job_on_two_hosts_is_ended() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
     is_ended(hosts.remote_job(&compile("hang"), 1).arg("crossed"));
+}
+
+#[test]
+fn ranks_that_stand_still_while_another_computes_are_reported_and_the_job_goes_on() {
+    let job = hang("part", 3).with(["--end-dead", "yes"]).start();
+    job.complains("a part of the job has stood still", 1);
+    job.complains("ranks 0, 1 wait for each other in a circle", 1);
+    job.signal(rustix::process::Signal::TERM);
+    let outcome = job.wait();
+    assert!(!outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
 }
 
 #[test]

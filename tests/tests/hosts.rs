@@ -111,7 +111,7 @@ fn windows_are_one_across_hosts() {
 fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]).network(1, &[9000]);
-    for networks in ["fd77::/16", "eth1", "10.77.0.0/24"] {
+    for networks in ["fd77::/16", "eth1", "10.77.0.0/24", "ipv6"] {
         let job = hosts.job("ring", 1);
         holds(
             job.with(["--mca", "btl_tcp_if_include", networks]),
@@ -133,7 +133,6 @@ fn transfer(hosts: &Hosts, seconds: &str) -> Job {
     hosts
         .job("transfer", 1)
         .arg(seconds)
-        .with(["--mca", "btl_tcp_links", "2"])
         .with(["--mca", "btl_tcp_dead_after", "2s"])
         .limit(60)
 }
@@ -184,6 +183,58 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
         carried[0],
         carried[1]
     );
+}
+
+/// Without any parameter about networks: a job on two networks of unequal speed, of which either is disconnected while messages are on their way.
+#[test]
+fn a_thousand_messages_arrive_though_either_network_is_disconnected_and_one_warning_names_it() {
+    for victim in [0, 1] {
+        let Some(hosts) = Hosts::new(2) else { return };
+        let hosts = hosts.network(0, &[1500]).network(1, &[1500]);
+        hosts.slow_down(0, 0, 800);
+        hosts.slow_down(0, 1, 200);
+        let job = hosts.job("thousand", 1).limit(60);
+        let job = job.with(["--mca", "btl_tcp_dead_after", "1s"]).start();
+        job.ready(1);
+        hosts.unplug(1, victim);
+        let outcome = job.wait();
+        assert!(outcome.status.success(), "{}", outcome.stderr);
+        let line = "all claims of thousand hold on 2 ranks";
+        assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
+        let warnings: Vec<&str> = outcome.stderr.lines().collect();
+        let [warning] = warnings[..] else {
+            panic!("not one warning:\n{}", outcome.stderr);
+        };
+        let network = format!("(10.77.{victim}.0/24) to job rank 1 is gone (");
+        let begin = warning.starts_with("job rank 0: tcp link ");
+        assert!(begin && warning.contains(&network), "{warning}");
+    }
+}
+
+/// Prints the bandwidth of each of two networks and of both; the command for docs/tcp.md.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_bandwidth_of_two_networks_is_reported() {
+    for speeds in [[800, 200], [400, 400], [1600, 160]] {
+        let Some(hosts) = Hosts::new(2) else { return };
+        let hosts = hosts.network(0, &[1500]).network(1, &[1500]);
+        for (network, speed) in (0..).zip(speeds) {
+            hosts.slow_down(0, network, speed);
+        }
+        let bandwidth = |networks: &str| {
+            let job = hosts.job("bandwidth", 1).limit(60).arg("9");
+            let job = job.with(["--mca", "btl_tcp_if_include", networks]);
+            let outcome = job.succeeds();
+            let mut words = outcome.stdout.split_whitespace();
+            let number = words.nth(1).and_then(|number| number.parse::<f64>().ok());
+            number.unwrap_or_else(|| panic!("no bandwidth: {}", outcome.stdout))
+        };
+        let (one, other, both) = (bandwidth("eth0"), bandwidth("eth1"), bandwidth("eth0,eth1"));
+        println!(
+            "networks of {speeds:?} Mbit/s, messages of 16 MiB: {one} and {other} MB/s alone, {both} MB/s together, {:.2} of the sum",
+            both / (one + other)
+        );
+    }
 }
 
 #[test]

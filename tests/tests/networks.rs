@@ -271,6 +271,21 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     }
 }
 
+/// The proof needs the counts of the messages that the library carries. UCX has a thread of its own, so a job over it is never proved dead.
+#[test]
+fn a_dead_job_over_libfabric_is_ended() {
+    if !libfabric() {
+        return;
+    }
+    let job = Job::of("hang").arg("crossed").ranks(2);
+    let job = job.with(["--mca", "btl", "self,ofi", "--timeout", "60"]);
+    let job = job.with(["--mca", "btl_ofi_provider", "tcp;ofi_rxm"]);
+    let outcome = job.run();
+    assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
+    let sentence = "the job cannot go on: all";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+}
+
 #[test]
 fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
     let survived = |transport: &str| {

@@ -45,6 +45,9 @@ fn registers() -> Result<(), String> {
     registers::FILES
         .iter()
         .try_for_each(|file| rewrite(file, regenerated))?;
+    for joined in registers::buses::joined()? {
+        rewrite(&joined.file, |_, text| joined.regenerated(text))?;
+    }
     let header = (c_interface::HEADER, c_interface::header()?);
     for (file, text) in registers::whole_files(&map).into_iter().chain([header]) {
         let path = workspace::root().join(file);

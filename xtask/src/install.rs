@@ -123,7 +123,11 @@ const SEARCHER_FLAGS: &[&str] = &[
 ];
 
 /// The hardware barrier for programs on other MPI libraries under their own launchers.
-const FOREIGN_PACKAGES: &[&str] = &["coll-hwbarr-openmpi", "portcullis-preload"];
+const FOREIGN_PACKAGES: &[&str] = &[
+    "coll-hwbarr-openmpi",
+    "portcullis-preload",
+    "portcullis-queues",
+];
 /// The file that cargo makes of each, and its path in the installation; the component is alone in its folder, since Open MPI loads all files of it.
 const FOREIGN: &[(&str, &str)] = &[
     (
@@ -133,6 +137,11 @@ const FOREIGN: &[(&str, &str)] = &[
     (
         "libportcullis_preload.so",
         "lib/portcullis/libportcullis-preload.so",
+    ),
+    // What debuggers load to show the message queues of a rank.
+    (
+        "libportcullis_queues.so",
+        "lib/portcullis/libportcullis-queues.so",
     ),
 ];
 

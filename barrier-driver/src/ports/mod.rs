@@ -38,9 +38,10 @@ mod sleep;
 pub(crate) mod spec;
 mod x86;
 
+pub use crate::port_error::PortError;
 pub use boxed::{BoxedChannel, BoxedChannels, BoxedIn, BoxedOut, BoxedWires, Pause};
 pub use claimed::{Lines, Resting};
-pub use error::{PortError, WireError};
+pub use error::WireError;
 
 use crate::channels::{Programmer, ReleaseLine, SerialPins};
 use claimed::{Claimed, Elsewhere, Wanted};
@@ -169,7 +170,10 @@ fn channels_of(
 fn kind_of(text: &str) -> Result<&'static PortKind, PortError> {
     let name = text.split([':', ',']).next().unwrap_or(text).trim();
     let known = PORTS.iter().find(|kind| kind.name == name);
-    known.ok_or_else(|| PortError::Unknown { name: name.into() })
+    known.ok_or_else(|| PortError::Unknown {
+        name: name.into(),
+        known: PORTS.iter().map(|kind| kind.name).collect(),
+    })
 }
 
 #[cfg(test)]

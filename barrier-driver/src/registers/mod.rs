@@ -13,7 +13,7 @@
 
 pub mod map;
 
-use crate::ports::PortError;
+use crate::port_error::PortError;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering, fence};
 use map::{global, group, node};
@@ -76,7 +76,7 @@ impl RegisterBlock {
             step: "be mapped",
             cause,
         };
-        if offset % 4 != 0 {
+        if !offset.is_multiple_of(4) {
             return Err(refused(format!(
                 "its offset {offset:#x} is not that of a word"
             )));
@@ -154,7 +154,7 @@ impl RegisterBlock {
 
     fn word(&self, address: usize) -> &AtomicU32 {
         assert!(
-            self.offset + address + 4 <= self.mapped && address % 4 == 0,
+            self.offset + address + 4 <= self.mapped && address.is_multiple_of(4),
             "register {address:#x} is outside of the mapping"
         );
         // SAFETY: the word is inside the mapping by the assertion, which lives as long as `self`, and is aligned,

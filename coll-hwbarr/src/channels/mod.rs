@@ -32,4 +32,6 @@ mod node_port;
 mod setup;
 
 pub use node_port::NodePort;
+#[cfg(test)]
+pub(crate) use setup::chosen;
 pub use setup::{bring_up, suits};

@@ -513,3 +513,6 @@ fn is_among(programmer: &mut BoxedProgrammer, nodes: u64) -> Result<bool, BoardE
         Err(other) => Err(other),
     }
 }
+
+#[cfg(test)]
+mod tests;

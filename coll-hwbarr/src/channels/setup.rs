@@ -210,6 +210,8 @@ fn take_channel(
         let mut word = [setup_group.agree(choice)?];
         setup_group.broadcast(&mut word)?;
         let [channel] = word;
+        #[cfg(test)]
+        chosen::run(channel);
         let opened = node_port.open(channel, plan.members(), setup_group.is_first(), || {
             setup_group.fence()
         });
@@ -229,6 +231,27 @@ fn take_channel(
     Err(format!(
         "other communicators took each free channel first, in {TRIES} attempts"
     ))
+}
+
+/// What a test does on the thread of a rank between the choice of a channel and the attempt to take it.
+#[cfg(test)]
+pub(crate) mod chosen {
+    use std::cell::RefCell;
+
+    type Call = Box<dyn FnMut(u8)>;
+
+    thread_local! {
+        static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
+    }
+
+    /// Sets what this thread does with each channel that its leader has chosen.
+    pub fn set(call: impl FnMut(u8) + 'static) {
+        CALL.with_borrow_mut(|set| *set = Some(Box::new(call)));
+    }
+
+    pub(super) fn run(channel: u8) {
+        CALL.with_borrow_mut(|set| set.iter_mut().for_each(|call| call(channel)));
+    }
 }
 
 /// A communicator's channel.

@@ -1,10 +1,12 @@
 //! Version 2: channels for communicators, over the simulator and over parallel ports.
 
 use super::*;
+use crate::channels::chosen;
 use barrier_emulation::channels::ChannelBoard;
 use barrier_emulation::ppdev::Parports;
 use mpi_core::comm::SplitKey;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
 const SIM: [(&str, &str); 2] = [("port", "sim"), ("version", "2")];
@@ -86,6 +88,41 @@ fn parts_of_the_world_have_channels_of_their_own() {
     });
     // The barriers of the two halves, those of the world, and the one at the end of the job.
     assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
+}
+
+/// Both halves have chosen channel 1 before the first half takes it, and the second half tries to take it after that.
+#[test]
+fn the_second_of_two_communicators_that_choose_one_channel_gets_the_next_one() {
+    let [have_chosen, is_taken] = [(); 2].map(|()| Arc::new(Barrier::new(2)));
+    let choices = Arc::new(Mutex::new(Vec::new()));
+    run(4, &SIM, |engine| {
+        let world = world(engine);
+        let rank = world.rank();
+        if rank == 0 || rank == 2 {
+            let (have_chosen, is_taken) = (have_chosen.clone(), is_taken.clone());
+            let choices = choices.clone();
+            let mut is_first = true;
+            chosen::set(move |channel| {
+                choices.lock().expect("no panic").push((rank, channel));
+                if std::mem::take(&mut is_first) {
+                    have_chosen.wait();
+                    if rank == 2 {
+                        is_taken.wait();
+                    }
+                }
+            });
+        }
+        let half = part(&world, rank / 2);
+        if rank == 0 {
+            is_taken.wait();
+        }
+        assert_eq!(verdict(&half), Ok(()));
+        pass(&half, 5);
+        pass(&world, 2);
+    });
+    let mut choices = choices.lock().expect("no panic").clone();
+    choices.sort_unstable();
+    assert_eq!(choices, [(0, 1), (2, 1), (2, 2)]);
 }
 
 #[test]

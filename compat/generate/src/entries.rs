@@ -3,13 +3,37 @@
 use crate::backend::{base, is_function, is_handle, parameter};
 use crate::direction::Below;
 use crate::families::variant;
-use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone};
+use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone, is_query};
 use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The comment above the body of each exported function.
-const PROMISE: &str = "// SAFETY: the caller's arguments, which are what the standard demands of them; that is the caller's promise.";
+/// Why an exported function may call its body.
+const EXPORTED: &str =
+    "the body has the requirements of this function of the standard, which the caller meets";
+
+/// Why a body may do what it does: each clause belongs to one shape of generated code.
+mod clauses {
+    pub const BY_HAND: &str = "the function by hand has the requirements of this function of the standard, which the caller meets";
+    pub const PASSED: &str = "`backend` finds the function of this name below, whose requirements are the standard's, and the caller meets those";
+    pub const UNCONVERTED: &str = "the slot of this name holds the backend's own function, which gets the backend's own arguments";
+    pub const HANDLE_OUT: &str =
+        "the guard of an output handle writes to the address that the caller gave for it";
+    pub const STATUS: &str =
+        "a status is accessed at the caller's address, unless the caller ignores it";
+    pub const TEXT: &str =
+        "the caller's text buffer has the length of the limit in the caller's ABI";
+    pub const ATTACHED: &str =
+        "the caller's address is null or that of a pointer, which need not be aligned";
+    pub const WORD_OUT: &str = "a word is converted where the call below has written it";
+    pub const WORD_IN_OUT: &str = "a word is accessed at the caller's address, unless that is null";
+    pub const ARRAY: &str = "an array of words has the length that the caller passes with it";
+}
+
+/// Returns the comment above an `unsafe` block.
+fn safety(clauses: &[&str]) -> String {
+    format!("// SAFETY: {}.", clauses.join("; "))
+}
 
 /// How each function is implemented, for the build report.
 #[derive(Clone, Debug, Default)]
@@ -34,13 +58,15 @@ pub fn write(
             served.left_out.push(f.name.clone());
             continue;
         }
-        let body = if let Some(module) = by_hand.get(&f.name) {
+        let (body, mut reasons) = if let Some(module) = by_hand.get(&f.name) {
             served.by_hand.push(f.name.clone());
             let names: Vec<String> = f.fixed_params().map(|p| p.rust_name()).collect();
-            format!("compat::{module}::{}::<F>({})", f.name, names.join(", "))
+            let body = format!("compat::{module}::{}::<F>({})", f.name, names.join(", "));
+            (body, vec![clauses::BY_HAND])
         } else {
             served.generated.push(f.name.clone());
-            Body::of(tables, f)?.write()
+            let body = Body::of(tables, f)?;
+            (body.write(), body.reasons)
         };
         let params: Vec<String> = f
             .fixed_params()
@@ -55,17 +81,22 @@ pub fn write(
         let name = &f.name;
         let body = match below {
             Below::Standard => body,
-            Below::Foreign => guarded(f, &names, &body, tables.is_alone(&f.name)),
+            Below::Foreign => {
+                reasons.push(clauses::UNCONVERTED);
+                guarded(f, &names, &body, tables.is_alone(&f.name))
+            }
         };
+        let why = safety(&reasons);
         let _ = writeln!(
             out,
-            "#[inline(always)]\nunsafe fn body_{name}({params}) -> {result} {{\n    {PROMISE}\n    unsafe {{ {body} }}\n}}"
+            "#[inline(always)]\nunsafe fn body_{name}({params}) -> {result} {{\n    {why}\n    unsafe {{ {body} }}\n}}"
         );
+        let why = safety(&[EXPORTED]);
         for symbol in symbols(name) {
             let _ = writeln!(
                 out,
                 "#[unsafe(no_mangle)]\npub unsafe extern \"C-unwind\" fn {symbol}({params}) -> {result} {{\n    \
-                 {PROMISE}\n    unsafe {{ body_{name}({names}) }}\n}}"
+                 {why}\n    unsafe {{ body_{name}({names}) }}\n}}"
             );
         }
     }
@@ -76,7 +107,7 @@ pub fn write(
 fn symbols(name: &str) -> Vec<String> {
     let later = name
         .strip_prefix("MPIX_")
-        .filter(|_| !is_ours_alone(name))
+        .filter(|_| !is_ours_alone(name) && !is_query(name))
         .map(|rest| format!("MPI_{rest}"));
     let names = [Some(name.to_string()), later].into_iter().flatten();
     names.flat_map(|name| [format!("P{name}"), name]).collect()
@@ -112,6 +143,8 @@ struct Body<'a> {
     arguments: Vec<String>,
     /// Code that runs only if the call has succeeded.
     on_success: String,
+    /// Why the parts are sound, each shape once.
+    reasons: Vec<&'static str>,
 }
 
 impl<'a> Body<'a> {
@@ -121,12 +154,19 @@ impl<'a> Body<'a> {
             before: String::new(),
             arguments: Vec::new(),
             on_success: String::new(),
+            reasons: vec![clauses::PASSED],
         };
         for p in f.fixed_params() {
             body.parameter(tables, p)
                 .map_err(|what| format!("{}, parameter {}: {what}", f.name, p.name))?;
         }
         Ok(body)
+    }
+
+    fn because(&mut self, clause: &'static str) {
+        if !self.reasons.contains(&clause) {
+            self.reasons.push(clause);
+        }
     }
 
     fn parameter(&mut self, tables: &Tables, p: &Param) -> Result<(), String> {
@@ -159,6 +199,7 @@ impl<'a> Body<'a> {
 
     /// Adds a handle output argument, which the program gets when it is dropped.
     fn handle_out(&mut self, p: &Param, name: &str, file: bool) {
+        self.because(clauses::HANDLE_OUT);
         let kind = kind_of(&p.base);
         let made = match (file, p.inout) {
             (true, is_read) => format!("FileOut::<F>::new({name}, {is_read})"),
@@ -170,6 +211,7 @@ impl<'a> Body<'a> {
     }
 
     fn status(&mut self, p: &Param, name: &str) {
+        self.because(clauses::STATUS);
         if p.is_const {
             let _ = write!(
                 self.before,
@@ -206,6 +248,7 @@ impl<'a> Body<'a> {
         length: Option<&str>,
     ) -> Result<(), String> {
         if let Some(limit) = meaning.strip_prefix("text.") {
+            self.because(clauses::TEXT);
             let limit = variant(limit);
             let _ = write!(
                 self.before,
@@ -231,6 +274,7 @@ impl<'a> Body<'a> {
                 false => format!("F::buffer_in({name})"),
             }),
             "attached" => {
+                self.because(clauses::ATTACHED);
                 self.arguments.push(name.into());
                 let _ = write!(
                     self.on_success,
@@ -259,6 +303,7 @@ impl<'a> Body<'a> {
                 .arguments
                 .push(format!("F::word_in(Word::{word}, {name})")),
             None if !p.inout => {
+                self.because(clauses::WORD_OUT);
                 self.arguments.push(name.into());
                 let _ = write!(
                     self.on_success,
@@ -266,6 +311,7 @@ impl<'a> Body<'a> {
                 );
             }
             None => {
+                self.because(clauses::WORD_IN_OUT);
                 let _ = write!(
                     self.before,
                     "let mut word_{0}: c_int = if {name}.is_null() {{ 0 }} else {{ F::word_in(Word::{word}, *{name}) }}; ",
@@ -282,6 +328,7 @@ impl<'a> Body<'a> {
                 );
             }
             Some(length) if p.is_const => {
+                self.because(clauses::ARRAY);
                 let _ = write!(
                     self.before,
                     "let mut short_{0} = ShortArray::new(); let words_{0} = words_in::<F>(&mut short_{0}, Word::{word}, {name}, {length}); ",
@@ -290,6 +337,7 @@ impl<'a> Body<'a> {
                 self.arguments.push(format!("words_{}.argument()", p.name));
             }
             Some(length) => {
+                self.because(clauses::ARRAY);
                 self.arguments.push(name.into());
                 let _ = write!(
                     self.on_success,

@@ -310,8 +310,9 @@ impl Mock<'_> {
             value => format!("assert_eq!(code, {value} as _, \"{name}: the value\"); "),
         };
         format!(
-            "// SAFETY: only `check_{name}` calls it, with arguments that live until it returns.\n\
-             unsafe extern \"C-unwind\" fn mock_{name}({}) -> {returned} {{ unsafe {{ arrived(); {}{} }} {value} as _ }}\n\
+            "unsafe extern \"C-unwind\" fn mock_{name}({}) -> {returned} {{\n    \
+             // SAFETY: only `check_{name}` calls it, with addresses of its locals.\n    \
+             unsafe {{ arrived(); {}{} }}\n    {value} as _\n}}\n\
              fn check_{name}() {{ begin({id}, mock_{name} as *mut c_void); {}\
              let code = call!({name}({})); {checked}\
              assert!(called(), \"{name} is not called below\"); {}{} }}\n",

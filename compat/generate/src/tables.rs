@@ -26,6 +26,7 @@ pub fn is_of_standard_abi_only(name: &str) -> bool {
         || name.ends_with("_fromint")
         || name == "MPIX_Comm_ishrink"
         || is_ours_alone(name)
+        || is_query(name)
 }
 
 /// Constants of this library beyond the standard (`mpi-ext.h`).
@@ -40,6 +41,11 @@ const EXTENSIONS: [(&str, i64); 5] = [
 /// Returns true for extensions that no other library has: those of the hardware barrier.
 pub fn is_ours_alone(name: &str) -> bool {
     name.starts_with("MPIX_Eureka_")
+}
+
+/// Returns true for the queries for device memory, which return no error code; the libraries of other ABIs have them by hand.
+pub fn is_query(name: &str) -> bool {
+    name.starts_with("MPIX_Query_")
 }
 
 /// A predefined handle in each ABI.

@@ -10,6 +10,7 @@ use crate::entries::{
     Handle, PMPI_Comm_call_errhandler, PMPI_Info_set, PMPI_Initialized, PMPI_Remove_error_class,
     PMPI_Remove_error_code, PMPI_Remove_error_string, PMPI_Request_get_status, Status,
 };
+use compat::backend;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
 
@@ -61,13 +62,19 @@ extensions! {
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Reports 0: memory of such a device is not supported.
-    MPIX_GPU_query_support PMPIX_GPU_query_support(_device: c_int, is_supported: *mut c_int) {
+    /// Reports the backend's answer whether buffers in memory of such a device may be passed now.
+    MPIX_GPU_query_support PMPIX_GPU_query_support(device: c_int, is_supported: *mut c_int) {
+        let slot = match device {
+            0 => &backend::QUERY_CUDA,
+            1 => &backend::QUERY_ZE,
+            2 => &backend::QUERY_ROCM,
+            _ => return ERR_ARG,
+        };
         if is_supported.is_null() {
             return ERR_ARG;
         }
         // SAFETY: an output argument of the program, valid and not null.
-        unsafe { is_supported.write(0) };
+        unsafe { is_supported.write(backend::query(slot)) };
         0
     }
 

@@ -147,18 +147,22 @@ statuses! {
     MPI_Status_f082f PMPI_Status_f082f MPI_Status_f2f08 PMPI_Status_f2f08
 }
 
-/// Returns 0: memory of such a device is not supported.
+/// Returns the backend's answer whether buffers in memory of such a device may be passed now.
 macro_rules! devices {
-    ($($name:ident)*) => { $(
+    ($($slot:ident: $name:ident $profiled:ident)*) => { $(
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $name() -> c_int {
-            0
+            compat::backend::query(&compat::backend::$slot)
+        }
+        #[unsafe(no_mangle)]
+        pub extern "C-unwind" fn $profiled() -> c_int {
+            compat::backend::query(&compat::backend::$slot)
         }
     )* };
 }
 
 devices! {
-    MPIX_Query_cuda_support PMPIX_Query_cuda_support
-    MPIX_Query_hip_support PMPIX_Query_hip_support
-    MPIX_Query_ze_support PMPIX_Query_ze_support
+    QUERY_CUDA: MPIX_Query_cuda_support PMPIX_Query_cuda_support
+    QUERY_ROCM: MPIX_Query_hip_support PMPIX_Query_hip_support
+    QUERY_ZE: MPIX_Query_ze_support PMPIX_Query_ze_support
 }

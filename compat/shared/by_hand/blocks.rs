@@ -226,7 +226,7 @@ macro_rules! check {
             $(
                 assert_eq!($request, made(50).0, "{name}: the request");
                 if direction::FOREIGN && code == 0 {
-                    // The backend reads the arrays until the operation is complete.
+                    // SAFETY: the backend reads the arrays until the operation is complete, so the library keeps both, with the lengths of this shape.
                     unsafe {
                         note_types(std::ptr::with_exposed_provenance(kept(0)), shape.send);
                         note_types(std::ptr::with_exposed_provenance(kept(1)), shape.receive);

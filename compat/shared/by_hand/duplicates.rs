@@ -20,13 +20,12 @@ pub fn assert_started(name: &str, found: c_int, request: Handle) {
 pub fn assert_delivered(name: &str, new: &Handle, at_once: bool) {
     let new = &raw const *new;
     if !at_once {
+        // SAFETY: the duplication that was started last is not delivered yet, and the caller's `new` is the variable for its result.
         unsafe { direction::deliver(made(53).1) };
     }
-    assert_eq!(
-        unsafe { new.read_volatile() },
-        made(53).0,
-        "{name}: what the program finds"
-    );
+    // SAFETY: `new` is the address of a handle that the caller has lent.
+    let found = unsafe { new.read_volatile() };
+    assert_eq!(found, made(53).0, "{name}: what the program finds");
 }
 
 pub fn check() {

@@ -27,6 +27,7 @@ macro_rules! check {
         for (object, object_below) in $objects {
             for (found, left) in [(failure(), other_failure()), (other_failure(), other_failure())] {
                 let (mut object_below, mut code) = (object_below as $below, found.1);
+                // SAFETY: the library has given the backend a function for handles of this type, and both addresses are those of locals.
                 as_library(|| unsafe { direction::handle(&raw mut object_below, &raw mut code) });
                 arrives!(name; false, object, found.0);
                 assert_eq!(code, left.1, "{name}: the code that the handler leaves");

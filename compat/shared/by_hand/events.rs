@@ -118,17 +118,20 @@ fn dropped() {
     set_dropped(901, one as usize, (0, 0));
     set_dropped(906, two as usize, (0, 0));
     set_dropped(901, two as usize, failure());
+    // SAFETY: the library has given the backend a function of the type that the standard states for this slot.
     let function: OnDropped = unsafe { std::mem::transmute(kept(2)) };
     let known = (data(), scratch(1).addr());
     let other = (scratch(4).cast(), scratch(4).addr());
     for (number, registration) in [(1, 901), (2, 906)] {
         for (given, found) in [known, other] {
+            // SAFETY: the function has this type, and passes the address on without access.
             as_library(|| unsafe { function(1 << 33, registration, 7, safety.1, given) });
             arrives!("a function of dropped events";
                 false, number, 1i64 << 33, registration, 7, safety.0, found);
         }
     }
     set_dropped(901, 0, (0, 0));
+    // SAFETY: the function stays callable after its registration has ended, and passes the address on without access.
     as_library(|| unsafe { function(1, 901, 7, safety.1, data()) });
     arrives!("no function of dropped events";);
 }
@@ -151,16 +154,20 @@ pub fn check() {
     }
     register(on_event as *const () as usize, failure());
     register(on_event as *const () as usize, (0, 0));
+    // SAFETY: the library has given the backend a function of the type that the standard states for event callbacks.
     let function: unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     for instance in [903, 904] {
+        // SAFETY: the function has this type, and the data are those that the backend was given with it.
         as_library(|| unsafe { function(instance, 901, safety.1, data()) });
         arrives!("a function of an event"; false, instance, 901, safety.0, scratch(1).addr());
     }
     free(on_free as *const () as usize, failure());
     free(on_free as *const () as usize, (0, 0));
+    // SAFETY: the library has given the backend a function of the type that the standard states for the end of a registration.
     let function: unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
+    // SAFETY: the function has this type, and the data are those that the backend was given with it.
     as_library(|| unsafe { function(902, safety.1, data()) });
     arrives!("a function of the end of events"; false, 902, safety.0, scratch(2).addr());
     dropped();

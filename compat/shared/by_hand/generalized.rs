@@ -115,6 +115,7 @@ pub fn check() {
         ],
         (0, 0),
     );
+    // SAFETY: the functions of the request that was started last are the three above, which have the types of Fortran.
     unsafe { compat::handwritten::generalized::last_is_in_fortran() };
     check_calls();
 }
@@ -122,14 +123,18 @@ pub fn check() {
 /// Calls the three functions that the backend was given, as it does.
 fn check_calls() {
     let state = std::ptr::with_exposed_provenance_mut::<c_void>(kept(3));
+    // SAFETY: the first function that the backend was given is the query function, of this type.
     let call_query: unsafe extern "C-unwind" fn(*mut c_void, *mut BelowStatus) -> c_int =
         unsafe { std::mem::transmute(kept(0)) };
+    // SAFETY: the second one is the free function, of this type.
     let call_free: unsafe extern "C-unwind" fn(*mut c_void) -> c_int =
         unsafe { std::mem::transmute(kept(1)) };
+    // SAFETY: the third one is the cancel function, of this type.
     let call_cancel: unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int =
         unsafe { std::mem::transmute(kept(2)) };
 
     let mut status = filled(0);
+    // SAFETY: the state is the one that the backend was given, and the status is a local.
     let code = as_library(|| unsafe { call_query(state, &raw mut status) });
     assert_eq!(code, failure().1, "{NAME}: the code of the query function");
     arrives!(NAME; false, scratch(1).addr(), word("rank").0, word("tag").0, failure().0, 0x1_0000_0007i64);
@@ -139,6 +144,7 @@ fn check_calls() {
     assert_eq!(found.error, other_failure().1, "{NAME}: error");
     assert_eq!(found.bytes(), 0x1_0000_0100, "{NAME}: count");
 
+    // SAFETY: the state is the one that the backend was given.
     let code = as_library(|| unsafe { call_cancel(state, 1) });
     assert_eq!(
         code,
@@ -146,6 +152,7 @@ fn check_calls() {
         "{NAME}: the code of the cancel function"
     );
     arrives!(NAME; false, scratch(1).addr(), 1);
+    // SAFETY: the state is the one that the backend was given, and this is the last call with it.
     let code = as_library(|| unsafe { call_free(state) });
     assert_eq!(code, failure().1, "{NAME}: the code of the free function");
     arrives!(NAME; false, scratch(1).addr());

@@ -64,8 +64,10 @@ fn extra_state() -> *mut c_void {
 
 /// Calls the copy callback that the backend was given.
 fn call_copy(object: Below, copied: *mut c_void, flag: *mut c_int) -> c_int {
+    // SAFETY: the first function that the backend was given is the copy function, of this type.
     let function: Copy = unsafe { std::mem::transmute(kept(0)) };
     let value = scratch(1).cast();
+    // SAFETY: the addresses are those of the caller's locals, or of memory that the function passes on without access.
     as_library(|| unsafe { function(object, MADE_KEYVAL.1, extra_state(), value, copied, flag) })
 }
 
@@ -99,7 +101,9 @@ macro_rules! check {
             assert_eq!(code, failure().1, "{name}: the code of the copy function");
             arrives!(name; false, object.0, MADE_KEYVAL.0, scratch(5).addr(),
                 scratch(1).addr(), scratch(2).addr(), scratch(3).addr());
+            // SAFETY: the second function that the backend was given is the delete function, of this type.
             let function: Delete = unsafe { std::mem::transmute(kept(1)) };
+            // SAFETY: the function has this type, and passes the addresses on without access.
             let code = as_library(|| unsafe {
                 function(object.1, MADE_KEYVAL.1, scratch(1).cast(), extra_state())
             });

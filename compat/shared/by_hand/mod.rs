@@ -3,8 +3,7 @@
 //! Expected values are constants from the tables (`word`, `known`, `predefined`, `null`) and handles
 //! that the backend has created (`made`); the conversions under test are not used. A mock records its arguments and writes
 //! constants of the backend. Parts that exist in one direction only are in `direction`.
-// SAFETY of every unsafe function and block here: arguments are constants or addresses of locals that outlive the call, and functions
-// are called with the types that they have.
+// SAFETY of every unsafe function here: the library calls it as its backend, with constants or with addresses of locals that outlive the call.
 
 mod attributes;
 mod blocks;

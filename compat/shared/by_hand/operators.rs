@@ -28,6 +28,7 @@ macro_rules! check {
         assert_eq!(op, made(60).0, "{name}: the operator");
         for datatype in handles(Kind::Datatype, 3) {
             let (input, inout) = (scratch(1).cast(), scratch(2).cast());
+            // SAFETY: the operator that was made last takes counts of this type, and passes the buffers on without access.
             as_library(|| unsafe { direction::operate(input, inout, <$count>::MAX, datatype.1) });
             arrives!(name; false, scratch(1).addr(), scratch(2).addr(), <$count>::MAX, datatype.0);
         }

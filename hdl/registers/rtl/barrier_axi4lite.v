@@ -1,8 +1,10 @@
 // The register block behind AXI4-Lite; parameters and the nodes' ports are those of barrier_regs.
+// ADDRESS is the number of bits of an address, 13 to 19; 13 are enough for pages of 64 bytes.
 `default_nettype none
 
+// generated from hdl/registers/rtl/axi4lite_front.v: unit
 module barrier_axi4lite #(
-    parameter ADDRESS = 19,  // bits of an address, 13 to 19: 13 are enough for pages of 64 bytes
+    parameter ADDRESS = 19,
     parameter N = 4,
     parameter G = 1,
     parameter SYNC = 2,
@@ -97,5 +99,6 @@ module barrier_axi4lite #(
         .irq_o     (irq_o)
     );
 endmodule
+// end of the generated text
 
 `default_nettype wire

@@ -2,6 +2,7 @@
 library ieee;
 use ieee.std_logic_1164.all;
 
+-- generated from hdl/registers/rtl/axi4lite_front.vhd: unit
 entity barrier_axi4lite is
   generic (
     ADDRESS  : positive range 13 to 19 := 19;
@@ -166,3 +167,4 @@ begin
       irq_o     => irq_o
     );
 end architecture;
+-- end of the generated text

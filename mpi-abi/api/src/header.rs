@@ -55,6 +55,8 @@ pub fn extension_header(extensions: &Functions) -> String {
          \x20* Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on\n\
          \x20* when a rank dies if it is started by `mpirun --with-ft ulfm`.\n\
          \x20* The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.\n\
+         \x20* The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,\n\
+         \x20* once the program has loaded the library of the devices.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
          #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
@@ -66,7 +68,12 @@ pub fn extension_header(extensions: &Functions) -> String {
          #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1\n\
          #define OMPI_HAVE_MPIX_COMM_ACK_FAILED 1\n\
          #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\
+         #define OMPI_HAVE_MPI_EXT_CUDA 1\n\
+         #define OMPI_HAVE_MPI_EXT_ROCM 1\n\
          #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\n\
+         /* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */\n\
+         #define MPIX_CUDA_AWARE_SUPPORT 1\n\
+         #define MPIX_ROCM_AWARE_SUPPORT 1\n\n\
          /* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.\n\
          \x20* The numbers are this library's, which other libraries of the standard ABI may not know. */\n\
          #define MPIX_C_FLOAT16 ((MPI_Datatype)0x0000024a)\n\

@@ -23,7 +23,9 @@ pub struct Function {
 impl Function {
     /// Returns true if the returned value is the result itself; all other functions return an error code.
     pub fn returns_value(&self) -> bool {
-        self.returns != "int" || self.name.ends_with("_toint")
+        self.returns != "int"
+            || self.name.ends_with("_toint")
+            || self.name.starts_with("MPIX_Query_")
     }
 
     /// Returns true for a function of the tool interface, whose errors never reach an error handler.

@@ -69,7 +69,7 @@ fn iflush(
         true => Poll::Ready(Ok(())),
         false => Poll::Pending,
     });
-    let req = state::engine()?.start_future(Box::pin(done));
+    let req = state::engine()?.operations().start(Box::pin(done));
     request.set(running_for(req, comm)?, "request")
 }
 

@@ -153,7 +153,7 @@ pub(crate) unsafe fn idup(
         }
         Ok(())
     };
-    let req = state::engine()?.start_future(Box::pin(duplication));
+    let req = state::engine()?.operations().start(Box::pin(duplication));
     let handle = running(req, &parent)?;
     if let Some(refusal) = refusal {
         // The other members create theirs, for which they need this member; here the program does not get it.

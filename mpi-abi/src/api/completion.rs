@@ -9,6 +9,7 @@ mod statuses;
 use super::args::{InOut, InOutArray, Out};
 use super::replay::decide;
 use crate::abi::*;
+use crate::device;
 use crate::error::{Failure, Outcome};
 use crate::object::request::RequestState;
 use crate::object::status::EMPTY;
@@ -46,6 +47,17 @@ pub(super) fn set_received(
         Err(error) => return Err(failed(to, error)),
     }
     Ok(())
+}
+
+/// Notes the length of a message that a blocking call has received, for a buffer in device memory.
+pub(super) fn landed(received: Result<Status, mpi_core::Error>) -> Result<Status, mpi_core::Error> {
+    if device::attention() {
+        let status = received
+            .as_ref()
+            .map_or_else(|e| e.received(), |status| Some(*status));
+        device::received(status.map_or(0, |status| status.bytes));
+    }
+    received
 }
 
 #[cold]

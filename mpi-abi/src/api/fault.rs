@@ -85,7 +85,7 @@ pub fn MPIX_Comm_iagree(comm: MPI_Comm, flag: InOut<c_int>, request: Out<MPI_Req
         // SAFETY: this is the operation of the request, which is not complete yet.
         store(agreed, |agreed| unsafe { later.put(agreed) })
     };
-    let req = state::engine()?.start_future(Box::pin(agreement));
+    let req = state::engine()?.operations().start(Box::pin(agreement));
     request.set(running(req, &object)?, "request")
 }
 
@@ -114,7 +114,7 @@ pub fn MPIX_Comm_ishrink(
         }
         Ok(())
     };
-    let req = state::engine()?.start_future(Box::pin(shrinking));
+    let req = state::engine()?.operations().start(Box::pin(shrinking));
     request.set(running(req, &parent)?, "request")
 }
 

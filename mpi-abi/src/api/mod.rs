@@ -15,6 +15,7 @@ pub mod collective;
 pub mod comm;
 pub mod completion;
 pub mod datatype;
+pub mod device;
 pub mod dynamic;
 pub mod environment;
 pub mod errors;

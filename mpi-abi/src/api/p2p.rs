@@ -1,7 +1,7 @@
 //! Point-to-point communication except send-receive: blocking, nonblocking and persistent (sections 3.2 to 3.10).
 
 use super::args::{Out, RecvMem, SendMem};
-use super::completion::set_received;
+use super::completion::{landed, set_received};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
@@ -63,7 +63,7 @@ pub(super) fn incoming(
 ) -> Result<(Rc<CommObject>, RecvBuf), Failure> {
     let comm = state::comm(comm)?;
     check_recv_tag(tag)?;
-    Ok((comm, buf.buffer()?))
+    Ok((comm, buf.message_buffer()?))
 }
 
 /// Sends a short message of a predefined type, if it can be sent at once; otherwise has no effect.
@@ -278,8 +278,8 @@ pub fn MPI_Recv_c(
     let received = match buf.plain() {
         Some(bytes) => object.comm.p2p().recv_bytes(bytes, source, tag),
         None => {
-            let buf = buf.buffer()?;
-            object.comm.p2p().recv(buf, source, tag)
+            let buf = buf.message_buffer()?;
+            landed(object.comm.p2p().recv(buf, source, tag))
         }
     };
     set_received(status, received)
@@ -297,7 +297,10 @@ pub fn MPI_Irecv_c(
     check_recv_tag(tag)?;
     let req = match buf.plain() {
         Some(bytes) => object.comm.p2p().irecv(bytes, source, tag)?,
-        None => object.comm.p2p().irecv(buf.buffer()?, source, tag)?,
+        None => object
+            .comm
+            .p2p()
+            .irecv(buf.message_buffer()?, source, tag)?,
     };
     request.set(running_for(req, Some(object))?, "request")
 }

@@ -82,9 +82,12 @@ pub unsafe fn MPI_Precv_init(
 
 /// Marks partitions of a send as ready.
 fn ready(partitions: impl Iterator<Item = c_int>, request: MPI_Request) -> Outcome {
-    with_partitioned(request, |partitioned| match partitioned {
+    with_partitioned(request, |partitioned, staged| match partitioned {
         Partitioned::Send(send) => {
             for partition in partitions {
+                if let (Some(views), Some(elements)) = (staged, send.elements(partition.into())) {
+                    views.fill_elements(&elements)?;
+                }
                 send.ready(partition.into())?;
             }
             Ok(())
@@ -124,8 +127,15 @@ pub fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) ->
         return flag.set(1, "flag");
     }
     let arrived = || {
-        with_partitioned(request, |partitioned| match partitioned {
-            Partitioned::Recv(recv, _) => Ok(recv.arrived(partition.into())?),
+        with_partitioned(request, |partitioned, staged| match partitioned {
+            Partitioned::Recv(recv, _) => {
+                let is_here = recv.arrived(partition.into())?;
+                let elements = recv.elements(partition.into()).filter(|_| is_here);
+                if let (Some(views), Some(elements)) = (staged, elements) {
+                    views.land_elements(&elements)?;
+                }
+                Ok(is_here)
+            }
             Partitioned::Send(_) => Err(Failure::new(
                 MPI_ERR_REQUEST,
                 "the request is a partitioned send, and only what is received can arrive",

@@ -1,7 +1,7 @@
 //! Probes and matched receives (section 3.8).
 
 use super::args::{InOut, Out, RecvMem};
-use super::completion::{set_received, set_status};
+use super::completion::{landed, set_received, set_status};
 use super::p2p::check_recv_tag;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -117,7 +117,7 @@ enum Taken {
 
 /// Starts receiving a message and makes its handle null.
 fn take(buf: RecvMem, message: InOut<MPI_Message>) -> Result<Taken, Failure> {
-    let (handle, buf) = (message.get("message")?, buf.buffer()?);
+    let (handle, buf) = (message.get("message")?, buf.message_buffer()?);
     let taken = if handle == MPI_MESSAGE_NO_PROC {
         Taken::Nothing
     } else {
@@ -135,7 +135,7 @@ pub fn MPI_Mrecv_c(buf: RecvMem, message: InOut<MPI_Message>, status: Out<MPI_St
         // The communicator is not among the arguments, but its handler is called.
         Taken::Receiving(req, comm) => {
             let received = comm.comm.engine().wait(&req);
-            set_received(status, received).map_err(|failure| failure.of(&comm))
+            set_received(status, landed(received)).map_err(|failure| failure.of(&comm))
         }
     }
 }
@@ -146,7 +146,10 @@ pub fn MPI_Imrecv_c(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let handle = match take(buf, message)? {
-        Taken::Nothing => running_for(state::engine()?.completed(Status::PROC_NULL), None)?,
+        Taken::Nothing => running_for(
+            state::engine()?.operations().completed(Status::PROC_NULL),
+            None,
+        )?,
         Taken::Receiving(req, comm) => running(req, &comm)?,
     };
     request.set(handle, "request")

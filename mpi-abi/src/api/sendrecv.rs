@@ -1,13 +1,14 @@
 //! Send-receive: blocking, nonblocking, and with one buffer for both (section 3.11).
 
 use super::args::{Out, RecvMem, SendMem};
-use super::completion::set_received;
-use super::p2p::{check_recv_tag, check_tag, incoming, outgoing};
+use super::completion::{landed, set_received};
+use super::p2p::{check_recv_tag, check_tag, outgoing};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
 use crate::object::request::RequestObject;
 use crate::registry::request::{of_both_halves, register};
+use crate::state;
 use mpi_core::datatype::{RecvBuf, Scratch, SendBuf};
 use mpi_core::pml::Mode;
 use mpi_core::pml::Sent;
@@ -82,7 +83,7 @@ fn exchange(
 ) -> Result<Exchange, Failure> {
     let (comm, outgoing) = outgoing(sendbuf, sendtag, comm)?;
     check_recv_tag(recvtag)?;
-    let incoming = recvbuf.buffer()?;
+    let incoming = recvbuf.message_buffer()?;
     Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
 }
 
@@ -95,7 +96,9 @@ fn exchange_in_place(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    let (comm, buf) = incoming(buf, recvtag, comm)?;
+    let comm = state::comm(comm)?;
+    check_recv_tag(recvtag)?;
+    let buf = buf.buffer()?;
     check_tag(sendtag)?;
     let copy = Scratch::bytes(buf.bytes())?;
     if let Some(bytes) = copy.all().contiguous() {
@@ -119,7 +122,7 @@ pub fn MPI_Sendrecv_c(
     status: Out<MPI_Status>,
 ) -> Outcome {
     let exchange = exchange(sendbuf, dest, sendtag, recvbuf, source, recvtag, comm)?;
-    set_received(status, exchange.wait())
+    set_received(status, landed(exchange.wait()))
 }
 
 pub fn MPI_Isendrecv_c(

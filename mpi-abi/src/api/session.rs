@@ -7,7 +7,7 @@ use crate::error::handler;
 use crate::error::{Failure, Outcome, Target};
 use crate::info::Hints;
 use crate::object::Attached;
-use crate::object::hints::THREAD_LEVEL;
+use crate::object::hints::{ALLOC_KINDS, THREAD_LEVEL};
 use crate::registry::comm::register_some;
 use crate::registry::session;
 use crate::{info, init, state};
@@ -53,8 +53,9 @@ pub fn MPI_Session_init(
     session: Out<MPI_Session>,
 ) -> Outcome {
     with_handler(errhandler, Target::Session(MPI_SESSION_NULL), |attached| {
-        let level = init::begin_session(info::hints(info)?.get(THREAD_LEVEL))?;
-        *attached.hints.borrow_mut() = Hints::of_session(level);
+        let given = info::hints(info)?;
+        let level = init::begin_session(given.get(THREAD_LEVEL))?;
+        *attached.hints.borrow_mut() = Hints::of_session(level, given.get(ALLOC_KINDS));
         session.set(session::register(attached)?.handle(), "session")
     })
 }
@@ -73,7 +74,8 @@ pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
 }
 
 pub fn MPI_Session_get_info(session: MPI_Session, info_used: Out<MPI_Info>) -> Outcome {
-    let hints = state::session(session)?.attached.hints.borrow().clone();
+    let mut hints = state::session(session)?.attached.hints.borrow().clone();
+    hints.set_alloc_kinds();
     info_used.set(info::create(hints)?, "info_used")
 }
 
@@ -148,7 +150,7 @@ pub fn MPI_Comm_create_from_group(
         let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
         let engine = state::engine()?;
-        let new = engine.block_on(engine.comm_from_group(&members, &tag))?;
+        let new = engine.block_on(engine.process().comm_from_group(&members, &tag))?;
         newcomm.set(register_some(new, attached, session)?, "newcomm")
     })
 }
@@ -187,7 +189,9 @@ pub fn MPI_Intercomm_create_from_groups(
             leads.then(|| leader_of(remote_group, remote_leader).map_err(|e| leader_error(&e)));
         let tag = tag_of(stringtag)?;
         *attached.hints.borrow_mut() = Hints::known(&info::hints(info)?);
-        let made = engine.inter_from_groups((&members, leader), other, &tag);
+        let made = engine
+            .process()
+            .inter_from_groups((&members, leader), other, &tag);
         let new = engine.block_on(made)?;
         newintercomm.set(register_some(new, attached, session)?, "newintercomm")
     })

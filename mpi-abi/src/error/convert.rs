@@ -2,6 +2,7 @@
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;
+use crate::device::DeviceError;
 use crate::phase;
 use mpi_core::Error;
 use mpi_core::coll::{CollError, Unserved};
@@ -26,6 +27,17 @@ impl From<TypeError> for Failure {
             TypeError::Negative { what: "count", .. } => MPI_ERR_COUNT,
             TypeError::TooManyRuns => MPI_ERR_TYPE,
             _ => MPI_ERR_ARG,
+        };
+        Failure::new(class, e.to_string())
+    }
+}
+
+impl From<DeviceError> for Failure {
+    #[cold]
+    fn from(e: DeviceError) -> Failure {
+        let class = match e {
+            DeviceError::NoMemory { .. } => MPI_ERR_NO_MEM,
+            DeviceError::Copy { .. } | DeviceError::Mixed { .. } => MPI_ERR_BUFFER,
         };
         Failure::new(class, e.to_string())
     }

@@ -3,6 +3,7 @@
 //! A hint that the standard does not define is dropped when it is given; a program that queries the hints gets those
 //! that it gave and that are known, and the defaults of the others.
 
+use crate::device;
 use crate::info::Hints;
 
 /// The assertions a program may make about a communicator; each is false by default.
@@ -18,7 +19,7 @@ const ASSERTIONS: [&str; 5] = [
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
 /// The kinds of memory that buffers may be in (section 11.4.3): a program requests some and gets the list of supported ones.
-const ALLOC_KINDS: (&str, &str) = ("mpi_memory_alloc_kinds", "mpi,system");
+pub const ALLOC_KINDS: &str = "mpi_memory_alloc_kinds";
 
 /// The thread level that a session requests, and the one it gets.
 pub const THREAD_LEVEL: &str = "thread_level";
@@ -53,18 +54,20 @@ impl Hints {
         all
     }
 
-    /// All hints in force in a session with this thread level; nothing else can be requested.
-    pub fn of_session(thread_level: &str) -> Hints {
+    /// The hints of a session with this thread level, which requests these kinds of memory; nothing else can be requested.
+    pub fn of_session(thread_level: &str, kinds: Option<&str>) -> Hints {
         let mut all = Hints::new();
         all.set(THREAD_LEVEL.into(), thread_level.into());
-        all.set_alloc_kinds();
+        all.set(ALLOC_KINDS.into(), kinds.unwrap_or_default().into());
         all
     }
 
-    /// Sets the supported memory kinds, whatever was requested.
-    fn set_alloc_kinds(&mut self) {
-        let (key, kinds) = ALLOC_KINDS;
-        self.set(key.into(), kinds.into());
+    /// Replaces the requested kinds of memory by the supported ones of them.
+    ///
+    /// A program may load the library of a device at any time, so this is done when it queries the hints.
+    pub fn set_alloc_kinds(&mut self) {
+        let kinds = device::kinds(self.get(ALLOC_KINDS));
+        self.set(ALLOC_KINDS.into(), kinds);
     }
 }
 
@@ -79,7 +82,7 @@ mod tests {
         given.set("colour".into(), "green".into());
         let mut known = Hints::known(&given);
         assert_eq!((known.len(), known.get("colour")), (1, None));
-        known.set(ALLOC_KINDS.0.into(), "mpi,system,cuda".into());
+        known.set(ALLOC_KINDS.into(), "mpi,system,cuda".into());
         let all = known.in_force();
         assert_eq!(all.get("mpi_assert_no_any_tag"), Some("true"));
         assert_eq!(all.get("mpi_assert_exact_length"), Some("false"));
@@ -89,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_session_has_a_thread_level_and_kinds_of_memory_and_nothing_else() {
-        let all = Hints::of_session("MPI_THREAD_SINGLE");
+        let all = Hints::of_session("MPI_THREAD_SINGLE", Some("system,cuda"));
         let keys: Vec<&str> = all.iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["thread_level", "mpi_memory_alloc_kinds"]);
     }

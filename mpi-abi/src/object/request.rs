@@ -5,9 +5,11 @@ mod general;
 pub use general::General;
 
 use crate::abi::MPI_Request;
+use crate::device::Views;
+use crate::error::Failure;
 use crate::object::comm::CommObject;
 use mpi_core::request::{Persistent, Req};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// The state of an operation.
@@ -31,6 +33,41 @@ pub enum RequestObject {
     },
     Persistent(Rc<PersistentObject>),
     General(Rc<General>),
+    /// One of the first two, whose buffers are in device memory.
+    Staged(Rc<StagedObject>),
+}
+
+/// An operation whose buffers are in device memory, with the host memory that replaces them.
+pub struct StagedObject {
+    pub(crate) inner: RequestObject,
+    pub(crate) views: Views,
+    /// True once the results of the current operation are on the device.
+    landed: Cell<bool>,
+}
+
+impl StagedObject {
+    pub(crate) fn new(inner: RequestObject, views: Views) -> StagedObject {
+        StagedObject {
+            inner,
+            views,
+            landed: Cell::new(false),
+        }
+    }
+
+    /// Begins another operation of a persistent request.
+    pub(crate) fn begin(&self) -> Result<(), Failure> {
+        self.landed.set(false);
+        Ok(self.views.fill()?)
+    }
+
+    /// Copies the results of a complete operation to the device, once; a message has this length.
+    pub(crate) fn land(&self, received: u64) -> Result<(), Failure> {
+        if self.landed.replace(true) {
+            return Ok(());
+        }
+        self.views.set_received(received);
+        Ok(self.views.land()?)
+    }
 }
 
 /// A persistent operation.
@@ -54,6 +91,7 @@ impl RequestObject {
                 operation.is_complete()
             }
             RequestObject::General(g) => g.complete.get(),
+            RequestObject::Staged(staged) => return staged.inner.look(),
         };
         if complete {
             RequestState::Complete
@@ -68,6 +106,23 @@ impl RequestObject {
             RequestObject::Running { comm, .. } => comm.as_ref(),
             RequestObject::Persistent(p) => Some(&p.comm),
             RequestObject::General(_) => None,
+            RequestObject::Staged(staged) => staged.inner.comm(),
+        }
+    }
+
+    /// Returns the operation itself, without its staged buffers.
+    pub(crate) fn unstaged(&self) -> &RequestObject {
+        match self {
+            RequestObject::Staged(staged) => &staged.inner,
+            other => other,
+        }
+    }
+
+    /// Returns the staged buffers and what belongs to them.
+    pub(crate) fn staged(&self) -> Option<&Rc<StagedObject>> {
+        match self {
+            RequestObject::Staged(staged) => Some(staged),
+            _ => None,
         }
     }
 }
@@ -76,6 +131,10 @@ impl RequestObject {
 pub struct Orphan {
     pub(crate) req: Req,
     pub(crate) comm: Option<Rc<CommObject>>,
+    /// Its buffers in device memory.
+    pub(crate) staged: Option<Rc<StagedObject>>,
+    /// True if its end is that of the whole operation, whose results go to the device then.
+    pub(crate) lands: bool,
 }
 
 /// A generalized request whose handle was freed before it was complete.

@@ -2,8 +2,10 @@
 
 use super::Attached;
 use crate::abi::*;
+use crate::device::Views;
+use crate::error::Failure;
 use mpi_core::osc::{Flavor, Win};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
@@ -17,6 +19,8 @@ pub struct WinObject {
     unit: c_int,
     flavor: c_int,
     model: c_int,
+    /// The results of accesses to a rank that go to device memory once the accesses are synchronized.
+    staged: RefCell<Vec<(c_int, Views)>>,
 }
 
 impl WinObject {
@@ -37,7 +41,32 @@ impl WinObject {
             unit: c_int::try_from(unit).unwrap_or(MPI_UNDEFINED),
             flavor,
             model: MPI_WIN_UNIFIED,
+            staged: RefCell::default(),
         })
+    }
+
+    /// Keeps the staged buffers of an access to a rank.
+    pub(crate) fn stage(&self, rank: c_int, views: Views) {
+        self.staged.borrow_mut().push((rank, views));
+    }
+
+    /// Returns true if no access has staged its result.
+    pub(crate) fn has_nothing_staged(&self) -> bool {
+        self.staged.borrow().is_empty()
+    }
+
+    /// Copies the results of accesses that are complete to the device: of those to one rank, or of all.
+    pub(crate) fn land(&self, only: Option<c_int>) -> Result<(), Failure> {
+        if self.has_nothing_staged() {
+            return Ok(());
+        }
+        let is_over = |rank: c_int| only.is_none_or(|only| only == rank);
+        let all = self.staged.take();
+        let (over, later): (Vec<_>, Vec<_>) =
+            (all.into_iter()).partition(|(rank, _)| is_over(*rank));
+        self.staged.replace(later);
+        let copied = over.iter().map(|(_, views)| views.land());
+        Ok(copied.fold(Ok(()), Result::and)?)
     }
 
     /// Sets its handle.

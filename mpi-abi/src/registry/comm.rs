@@ -9,6 +9,7 @@ use crate::object::comm::CommObject;
 use crate::object::session::SessionObject;
 use crate::phase;
 use crate::state::state;
+use crate::tool::event;
 use mpi_core::comm::Comm;
 use std::rc::Rc;
 
@@ -43,6 +44,7 @@ pub fn register_with(
     if object.comm.is_mixed() {
         report_connections();
     }
+    event::communicator_made(&object);
     Ok(object)
 }
 
@@ -65,6 +67,7 @@ pub fn report_connections() {
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
+    event::communicator_freed(&removed);
     let mut freed = state().tables().freed_comms().borrow_mut();
     freed.retain(|object| object.strong_count() > 0);
     if Rc::strong_count(&removed) > 1 {

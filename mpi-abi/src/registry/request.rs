@@ -20,11 +20,13 @@ pub use outcome::{
 use handles::{direct, object as object_of, with_table};
 
 use crate::abi::*;
+use crate::device::Views;
 use crate::error::{Failure, Target};
 use crate::handle::{Kind, wrong};
-use crate::object::request::{RequestObject, RequestState};
+use crate::object::request::{RequestObject, RequestState, StagedObject};
 use crate::state::{self, state};
 use mpi_core::request::Partitioned;
+use std::rc::Rc;
 
 /// Returns the state of the operation behind a handle.
 #[inline]
@@ -83,10 +85,13 @@ pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure
 #[cold]
 pub fn publish_wait(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };
-    let running = match object_of(handle) {
-        Ok(RequestObject::Running { req, also, .. }) if req.is_complete() => also,
-        Ok(RequestObject::Running { req, .. }) => Some(req),
-        Ok(RequestObject::Persistent(p)) => {
+    let Ok(object) = object_of(handle) else {
+        return;
+    };
+    let running = match object.unstaged() {
+        RequestObject::Running { req, also, .. } if req.is_complete() => also.clone(),
+        RequestObject::Running { req, .. } => Some(req.clone()),
+        RequestObject::Persistent(p) => {
             let operation = p.operation.borrow();
             if let Some(about) = operation.about() {
                 engine.published().waits_about(&about, requests as u32);
@@ -102,7 +107,8 @@ pub fn publish_wait(handle: MPI_Request, requests: usize) {
 
 /// Starts a persistent operation.
 pub fn start(handle: MPI_Request) -> Result<(), Failure> {
-    let RequestObject::Persistent(p) = object_of(handle)? else {
+    let object = object_of(handle)?;
+    let RequestObject::Persistent(p) = object.unstaged() else {
         return Err(Failure::new(
             MPI_ERR_REQUEST,
             "the request is not persistent and cannot be started",
@@ -113,6 +119,9 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
     if operation.is_active() {
         return Err(Failure::new(MPI_ERR_REQUEST, "the request is active already").on(target));
     }
+    if let Some(staged) = object.staged() {
+        staged.begin().map_err(|failure| failure.on(target))?;
+    }
     operation
         .start(p.comm.send_buffer())
         .map_err(|e| Failure::from(e).on(target))
@@ -121,18 +130,31 @@ pub fn start(handle: MPI_Request) -> Result<(), Failure> {
 /// Calls `use_it` with a partitioned operation; failures are raised on its communicator.
 pub fn with_partitioned<R>(
     handle: MPI_Request,
-    use_it: impl FnOnce(&Partitioned) -> Result<R, Failure>,
+    use_it: impl FnOnce(&Partitioned, Option<&Views>) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     let not_partitioned = || Failure::new(MPI_ERR_REQUEST, "the request is not partitioned");
     if handle == DONE {
         return Err(not_partitioned());
     }
-    let RequestObject::Persistent(p) = object_of(handle)? else {
+    let object = object_of(handle)?;
+    let RequestObject::Persistent(p) = object.unstaged() else {
         return Err(not_partitioned());
     };
     let operation = p.operation.borrow();
     let partitioned = operation.partitioned().ok_or_else(not_partitioned)?;
-    use_it(partitioned).map_err(|failure| failure.on(Target::Comm(p.comm.handle())))
+    let views = object.staged().map(|staged| &staged.views);
+    use_it(partitioned, views).map_err(|failure| failure.on(Target::Comm(p.comm.handle())))
+}
+
+/// Keeps the staged buffers of an operation until its request is complete; returns the handle that replaces this one.
+pub fn stage(handle: MPI_Request, views: Views) -> Result<MPI_Request, Failure> {
+    if matches!(handle, MPI_REQUEST_NULL | DONE) {
+        views.land()?;
+        return Ok(handle);
+    }
+    let inner = handles::remove(handle)?;
+    let staged = StagedObject::new(inner, views);
+    register(RequestObject::Staged(Rc::new(staged)))
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Registration of windows.
 
 use crate::abi::*;
+use crate::device::Views;
 use crate::error::Failure;
 use crate::handle::{Kind, wrong};
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::window::WinObject;
 use crate::state::state;
 use mpi_core::osc::Win;
+use std::ffi::c_int;
 use std::rc::Rc;
 
 impl WinObject {
@@ -28,6 +30,14 @@ pub fn register(win: Win, size: MPI_Aint, unit: MPI_Aint) -> Result<Rc<WinObject
         handle.ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many windows"))?;
     object.set_handle(MPI_Win(handle));
     Ok(object)
+}
+
+/// Keeps the staged buffers of an access to a rank until the accesses are synchronized.
+pub fn stage(win: MPI_Win, rank: c_int, views: Views) -> Result<(), Failure> {
+    if !views.is_empty() {
+        crate::state::win(win)?.stage(rank, views);
+    }
+    Ok(())
 }
 
 /// Removes a window from the table.

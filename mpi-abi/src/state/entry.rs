@@ -1,9 +1,10 @@
 //! The entry and the end of every call.
 
-use super::extras::{self, FORKED, LOCKED, TRACED};
+use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
-use crate::forked;
+use crate::{device, forked};
 use mpi_core::trace::Trace;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// This process's rank in the world (upper half) and the size of the world (lower half); 0 while there is no world.
@@ -24,6 +25,15 @@ pub(crate) fn world_place() -> Option<(u32, u32)> {
     }
 }
 
+/// The function that follows each call.
+static AFTER_CALL: OnceLock<fn()> = OnceLock::new();
+
+/// Calls `follow` at the end of every call from now on, when the call holds nothing of the library; only the first such function is called.
+pub(crate) fn call_after_calls(follow: fn()) {
+    let _ = AFTER_CALL.set(follow);
+    extras::set(FOLLOWED, true);
+}
+
 /// The state of a running call, to be passed to [`leave`].
 #[derive(Debug)]
 #[must_use]
@@ -31,6 +41,14 @@ pub struct CallGuard {
     extras: u8,
     /// Start time on the trace's clock, if the call is traced.
     began: u64,
+}
+
+impl CallGuard {
+    /// Returns true if the call keeps the buffers that it stages.
+    #[inline(always)]
+    pub fn is_staging(&self) -> bool {
+        self.extras & STAGING != 0
+    }
 }
 
 /// Enters function `id`.
@@ -75,6 +93,9 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
     if extras & LOCKED != 0 {
         global_lock::acquire();
     }
+    if extras & STAGING != 0 {
+        device::enter();
+    }
     match extras & TRACED {
         0 => (extras, 0),
         _ => (extras, tracing::trace().map_or(0, Trace::begins)),
@@ -87,7 +108,15 @@ fn leave_with(id: usize, guard: CallGuard) {
     if guard.extras & TRACED != 0 {
         tracing::trace_call(number(id), guard.began);
     }
+    if guard.extras & STAGING != 0 {
+        device::leave();
+    }
     if guard.extras & LOCKED != 0 {
         global_lock::release();
+    }
+    if guard.extras & FOLLOWED != 0
+        && let Some(follow) = AFTER_CALL.get()
+    {
+        follow();
     }
 }

@@ -1,6 +1,6 @@
-//! What every call does beside its work: it takes the lock, is traced, or is refused in a forked process.
+//! What every call does beside its work: it takes the lock, is traced, is followed by events of a tool, or is refused in a forked process.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// The actions of a call beside its work, a set of the bits below; in most processes none.
 static EXTRAS: AtomicU8 = AtomicU8::new(LOCKED);
@@ -13,6 +13,29 @@ pub(super) const TRACED: u8 = 2;
 
 /// The process was forked from one that has initialized MPI ([`forked`](crate::forked)).
 pub(super) const FORKED: u8 = 4;
+
+/// The program has loaded the library of an accelerator, so buffers may be staged ([`device`](crate::device)).
+pub(super) const STAGING: u8 = 8;
+
+/// A function follows each call ([`call_after_calls`](super::call_after_calls)).
+pub(super) const FOLLOWED: u8 = 16;
+
+/// True if a tool calls its interface from threads of its own, so that calls keep taking the lock.
+static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
+
+/// Keeps the lock of calls for the threads of a tool. Returns false if the program's calls take none, so that a tool's must not overlap with them.
+pub(crate) fn admit_tool_threads() -> bool {
+    let locked = EXTRAS.load(Relaxed) & LOCKED != 0;
+    if locked {
+        TOOL_THREADS.store(true, Relaxed);
+    }
+    locked
+}
+
+/// Returns true if a tool calls its interface from threads of its own.
+pub(crate) fn tool_has_threads() -> bool {
+    TOOL_THREADS.load(Relaxed)
+}
 
 /// Marks this process as just forked; only stores to an atomic.
 pub(crate) fn mark_forked() {
@@ -34,6 +57,11 @@ pub(crate) fn is_untraced() -> bool {
 #[inline(always)]
 pub(crate) fn is_unlocked() -> bool {
     EXTRAS.load(Relaxed) == 0
+}
+
+/// Makes calls keep the buffers that they stage.
+pub(crate) fn set_staging() {
+    set(STAGING, true);
 }
 
 /// Returns the actions of a call beside its work.

@@ -1,18 +1,23 @@
 //! Data of the tool interface (section 15.3): every parameter of the library is a control variable, every framework a category.
 //!
 //! A variable is the parameter's text, as `mpi-info` shows it, and cannot be set: the library reads its parameters at startup.
-//! Counters that the engine keeps anyway are performance variables ([`pvar`]). There are no events, no sources of events and no enumerations.
+//! Counters that the engine keeps anyway are performance variables ([`pvar`]), what happens in it are events ([`event`]),
+//! and names of values are enumerations ([`enumeration`]).
 //!
 //! The interface may be used before `MPI_Init`, after `MPI_Finalize` and from any thread,
 //! so its data are collected once, at its first initialization, and do not change afterwards.
 //! A handle of a variable is its index plus one, because handles have no state.
 
+pub mod enumeration;
+pub mod event;
 pub mod pvar;
 
 use crate::abi::*;
 use crate::error::Failure;
 use crate::frameworks;
+use crate::state;
 use mpi_base::param::{About, Params};
+use mpi_core::{Engine, RunObserver};
 use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -92,11 +97,18 @@ impl Variable {
     }
 }
 
-/// Adds a user of the interface.
-pub fn begin() {
+/// Adds a user of the interface, which asks for a thread level; returns the level that it has.
+///
+/// The level is that of the tool and not that of the program.
+/// Once `MPI_Init` has chosen a level at which calls take no lock, a tool's calls must not overlap with them.
+pub fn begin(required: c_int) -> c_int {
     let params = || Params::from_process(mpi_base::installation::prefix().as_deref());
     KNOWN.get_or_init(|| Known::gather(&params()));
     USERS.fetch_add(1, Relaxed);
+    match required.clamp(MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE) {
+        MPI_THREAD_MULTIPLE if !state::admit_tool_threads() => MPI_THREAD_SERIALIZED,
+        level => level,
+    }
 }
 
 /// Removes a user of the interface.
@@ -119,6 +131,14 @@ pub fn known() -> Result<&'static Known, Failure> {
 fn not_initialized() -> Failure {
     let sentence = "the tool interface is not initialized, see MPI_T_init_thread";
     Failure::new(MPI_T_ERR_NOT_INITIALIZED, sentence)
+}
+
+/// Returns the observer of a process; sets an empty one if there is none, for what a tool adds to it.
+pub fn observer(engine: &Engine) -> Option<&RunObserver> {
+    if engine.observer().is_none() {
+        engine.set_observer(RunObserver::default());
+    }
+    engine.observer()
 }
 
 /// Returns the element at an index given by a tool.

@@ -4,6 +4,9 @@
 
 use super::{LINE, STEP, WORD};
 
+/// Bytes of a page. A constant of its own: the module `mem` does not exist under the loom model checker.
+const PAGE: usize = 4096;
+
 /// The largest depth of a ring.
 pub const DEEPEST: u64 = 512;
 
@@ -14,6 +17,9 @@ pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 /// more than the reads and writes on it, and most communicators make few operations.
 /// 1 KiB from one of four ranks on two cores, the first thousand operations: 11 us where a ring has depth 512 at once.
 pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
+
+/// The same for cells of a page and more, of which each touches new pages.
+pub const LONG_AT_FIRST: u64 = 16;
 
 /// The depth of a growing ring is the number of operations made, divided by this and rounded down to a power of two.
 pub const GROWTH: u64 = 16;
@@ -31,6 +37,15 @@ impl Ring {
     /// Words of the cells of one operation: the members', then the result's with its arrivals in front.
     fn row(&self, members: u32) -> usize {
         (members as usize + 1) * self.cell / WORD + STEP
+    }
+
+    /// The depth before the ring grows.
+    fn at_first(&self) -> u64 {
+        let deep = match self.cell > PAGE {
+            true => LONG_AT_FIRST,
+            false => DEEP_AT_FIRST,
+        };
+        deep.min(self.depth)
     }
 
     fn words(&self, members: u32) -> usize {
@@ -72,6 +87,7 @@ pub struct CellRing {
     row: usize,
     cell: usize,
     depth: u64,
+    at_first: u64,
     /// The first operation at which the ring has its full depth.
     grown: u64,
 }
@@ -88,6 +104,19 @@ impl CellRing {
         ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
+    /// The same ring, this many words behind where [`cell_rings`] places it.
+    pub fn moved_by(self, words: usize) -> CellRing {
+        CellRing {
+            first: self.first + words,
+            ..self
+        }
+    }
+
+    /// The number of operations that may be in progress at any time.
+    pub fn depth_at_first(&self) -> u64 {
+        self.at_first
+    }
+
     /// The first word of the cells of operation `number`.
     #[inline(always)]
     pub(super) fn cells_of(&self, number: u64) -> usize {
@@ -99,7 +128,7 @@ impl CellRing {
     fn depth_at(&self, number: u64) -> u64 {
         match number >= self.grown {
             true => self.depth,
-            false => depth_before(number),
+            false => depth_before(number, self.at_first),
         }
     }
 
@@ -174,9 +203,9 @@ impl<'t> CellAddress<'t> {
 
 /// The depth of a ring that has not grown to its own.
 #[cold]
-fn depth_before(number: u64) -> u64 {
+fn depth_before(number: u64, at_first: u64) -> u64 {
     let share = (number / GROWTH).max(1);
-    (1 << share.ilog2()).max(DEEP_AT_FIRST)
+    (1 << share.ilog2()).max(at_first)
 }
 
 /// The layouts of these rings in the memory of `members` members' cells.
@@ -190,7 +219,8 @@ pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
             row: ring.row(members),
             cell: ring.cell / WORD,
             depth: ring.depth,
-            grown: match ring.depth > DEEP_AT_FIRST {
+            at_first: ring.at_first(),
+            grown: match ring.depth > ring.at_first() {
                 true => ring.depth * GROWTH,
                 false => 0,
             },
@@ -216,8 +246,13 @@ mod tests {
     /// No operation waits for less than the end of all others that have used its cells.
     #[test]
     fn what_lay_in_cells_before_is_finished_when_they_have_room_however_deep_the_ring_is_by_then() {
-        for depth in [1, 4, 64, 128, 256, DEEPEST] {
-            let ring = Ring { cell: LINE, depth };
+        let rings = [1, 4, 64, 128, 256, DEEPEST].map(|depth| Ring { cell: LINE, depth });
+        let long = [4, 16, 64, 256].map(|depth| Ring {
+            cell: 64 * LINE,
+            depth,
+        });
+        for ring in rings.into_iter().chain(long) {
+            let Ring { depth, .. } = ring;
             let cell_ring = &cell_rings(3, &[ring])[0];
             let mut before = std::collections::BTreeMap::new();
             for number in 1..DEEPEST * 40 {
@@ -239,5 +274,12 @@ mod tests {
         let cell_ring = &cell_rings(3, &[ring])[0];
         let deep = [1, 2047, 2048, 4096, 8191, 8192].map(|number| cell_ring.depth_at(number));
         assert_eq!(deep, [64, 64, 128, 256, 256, 512]);
+        let long = Ring {
+            cell: 64 * LINE,
+            depth: 256,
+        };
+        let cell_ring = &cell_rings(3, &[long])[0];
+        let deep = [1, 511, 512, 1024, 4095, 4096].map(|number| cell_ring.depth_at(number));
+        assert_eq!(deep, [16, 16, 32, 64, 128, 256]);
     }
 }

@@ -57,7 +57,7 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
                 let address = cell_rings[1].address(number);
                 wait_until(|| cells.has_room(address));
                 cells.show(me, address, &(10 * number + u64::from(me)).to_ne_bytes());
-                cells.fetch_next(address);
+                cells.prefetch().next(address);
                 let other = 1 - me;
                 wait_until(|| cells.seen(other, address));
                 let read = read_word(&cells, other, address);

@@ -196,7 +196,7 @@ mod tests {
             return;
         }
         // The member that announced the change ended before it could complete it.
-        let mode = UpdateMode(AtomicU32::new(8 * VERSION | CHANGING));
+        let mode = UpdateMode(AtomicU32::new((8 * VERSION) | CHANGING));
         assert!(!mode.is_stripes());
         assert!(!Updating::new().atomically(&mode, 0, || ()));
         assert!(mode.change_to_stripes(|| false));

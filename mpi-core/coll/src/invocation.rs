@@ -214,7 +214,11 @@ impl Invocation {
     /// Copies a block of `source` that arrived among other data into its buffer; a length mismatch is an error, as for a message.
     pub(super) fn deliver(&self, block: &SendBuf, to: &RecvBuf, source: u32) -> Result<(), Error> {
         algo::copy(block, to);
-        let (bytes, due) = (block.bytes() as u64, to.bytes() as u64);
+        self.compare_lengths(source, block.bytes() as u64, to.bytes() as u64)
+    }
+
+    /// Returns an error if a block of `source` is longer or shorter than the `due` bytes of its buffer, as for a message.
+    pub(super) fn compare_lengths(&self, source: u32, bytes: u64, due: u64) -> Result<(), Error> {
         match bytes.cmp(&due) {
             Ordering::Equal => Ok(()),
             Ordering::Less => self.note_length_mismatch(Err(CollError::Short {

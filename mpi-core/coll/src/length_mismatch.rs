@@ -11,7 +11,7 @@
 //!
 //! It does not help where lengths determine the communication pattern:
 //! members whose lengths make them choose different algorithms, or numbers of pipeline segments, may still hang.
-//! Shared memory carries the length of its data in broadcasts only.
+//! Shared memory carries the length of its data in broadcasts, and where a member knows only the lengths of its own blocks.
 
 use super::CollError;
 use crate::Error;

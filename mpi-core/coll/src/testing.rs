@@ -106,7 +106,7 @@ impl Job {
                             let fd = node.as_fd();
                             let node = Node::attach(fd, me / self.nodes).expect("attaching");
                             let engine = self.engine(me, node, neighbours, meeting);
-                            engine.set_relax(Some(stop_if_a_peer_failed));
+                            engine.waiting().set_relax(Some(stop_if_a_peer_failed));
                             engine.process().start().expect("starting");
                             engine.process().join_world().expect("joining");
                             let result = rank(&engine);

@@ -54,7 +54,7 @@ impl Ticket {
             return;
         }
         // No message announces a turn, so the engine must keep polling.
-        let _polled = engine.poll_always();
+        let _polled = engine.operations().poll_always();
         poll_fn(|_| match self.has_come() {
             true => Poll::Ready(()),
             false => Poll::Pending,

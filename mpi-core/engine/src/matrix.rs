@@ -110,6 +110,18 @@ impl Matrix {
             .unwrap_or_default()
     }
 
+    /// Returns what this process has sent to all others.
+    pub fn total(&self, kind: Kind) -> Amount {
+        let amounts = self.amounts.borrow();
+        let sent = amounts
+            .iter()
+            .filter(|((of, from, _), _)| (*of, *from) == (kind, self.me));
+        sent.fold(Amount::default(), |sum, (_, amount)| Amount {
+            messages: sum.messages + amount.messages,
+            bytes: sum.bytes + amount.bytes,
+        })
+    }
+
     /// Returns its ring, for a layer that has events of its own.
     pub fn ring(&self) -> Option<&Rc<EventRing>> {
         self.ring.as_ref()

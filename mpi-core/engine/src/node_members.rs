@@ -23,7 +23,7 @@ impl NodeMembers {
     /// Creates it for a group in which this process has rank `me`; the error names a rank that is on another node.
     pub fn of(engine: &Engine, group: &Group, me: u32) -> Result<NodeMembers, String> {
         let mut here = vec![None; group.size() as usize];
-        for (rank, place) in engine.members_here(group) {
+        for (rank, place) in engine.place().members_here(group) {
             here[rank as usize] = Some(place);
         }
         let known = |(rank, place): (usize, Option<u32>)| {

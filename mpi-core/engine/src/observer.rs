@@ -1,7 +1,7 @@
-//! The observer of matching and collectives: a trace, a communication matrix, a recording or replay, or several of them; usually none.
+//! The observer of matching and collectives: a trace, a communication matrix, a recording or replay, a tool's events, or several of them; usually none.
 //!
-//! It is called at four places, which cost one branch on a plain load each while no observer is set: when a message is sent,
-//! when a message matches its receive, before a receive is posted, and when a collective operation begins.
+//! The places where it is called cost one branch on a plain load each while no observer is set: when a message is sent,
+//! when a message matches its receive or arrives before it, before a receive is posted, and when a collective operation begins.
 //! With an observer the fast path of receives is disabled, so that these places see all messages.
 
 use crate::matrix::{MATRIX, Matrix};
@@ -12,16 +12,22 @@ use crate::request::ReqId;
 use crate::trace::{TRACE, Trace};
 use mpi_base::node::Node;
 use mpi_base::param::{ParamError, Params};
+use mpi_base::proc::ProcId;
 use mpi_p2p::observer::Observer;
+use std::cell::OnceCell;
 use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
 /// The observer of one process.
+///
+/// A trace and a recording are there from the start; the counts and the events of a tool may be added while the program runs.
+#[derive(Default)]
 pub struct RunObserver {
     trace: Option<Rc<Trace>>,
     script: Option<Script>,
-    matrix: Option<Rc<Matrix>>,
+    matrix: OnceCell<Rc<Matrix>>,
+    events: OnceCell<Rc<dyn Observer>>,
 }
 
 /// Why a requested observer cannot be created.
@@ -93,17 +99,20 @@ impl RunObserver {
         Ok(needed.then_some(RunObserver {
             trace,
             script,
-            matrix,
+            matrix: matrix.map_or_else(OnceCell::new, OnceCell::from),
+            events: OnceCell::new(),
         }))
     }
 
-    /// Creates the observer that a tool asks for while the program runs: it only counts.
-    pub fn counting(place: (u32, u32)) -> RunObserver {
-        RunObserver {
-            trace: None,
-            script: None,
-            matrix: Some(Rc::new(Matrix::for_tools(place))),
-        }
+    /// Counts messages from now on, if they are not counted already, since a tool of this process reads the counts.
+    pub fn count(&self, place: (u32, u32)) -> &Rc<Matrix> {
+        self.matrix
+            .get_or_init(|| Rc::new(Matrix::for_tools(place)))
+    }
+
+    /// Also shows messages to a tool's observer; only the first call has an effect.
+    pub fn show(&self, events: Rc<dyn Observer>) {
+        let _ = self.events.set(events);
     }
 
     /// Returns the trace, if one is written.
@@ -113,7 +122,7 @@ impl RunObserver {
 
     /// Returns the communication matrix, if one is wanted.
     pub fn matrix(&self) -> Option<&Rc<Matrix>> {
-        self.matrix.as_ref()
+        self.matrix.get()
     }
 
     /// Returns the recording or replay, if there is one.
@@ -125,8 +134,11 @@ impl RunObserver {
 impl Observer for RunObserver {
     #[cold]
     fn sends(&self, to: &Envelope, bytes: u64) {
-        if let Some(matrix) = &self.matrix {
+        if let Some(matrix) = self.matrix.get() {
             matrix.sends(to, bytes);
+        }
+        if let Some(events) = self.events.get() {
+            events.sends(to, bytes);
         }
         if let Some(trace) = &self.trace
             && is_of_the_program(to.context)
@@ -140,11 +152,46 @@ impl Observer for RunObserver {
         if !is_of_the_program(context) {
             return;
         }
+        if let Some(events) = self.events.get() {
+            events.meets(receive, context, message, bytes);
+        }
         if let Some(script) = &self.script {
             script.meets(receive, message);
         }
         if let Some(trace) = &self.trace {
             trace.meets(context, message, bytes);
+        }
+    }
+
+    #[cold]
+    fn keeps(&self, context: Context, message: Key, bytes: u64) {
+        if let Some(events) = self.events.get()
+            && is_of_the_program(context)
+        {
+            events.keeps(context, message, bytes);
+        }
+    }
+
+    #[cold]
+    fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool) {
+        if let Some(events) = self.events.get()
+            && is_of_the_program(to.context)
+        {
+            events.rendezvous(to, bytes, begins);
+        }
+    }
+
+    #[cold]
+    fn loses(&self, peer: ProcId) {
+        if let Some(events) = self.events.get() {
+            events.loses(peer);
+        }
+    }
+
+    #[cold]
+    fn loses_link(&self, peer: ProcId) {
+        if let Some(events) = self.events.get() {
+            events.loses_link(peer);
         }
     }
 }

@@ -36,7 +36,7 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
         let world = engine.world().expect("a world");
         let group = Group::from_procs(vec![3, 1, 4]);
         if [0, 3].contains(&engine.me()) {
-            engine.exhaust_serials();
+            engine.context_ids().exhaust();
         }
         names(
             0,
@@ -46,7 +46,7 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
         let ended = [
             made(engine.block_on(world.constructors().create(&group))),
             made(engine.block_on(world.constructors().create_group(&group, 7))),
-            made(engine.block_on(engine.comm_from_group(&group, "some"))),
+            made(engine.block_on(engine.process().comm_from_group(&group, "some"))),
         ];
         for outcome in ended {
             match is_member {
@@ -70,7 +70,7 @@ fn a_part_is_made_if_its_own_first_member_can_number_it() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         if [1, 4].contains(&me) {
-            engine.exhaust_serials();
+            engine.context_ids().exhaust();
         }
         let parity = SplitKey {
             color: Some(u64::from(me % 2)),
@@ -98,7 +98,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         };
         let inter = between(1).expect("an intercommunicator");
         if me == 1 {
-            engine.exhaust_serials();
+            engine.context_ids().exhaust();
         }
         names(1, made(between(2).map(Some)));
         names(
@@ -160,7 +160,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             let outcome = engine.block_on(part.inter().create(1, Some(bridge), 3));
             fails_by_its_leader(leader, &heard, made(outcome.map(Some)));
             let group = part.group();
-            let outcome = engine.block_on(engine.inter_from_groups(
+            let outcome = engine.block_on(engine.process().inter_from_groups(
                 (group, 1),
                 (me == leader).then(wrong),
                 "a failed leader",

@@ -101,13 +101,13 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             |engine, tell| {
                 for _ in 0..3 {
                     let port = (engine.me() == 0).then(|| {
-                        let port = engine.open_port().expect("a port");
+                        let port = engine.ports().open().expect("a port");
                         tell.send(port.clone()).expect("told");
                         port
                     });
                     let inter = accept(engine, port.clone()).expect("accepted");
                     together(engine, inter, false);
-                    assert!(port.is_none_or(|port| engine.close_port(&port)));
+                    assert!(port.is_none_or(|port| engine.ports().close(&port)));
                 }
             },
             |engine, hear| {
@@ -144,13 +144,13 @@ fn a_port_that_nobody_answers_at_ends_the_call_at_all_members() {
         1,
         3,
         |engine, tell| {
-            let port = engine.open_port().expect("a port");
+            let port = engine.ports().open().expect("a port");
             tell.send(port.clone()).expect("told");
             // The caller gives up; then the port is closed, while this process is in another call.
-            let go = engine.open_port().expect("a port");
+            let go = engine.ports().open().expect("a port");
             tell.send(go.clone()).expect("told");
             accept(engine, Some(go.clone())).expect("accepted");
-            assert!(engine.close_port(&port));
+            assert!(engine.ports().close(&port));
             let again = go.clone();
             accept(engine, Some(go)).expect("accepted");
             refused(accept(engine, Some(port)), "is not open");
@@ -176,7 +176,7 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
         1,
         1,
         |engine, tell| {
-            let port = engine.open_port().expect("a port");
+            let port = engine.ports().open().expect("a port");
             tell.send(port.clone()).expect("told");
             std::thread::sleep(Duration::from_millis(200));
             accept(engine, Some(port)).expect("accepted");
@@ -199,12 +199,14 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
         1,
         |engine, tell| {
             let bridge = (engine.me() == 0).then(|| {
-                let port = engine.open_port().expect("a port");
+                let port = engine.ports().open().expect("a port");
                 tell.send(port.clone()).expect("told");
                 let alone = engine.process().myself().expect("a communicator");
                 let accepted = alone.ports().accept(0, Some(Ok(port)), CODE);
                 let bridge = engine.block_on(accepted).expect("accepted");
-                engine.announce_death_of(bridge.peers().proc(0).expect("a process"));
+                engine
+                    .peers()
+                    .announce_death_of(bridge.peers().proc(0).expect("a process"));
                 bridge
             });
             if engine.me() == 2 {

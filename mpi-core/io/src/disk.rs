@@ -21,6 +21,8 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
+    /// Bytes that calls of this process have read and written.
+    moved: [Cell<u64>; 2],
 }
 
 /// Runs a system call on a file name and publishes it on the state page.
@@ -52,6 +54,7 @@ impl Disk {
                 let record = log.record(path);
                 (log, record)
             }),
+            moved: [Cell::new(0), Cell::new(0)],
         };
         disk.advise();
         disk
@@ -96,6 +99,19 @@ impl Disk {
             (Switch::Enable, _) => Some((tuning.ind_wr_buffer_size, tuning.ind_wr_buffer_size)),
             _ => None,
         }
+    }
+
+    /// Counts the bytes that a call has moved.
+    pub(super) fn moves(&self, writes: bool, bytes: u64) {
+        let [read, written] = &self.moved;
+        let moved = if writes { written } else { read };
+        moved.set(moved.get().wrapping_add(bytes));
+    }
+
+    /// Returns the bytes that calls of this process have read and written.
+    pub(super) fn moved(&self) -> (u64, u64) {
+        let [read, written] = &self.moved;
+        (read.get(), written.get())
     }
 
     /// Returns the counters of the file, if a report is requested.

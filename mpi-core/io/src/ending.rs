@@ -49,7 +49,7 @@ pub(super) fn leave_to_others(
     }
     let (own, deletes) = (comm.clone(), amode.delete_on_close);
     let end = async move { take_part(&own, deletes).await };
-    comm.engine().run_in_background(Box::pin(end));
+    comm.engine().operations().run_in_background(Box::pin(end));
     Ok(())
 }
 

@@ -111,7 +111,8 @@ impl File {
     ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
-        let node_words = NodeMap::words(engine.node_id(), is_direct_allowed(engine.params()));
+        let node_words =
+            NodeMap::words(engine.place().node_id(), is_direct_allowed(engine.params()));
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(node_words);
         words.extend(tuning.words());
@@ -206,6 +207,11 @@ impl File {
     pub fn aggregators(&self) -> u32 {
         let most = self.node_map.aggregators(self.comm.size());
         self.disk.tuning().cb_nodes.min(most)
+    }
+
+    /// Returns the bytes that this process has read from the file and written to it.
+    pub fn moved(&self) -> (u64, u64) {
+        self.disk.moved()
     }
 
     /// Returns the name of the file in error texts.

@@ -108,7 +108,12 @@ impl<'a> Storage<'a> {
 
     /// Returns true if no member of a lower rank is on this node.
     fn is_first_of_node(self) -> bool {
-        let here = self.file.comm.engine().members_here(self.file.comm.group());
+        let here = self
+            .file
+            .comm
+            .engine()
+            .place()
+            .members_here(self.file.comm.group());
         here.map(|(rank, _)| rank)
             .all(|rank| rank >= self.file.comm.rank())
     }

@@ -47,8 +47,8 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
     let (completes, at) = (access.clone(), engine.clone());
-    let worker = engine.start_future(Box::pin(async move {
-        let _always = at.poll_always();
+    let worker = engine.operations().start(Box::pin(async move {
+        let _always = at.operations().poll_always();
         let status = outcome.await.map(|bytes| Status {
             bytes: bytes.max(0) as u64,
             ..Status::EMPTY
@@ -183,15 +183,16 @@ impl<'a> Accesses<'a> {
         collective: bool,
         act: impl FnOnce() -> Result<i64, Error>,
     ) -> Result<i64, Error> {
-        let Some(record) = self.file.disk.record() else {
-            return act();
-        };
-        let begin = now_ns();
+        let begin = self.file.disk.record().map(|_| now_ns());
         let done = act();
+        let bytes = done.as_ref().map_or(0, |bytes| *bytes as u64);
+        self.file.disk.moves(writes, bytes);
+        let (Some(record), Some(begin)) = (self.file.disk.record(), begin) else {
+            return done;
+        };
         if collective {
             record.add(Counter::Collective, 1);
         }
-        let bytes = done.as_ref().map_or(0, |bytes| *bytes as u64);
         record.call(writes, bytes, now_ns().saturating_sub(begin));
         done
     }
@@ -239,6 +240,7 @@ impl<'a> Accesses<'a> {
             .told(unsafe { Start::of(&self.file.disk, dest, offset) })?;
         let disk = self.file.disk.clone();
         let count = move |bytes: usize| {
+            disk.moves(false, bytes as u64);
             if let Some(record) = disk.record() {
                 record.call(false, bytes as u64, now_ns().saturating_sub(begin));
             }

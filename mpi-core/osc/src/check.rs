@@ -4,8 +4,8 @@
 //! A new access that overlaps one of them is an error unless both only read, or both are accumulates on the same basic type.
 //! Accesses of other origins on this node are found in tables in shared memory ([`crate::state::neighbours`]); accesses of origins on other nodes are not checked.
 
-use super::access::TargetArgs;
 use super::runs;
+use super::target_args::TargetArgs;
 use super::win::Win;
 use crate::Error;
 use crate::error::{OscClass, OscError};

@@ -11,7 +11,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `spec` | the arguments of window creation |
+//! | `spec`, `target_args` | the arguments of window creation, and of an access |
 //! | `state` | the parts of a window's state |
 //! | `direct` | memory of this node |
 //! | `win` | a window at one process, and its queries |
@@ -43,12 +43,12 @@ mod runs;
 mod spec;
 mod state;
 mod sync;
+mod target_args;
 #[cfg(test)]
 mod tests;
 mod traced;
 mod win;
 
-pub use access::TargetArgs;
 pub use am::Service;
 pub use direct::mapped::{XPMEM, explain};
 pub use error::{OscClass, OscError};
@@ -56,6 +56,7 @@ pub use mpi_base::window::Mode as LockMode;
 pub use spec::{Flavor, Hints, SELECTION, SharedSegment, Spec, is_direct_allowed};
 pub use state::epoch::Assert;
 pub use state::open_accesses::CHECK;
+pub use target_args::TargetArgs;
 pub use win::Win;
 
 // Modules of lower packages, under the names that this crate uses.

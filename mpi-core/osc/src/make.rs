@@ -10,12 +10,12 @@ use super::traced::{matrix_of, trace_of};
 use super::win::{Given, Own, Win, WinParts};
 use crate::Error;
 use crate::comm::Comm;
-use crate::direct::exclusion::Guard;
 use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
 use crate::spec::{Flavor, Spec, is_direct_allowed};
 use crate::state::control::{self, Control};
+use crate::state::exclusion::Guard;
 use crate::state::neighbours::{self, Neighbours};
 use crate::state::open_accesses::{CHECK, OpenAccesses};
 use crate::state::target::{Held, Route, Target};
@@ -253,7 +253,7 @@ async fn make_on(
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {
-        engine.run_in_background(Box::pin(async move {
+        engine.operations().run_in_background(Box::pin(async move {
             let met = comm.agreement().agree(0).await;
             drop(given);
             met.map(drop)
@@ -265,7 +265,7 @@ fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
 fn here(engine: &Engine, comm: &Comm, flavor: Flavor) -> Vec<(u32, u32)> {
     let me = engine.node().rank();
     let direct = flavor == Flavor::Shared || is_direct_allowed(engine.params());
-    let all = engine.members_here(comm.group());
+    let all = engine.place().members_here(comm.group());
     let mut here: Vec<_> = all.filter(|(_, place)| direct || *place == me).collect();
     here.sort_unstable();
     here

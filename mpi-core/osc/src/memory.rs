@@ -1,9 +1,9 @@
 //! The memory of a window's members, as this process reaches it.
 
 use crate::Error;
-use crate::direct::exclusion::Exclusion;
 use crate::error::{OscClass, OscError};
 use crate::spec::{Flavor, SharedSegment};
+use crate::state::exclusion::Exclusion;
 use crate::state::target::{Held, Route, Target};
 use crate::win::Win;
 use mpi_base::window::{Mode, Stripe};
@@ -60,6 +60,12 @@ impl<'a> WinMemory<'a> {
             ranks(|route| matches!(route, Route::Mapped(_))),
             ranks(|route| matches!(route, Route::Process(_))),
         )
+    }
+
+    /// Returns the number of bytes of memory that this process gives to the window.
+    pub fn own_bytes(self) -> u64 {
+        let me = self.win.state().targets().get(self.win.rank() as usize);
+        me.map_or(0, |target| target.size)
     }
 
     /// Returns the start of this process's memory; null for a dynamic window.

@@ -5,7 +5,8 @@
 //! What the layers above use:
 //! * [`pml::Pml`]: sends, receives, probes, cancels, and progress;
 //! * [`request::Table`]: requests by name, and their outcomes; [`request::Body::Coll`] holds any future, and only the engine polls it;
-//! * [`observer::Observer`]: the callbacks with which a trace or a recording observes sends and matches.
+//! * [`observer::Observer`]: the callbacks with which a trace, a recording or a tool observes messages;
+//! * [`pml::Counts`]: what the messaging counts all the time, since it happens rarely.
 
 #![deny(unsafe_code)]
 

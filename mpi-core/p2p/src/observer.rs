@@ -1,15 +1,28 @@
-//! The observer of messages: a trace, a recording, or both. Usually there is none.
+//! The observer of messages: a trace, a recording, a matrix, a tool's events, or several of them. Usually there is none.
 //!
 //! Without an observer each of its call sites costs one branch on a plain load; with one, the fast path of receives is disabled, so that it sees all messages.
 
+use crate::btl::ProcId;
 use crate::pml::{Context, Envelope, Key};
 use crate::request::id::ReqId;
 
-/// Callbacks on messages.
+/// Callbacks on messages. They are called inside the progress loop, so none may call MPI or wait.
 pub trait Observer {
     /// A message is sent.
     fn sends(&self, to: &Envelope, bytes: u64);
 
     /// A message has matched a receive; the key is the message's own.
     fn meets(&self, receive: ReqId, context: Context, message: Key, bytes: u64);
+
+    /// A message has arrived that matches no posted receive.
+    fn keeps(&self, context: Context, message: Key, bytes: u64);
+
+    /// The sender has announced a message whose data wait for the receiver's answer (`true`), or has been answered and released (`false`).
+    fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool);
+
+    /// A peer is unreachable from now on.
+    fn loses(&self, peer: ProcId);
+
+    /// One of several links to a peer is lost, and the others carry its messages.
+    fn loses_link(&self, peer: ProcId);
 }

@@ -2,7 +2,7 @@
 
 use super::CliError;
 use super::choices::{RankBy, TimeLimit, end_dead_by_default};
-use super::environment::{of_all_programs, own_variables, shared_by_all, split_at_sign};
+use super::environment::{of_all_programs, own_variables, shared_by_all};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rankfile};
@@ -12,24 +12,16 @@ use crate::foreign::{COMPAT, on};
 use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
 use crate::hosts::{self, Host, allocation, named};
-use crate::launch::program::{App, Plan, StdinTo, clean_env, set_env};
-use crate::params::{GRACE, SIGNAL_GRACE};
-use crate::pmi;
+use crate::launch::program::{App, Plan, StdinTo};
+use crate::launch::under::{Debugger, Under};
+use crate::params::{EXPLAIN, GRACE, SIGNAL_GRACE, explain_variable};
+use crate::rank_environment::{clean_env, set_env};
 use mpi_abi::initial_handler::INITIAL_HANDLER;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
-use mpi_base::{environment, text};
+use mpi_base::{environment, ranges, text};
 use mpi_core::fault;
-use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// The parameter that makes the library print what was selected and why; `--explain` sets it.
-const EXPLAIN: &str = "mpi_base_explain";
-
-/// The environment variable that `--explain` sets.
-pub fn explain_variable() -> OsString {
-    format!("{PREFIX}{EXPLAIN}").into()
-}
 
 impl AppOptions {
     /// Options before a configuration file apply to each of its lines that does not override them.
@@ -62,7 +54,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         let named = named_hosts(&app)?;
         // A host that two programs name is one host with one number of slots.
         for host in &named {
-            if !hosts.iter().any(|known| is_same(known, host)) {
+            if !hosts.iter().any(|known| known.is_same(host)) {
                 hosts.push(host.clone());
             }
         }
@@ -150,7 +142,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     let mut apps: Vec<App> = apps
         .into_iter()
         .map(|(mut app, named)| {
-            let index = |host: &Host| hosts.iter().position(|known| is_same(known, host));
+            let index = |host: &Host| hosts.iter().position(|known| known.is_same(host));
             app.hosts = named.iter().filter_map(index).collect();
             if let (Some(file), 1, None) = (&rankfile, count, app.procs) {
                 app.procs = Some(file.count());
@@ -188,6 +180,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
             file => output("--io-report", file)?,
         },
         end_dead: options.end_dead.unwrap_or_else(end_dead_by_default),
+        under: None,
         hang_report: options.hang_report.as_deref().map(absolute),
         tolerates_deaths: params.get(&fault::ENABLE).map_err(CliError::Parameter)?,
         grace: params.get(&GRACE).map_err(CliError::Parameter)?,
@@ -202,10 +195,40 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     }
     let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
     let ranks = placed.iter().map(Vec::len).sum();
+    plan.under = under(options, ranks)?;
     match plan.io.stdin {
         StdinTo::Rank(rank) if rank as usize >= ranks => Err(CliError::StdinRank { rank, ranks }),
         _ => Ok(plan),
     }
+}
+
+/// Returns the ranks that run under a debugger.
+fn under(options: &Options, ranks: usize) -> Result<Option<Under>, CliError> {
+    let (debugger, option, text) = match (&options.gdb, &options.rr) {
+        (Some(text), _) => (Debugger::Gdb, "--gdb", text),
+        (None, Some(text)) => (Debugger::Rr, "--rr", text),
+        (None, None) => return Ok(None),
+    };
+    let chosen = match text.as_str() {
+        "" => Vec::new(),
+        text => ranges::read(text, ranks).ok_or_else(|| CliError::Value {
+            option,
+            value: text.to_owned(),
+            wanted: "ranks of the job in ascending order, such as 0,2-3",
+        })?,
+    };
+    let path = environment::var("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let is_missing = |program: &&&str| !folders.iter().any(|dir| dir.join(program).is_file());
+    let missing = Under::programs(debugger).iter().find(is_missing);
+    if let Some(program) = missing {
+        return Err(CliError::NoDebugger { option, program });
+    }
+    Ok(Some(Under {
+        debugger,
+        ranks: chosen.into_iter().map(|rank| rank as u32).collect(),
+        session: format!("mpirun-{}", std::process::id()),
+    }))
 }
 
 /// Assigns the lines of a rankfile to the ranks.
@@ -240,10 +263,6 @@ fn apply_soft(plan: &mut Plan, number: usize, soft: &Soft) -> Result<(), CliErro
     Ok(())
 }
 
-fn is_same(a: &Host, b: &Host) -> bool {
-    a.name == b.name || (a.here && b.here)
-}
-
 fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
     let mut named = Vec::new();
     for file in &app.hostfile {
@@ -255,52 +274,8 @@ fn named_hosts(app: &AppOptions) -> Result<Vec<Host>, CliError> {
             hosts::merge(&mut named, chosen);
         } else {
             // With a hostfile, the list selects among its hosts.
-            named.retain(|host| chosen.iter().any(|chosen| is_same(chosen, host)));
+            named.retain(|host| chosen.iter().any(|chosen| chosen.is_same(host)));
         }
     }
     Ok(named)
-}
-
-/// Builds a program of an `MPI_Comm_spawn` from the info keys that the standard reserves for it; `hosts` are the job's.
-///
-/// The error names a host that the job does not have.
-pub fn spawned_app(app: pmi::App, hosts: &[Host]) -> Result<App, String> {
-    let info = |key: &str| {
-        app.info
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value.clone())
-    };
-    let named = info("host").or_else(|| info("hosts"));
-    let named = named.map(|names| chosen_hosts(&names.to_string_lossy(), hosts));
-    let lines = app.info.iter().filter(|(name, _)| name == "env");
-    let env = lines.filter_map(|(_, line)| {
-        let (name, value) = split_at_sign(line)?;
-        Some((name.to_owned(), value.to_owned()))
-    });
-    Ok(App {
-        procs: Some(app.procs),
-        hosts: named.transpose()?.unwrap_or_default(),
-        placements: None,
-        dir: info("wdir").map(PathBuf::from),
-        path: info("path"),
-        env: env.collect(),
-        program: app.program,
-        args: app.args,
-    })
-}
-
-/// Returns the hosts that an info key `host` names, as indices of the job's.
-fn chosen_hosts(names: &str, hosts: &[Host]) -> Result<Vec<usize>, String> {
-    let asked = "the info key host of MPI_Comm_spawn is";
-    let chosen = named::list(names).map_err(|error| format!("{asked} `{names}`: {error}"))?;
-    let index = |host: &Host| {
-        let known = hosts.iter().position(|known| is_same(known, host));
-        known.ok_or_else(|| {
-            let has: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-            let (name, has) = (&host.name, has.join(", "));
-            format!("{asked} `{names}`, but the job has no host {name}; it has {has}")
-        })
-    };
-    chosen.iter().map(index).collect()
 }

@@ -66,7 +66,29 @@ mod tests {
             let error = BindTo::parse(text).unwrap_err().to_string();
             assert!(error.starts_with("none, core, hwthread"), "{text}: {error}");
         }
-        let error = BindTo::parse("cpu-list").unwrap_err().to_string();
-        assert!(error.contains("--rankfile FILE"), "{error}");
+        for text in ["cpu-list", "cpulist", "user"] {
+            let error = BindTo::parse(text).unwrap_err().to_string();
+            assert!(error.contains("--rankfile FILE"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn words_of_other_launchers_have_their_meaning_or_none() {
+        for text in ["none", "default", "machine", "board", "none:if-supported"] {
+            assert_eq!(BindTo::parse(text), Ok(BindTo::default()), "{text}");
+        }
+        let threads = BindTo {
+            unit: Some(Unit::Thread),
+            ..BindTo::default()
+        };
+        for text in ["rr", "hwthread", "hwthread:if-supported", "rr:no-overload"] {
+            assert_eq!(BindTo::parse(text), Ok(threads), "{text}");
+        }
+        let several = BindTo {
+            unit: Some(Unit::Core),
+            each: Some(3),
+            overload: false,
+        };
+        assert_eq!(BindTo::parse("core:3"), Ok(several));
     }
 }

@@ -3,7 +3,7 @@
 //! The parser does not use this: it accepts more spellings and reports mistakes in its own messages.
 
 use super::topics;
-use crate::info::frameworks;
+use crate::frameworks;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, ValueHint};
 use clap_complete::Shell;

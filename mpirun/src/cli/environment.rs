@@ -5,9 +5,8 @@
 
 use super::CliError;
 use super::options::AppOptions;
-use crate::launch::program::set_env;
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use crate::rank_environment::{set_env, split_at_sign};
+use std::ffi::OsString;
 
 type Variable = (OsString, OsString);
 
@@ -63,14 +62,4 @@ pub fn shared_by_all<'a>(envs: impl Iterator<Item = &'a mut Vec<Variable>>) -> V
         env.retain(|variable| !shared.contains(variable));
     }
     shared
-}
-
-/// Splits `NAME=VALUE` into the name and the value.
-pub fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
-    let bytes = pair.as_bytes();
-    let at = bytes.iter().position(|&byte| byte == b'=')?;
-    Some((
-        OsStr::from_bytes(&bytes[..at]),
-        OsStr::from_bytes(&bytes[at + 1..]),
-    ))
 }

@@ -73,6 +73,13 @@ pub enum CliError {
         /// The accepted form, as the object of "it takes".
         wanted: &'static str,
     },
+    /// A program that `--gdb` or `--rr` needs is missing.
+    NoDebugger {
+        /// With its dashes.
+        option: &'static str,
+        /// The program.
+        program: &'static str,
+    },
     /// The folder of a file that is written at the end does not exist.
     NoFolder {
         /// With its dashes.
@@ -117,6 +124,10 @@ impl fmt::Display for CliError {
                 f,
                 "{} is an option of the whole job; write it before the first program, not behind a colon",
                 name(option)
+            ),
+            CliError::NoDebugger { option, program } => write!(
+                f,
+                "{option} needs the program {program}, which no folder of PATH contains; install it, or start a debugger as docs/debuggers.md shows"
             ),
             CliError::NoValue { option } => write!(f, "{} needs a value", name(option)),
             CliError::NoProgram { of: 1, .. } => {

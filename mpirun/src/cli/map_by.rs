@@ -129,6 +129,54 @@ mod tests {
     }
 
     #[test]
+    fn each_first_word_is_an_order() {
+        for (text, order) in [
+            ("slot", Order::Slot),
+            (":span", Order::Slot),
+            ("node", Order::Node),
+            ("core", Order::Unit(Unit::Core)),
+            ("socket", Order::Unit(Unit::Package)),
+            ("ppr:3:node", Order::PerNode(3)),
+            ("ppr:1:core", Order::PerUnit(1, Unit::Core)),
+            ("rankfile", Order::Rankfile(None)),
+        ] {
+            assert_eq!(MapBy::parse(text).map(|parsed| parsed.order), Ok(order));
+        }
+    }
+
+    #[test]
+    fn each_later_word_sets_its_property_alone() {
+        let plain = || MapBy {
+            order: Order::Node,
+            ..MapBy::default()
+        };
+        for word in ["hwtcpus", "inherit", "noinherit"] {
+            assert_eq!(MapBy::parse(&format!("node:{word}")), Ok(plain()));
+        }
+        let span = MapBy {
+            span: true,
+            ..plain()
+        };
+        let oversubscribe = MapBy {
+            oversubscribe: true,
+            ..plain()
+        };
+        let strict = MapBy {
+            strict: true,
+            ..plain()
+        };
+        let cores = MapBy {
+            cores: Some(2),
+            ..plain()
+        };
+        assert_eq!(MapBy::parse("node:SPAN"), Ok(span.clone()));
+        assert_eq!(MapBy::parse("node,span"), Ok(span));
+        assert_eq!(MapBy::parse("node:oversubscribe"), Ok(oversubscribe));
+        assert_eq!(MapBy::parse("node:nooversubscribe"), Ok(strict));
+        assert_eq!(MapBy::parse("node:PE=2"), Ok(cores));
+    }
+
+    #[test]
     fn what_cannot_be_done_is_an_error_that_names_the_choices() {
         for text in [
             "chair",

@@ -36,7 +36,6 @@ pub mod usage;
 mod value_error;
 mod values;
 
-pub use assemble::{explain_variable, spawned_app};
 pub use error::CliError;
 pub use settings::{check_values, unknown_params};
 

@@ -34,7 +34,7 @@ const fn refused(
 
 const WHOLE_ENVIRONMENT: &str =
     "ranks get mpirun's whole environment; start mpirun by \"env -i NAME=VALUE ... mpirun\"";
-const DEBUGGER: &str = "mpirun -n 4 xterm -e gdb --args ./program opens a debugger for each rank";
+const DEBUGGER: &str = "--gdb opens a gdb for each rank in a pane of tmux, and TotalView and DDT can start mpirun or attach to it";
 const PROCESSORS: &str =
     "a line of --rankfile FILE for each rank, such as \"rank 0=HOST slot=0-1\", names its cores";
 const PARAMETERS: &str =
@@ -54,13 +54,6 @@ const TABLE: &[NotYet] = &[
         harmless: &[std::env::consts::ARCH],
         what: "choosing hosts by their architecture",
         instead: "--host and --hostfile name hosts",
-    },
-    NotYet {
-        name: "memory-alloc-kinds",
-        values: 1,
-        harmless: &["mpi", "system", "mpi,system", "system,mpi"],
-        what: "memory of other kinds",
-        instead: "mpi and system are there without it",
     },
     NotYet {
         name: "launcher",

@@ -3,7 +3,7 @@
 use super::CliError;
 use super::options::Options;
 use super::values::absolute;
-use crate::launch::program::set_env;
+use crate::rank_environment::set_env;
 use crate::recording;
 use mpi_base::param::{About, PREFIX};
 use mpi_core::io::report::REPORT;

@@ -161,6 +161,14 @@ pub struct Options {
     #[arg(long, value_name = "WHAT", help_heading = ENDING, hide_short_help = true, value_parser = end_dead)]
     pub end_dead: Option<EndDead>,
 
+    /// A gdb at main in a pane of tmux for these ranks ("0,2-3") [default: all]
+    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = DIAGNOSTICS, hide_short_help = true, conflicts_with = "rr")]
+    pub gdb: Option<String>,
+
+    /// Record these ranks by rr [default: all]
+    #[arg(long, value_name = "RANKS", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = DIAGNOSTICS, hide_short_help = true)]
+    pub rr: Option<String>,
+
     /// Write such reports to a file as well, as JSON for tools
     #[arg(long, value_name = "FILE", help_heading = ENDING, hide_short_help = true)]
     pub hang_report: Option<PathBuf>,

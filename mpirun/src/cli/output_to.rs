@@ -124,3 +124,78 @@ impl OutputFolder {
         io.echo = self.echo;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The properties that a value sets: tag, label, timestamp and merge.
+    fn properties(text: &str, io: &mut Io) -> [bool; 4] {
+        let parsed = OutputTo::parse(text.into()).unwrap_or_else(|error| panic!("{text}: {error}"));
+        parsed.apply(io);
+        [io.tag, io.label, io.timestamp, io.merge]
+    }
+
+    #[test]
+    fn each_word_sets_its_property_alone_and_clears_none() {
+        for (text, expected) in [
+            ("tag", [true, false, false, false]),
+            ("RANK", [false, true, false, false]),
+            ("timestamp", [false, false, true, false]),
+            ("merge", [false, false, false, true]),
+            ("merge-stderr-to-stdout", [false, false, false, true]),
+            ("tag,merge", [true, false, false, true]),
+        ] {
+            assert_eq!(properties(text, &mut Io::default()), expected, "{text}");
+            let mut io = Io {
+                tag: true,
+                label: true,
+                timestamp: true,
+                merge: true,
+                ..Io::default()
+            };
+            assert_eq!(properties(text, &mut io), [true; 4], "{text}");
+            assert_eq!(io.folder, None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_value_without_a_word_is_a_folder() {
+        for (text, folder, echo) in [
+            ("/tmp/a", "/tmp/a", true),
+            ("/tmp/a:nocopy", "/tmp/a", false),
+            ("/tmp/a:NoCopy,copy", "/tmp/a", true),
+            ("/tmp/a,b", "/tmp/a,b", true),
+            ("/t:x/a", "/t:x/a", true),
+            ("dir=/tmp/a:nocopy", "/tmp/a", false),
+        ] {
+            let mut io = Io {
+                echo: !echo,
+                ..Io::default()
+            };
+            assert_eq!(properties(text, &mut io), [false; 4], "{text}");
+            assert_eq!((io.folder, io.echo), (Some(folder.into()), echo), "{text}");
+        }
+        let mut io = Io::default();
+        properties("a", &mut io);
+        assert!(io.folder.is_some_and(|folder| folder.is_absolute()));
+    }
+
+    #[test]
+    fn words_without_a_meaning_are_no_folders() {
+        for text in [
+            "tag-detailed",
+            "tag-fullname",
+            "xml",
+            "file=a",
+            "tag,a",
+            "dir=",
+            ":nocopy",
+            "/tmp/a:",
+            "/tmp/a:loud",
+        ] {
+            let error = OutputTo::parse(text.into()).unwrap_err().to_string();
+            assert!(error.starts_with("a folder"), "{text}: {error}");
+        }
+    }
+}

@@ -3,7 +3,7 @@
 //! The launcher reports unknown parameter names in its own frameworks; the library reports all others, in rank 0.
 //! The launcher checks values of its own and all built-in parameters; each rank checks those of plugins.
 
-use crate::info::frameworks;
+use crate::frameworks;
 use crate::launch::program::Plan;
 use mpi_abi::frameworks::{malformed, with};
 use mpi_abi::params::TELL_MISSPELT;

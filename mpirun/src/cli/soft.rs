@@ -71,10 +71,9 @@ impl Range {
             stride,
         } = self;
         let (low, high) = (first.min(last).max(1), first.max(last).min(most as i64));
-        let in_steps = move |number: &i64| {
-            let distance = number.checked_sub(first);
-            distance.is_some_and(|distance| distance % stride == 0)
-        };
+        // The distance of two numbers has a bit more than they have.
+        let in_steps =
+            move |number: &i64| (i128::from(*number) - i128::from(first)) % i128::from(stride) == 0;
         let runs = match stride > 0 {
             true => first <= last,
             false => first >= last,
@@ -98,11 +97,24 @@ mod tests {
         assert_eq!(allowed("2:9", 4), [4, 3, 2]);
         assert_eq!(allowed("1, 2:10:4", 8), [6, 2, 1]);
         assert_eq!(allowed("10:2:-4", 8), [6, 2]);
+        // Steps are counted from the first number of a range, which need not be allowed itself.
+        assert_eq!(allowed("1:6:2", 8), [5, 3, 1]);
+        assert_eq!(allowed("0:6:2", 8), [6, 4, 2]);
+        assert_eq!(allowed("-1:6:3", 8), [5, 2]);
+        assert_eq!(allowed(&format!("{}:3", i64::MIN), 8), [3, 2, 1]);
+        assert_eq!(allowed(&format!("3:{}:-1", i64::MIN), 8), [3, 2, 1]);
+    }
+
+    #[test]
+    fn a_number_that_is_listed_twice_counts_once_and_the_largest_is_first() {
+        assert_eq!(allowed("2,1,4,2:3", 8), [4, 3, 2, 1]);
+        let soft = Soft::parse("2,1").unwrap();
+        assert_eq!(soft.text, "2,1");
     }
 
     #[test]
     fn a_list_that_allows_nothing_is_empty_and_a_malformed_one_an_error() {
-        for list in ["9", "-1", "4:2"] {
+        for list in ["9", "-1", "0", "4:2", "2:4:-1"] {
             assert_eq!(allowed(list, 8), [0; 0], "{list}");
         }
         for list in ["", "x", "1:2:0", "1:2:3:4"] {

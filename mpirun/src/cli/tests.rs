@@ -3,10 +3,8 @@
 mod documents;
 
 use super::*;
-use crate::hosts::Host;
 use crate::launch::binding::Unit;
 use crate::launch::program::StdinTo;
-use crate::pmi;
 use mpi_base::param::MARKER;
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -689,45 +687,4 @@ fn options_of_the_whole_job_stand_before_the_first_program() {
             .to_string()
             .contains("\"soon\"")
     );
-}
-
-#[test]
-fn a_spawn_on_a_host_that_the_job_does_not_have_is_refused() {
-    let hosts = ["a", "b"].map(|name| Host::named(name, None).unwrap());
-    for key in ["host", "hosts"] {
-        let app = pmi::App {
-            procs: 1,
-            program: "sh".into(),
-            args: Vec::new(),
-            info: vec![(key.into(), "b,c".into())],
-        };
-        let why = spawned_app(app, &hosts).unwrap_err();
-        assert_eq!(
-            why,
-            "the info key host of MPI_Comm_spawn is `b,c`, but the job has no host c; it has a, b"
-        );
-    }
-}
-
-#[test]
-fn a_spawned_program_takes_the_infos_of_the_standard() {
-    let hosts = ["a", "b"].map(|name| Host::named(name, None).unwrap());
-    let app = spawned_app(
-        pmi::App {
-            procs: 2,
-            program: "sh".into(),
-            args: vec!["x".into()],
-            info: vec![
-                ("wdir".into(), "/tmp".into()),
-                ("path".into(), "/nowhere:/bin".into()),
-                ("host".into(), "b".into()),
-            ],
-        },
-        &hosts,
-    )
-    .unwrap();
-    assert_eq!(app.hosts, [1]);
-    assert_eq!(app.dir, Some("/tmp".into()));
-    let found = app.resolve(&[("PATH".into(), "/nowhere".into())], None);
-    assert_eq!(found.unwrap(), std::path::Path::new("/bin/sh"));
 }

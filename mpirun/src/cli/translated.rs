@@ -42,6 +42,11 @@ const TABLE: &[Translated] = &[
     flag("bind-to-socket", &["--bind-to=package"]),
     flag("bind-to-none", &["--bind-to=none"]),
     with_value("default-hostfile", &["--hostfile={}"]),
+    // The parameter of the library.
+    with_value(
+        "memory-alloc-kinds",
+        &["--mca", "mpi_base_memory_alloc_kinds", "{}"],
+    ),
     // The default behaviour here.
     flag("use-hwthread-cpus", &[]),
     flag("noprefix", &[]),

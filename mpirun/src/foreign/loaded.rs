@@ -7,7 +7,8 @@
 //! A rank may be a script whose child is the MPI program, so its descendants count. Processes that another launcher has started do not.
 
 use super::on;
-use crate::launch::{descendants, program};
+use crate::process_tree::descendants_of;
+use crate::rank_environment::is_of_a_launch;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
@@ -110,7 +111,7 @@ fn loaded_by(pid: i32, judged: &mut HashMap<PathBuf, bool>) -> Option<PathBuf> {
     if let Some(found) = libraries_of(pid).into_iter().find(&mut is_of_others) {
         return Some(found);
     }
-    let below = descendants::descendants_of(pid);
+    let below = descendants_of(pid);
     if below.is_empty() {
         return None;
     }
@@ -150,7 +151,7 @@ fn launch_of(pid: i32) -> Vec<Vec<u8>> {
         .split(|byte| *byte == 0)
         .filter(|setting| {
             let name = setting.split(|byte| *byte == b'=').next();
-            program::is_of_a_launch(OsStr::from_bytes(name.unwrap_or_default()))
+            is_of_a_launch(OsStr::from_bytes(name.unwrap_or_default()))
         })
         .map(<[u8]>::to_vec)
         .collect();

@@ -18,7 +18,7 @@ pub mod loaded;
 mod offer;
 pub mod on;
 
-use crate::launch::program::set_env;
+use crate::rank_environment::set_env;
 use dynamic::Dynamic;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

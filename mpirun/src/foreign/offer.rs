@@ -10,7 +10,7 @@
 
 use super::dynamic::{self, Dynamic};
 use super::{Env, FAMILIES, Family, First, Last, SEARCH, folders, get, on, put};
-use crate::launch::program::set_env;
+use crate::rank_environment::set_env;
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;

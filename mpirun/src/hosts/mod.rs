@@ -41,6 +41,11 @@ impl Host {
         })
     }
 
+    /// Returns true if both are one machine.
+    pub fn is_same(&self, other: &Host) -> bool {
+        self.name == other.name || (self.here && other.here)
+    }
+
     /// Returns this machine, with a slot for each core that this process may use.
     pub fn here() -> Host {
         let cores = mpi_base::cpu::Cores::of_this_process().usable;

@@ -4,7 +4,8 @@
 
 use crate::components;
 
-use super::{InfoError, frameworks, line, list_all};
+use super::{InfoError, line, list_all};
+use crate::frameworks;
 use mpi_base::param::{Level, Params, Style};
 use mpi_core::coll::select::priority;
 use mpi_core::coll::{CallId, Component};

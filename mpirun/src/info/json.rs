@@ -1,7 +1,7 @@
 //! `mpi-info --json`: the content of all other listings, for programs.
 
 use super::VERSION;
-use super::frameworks::{self, Component, Framework};
+use crate::frameworks::{self, Component, Framework};
 use mpi_base::param::{About, Level, Params};
 use serde_json::{Value, json};
 

@@ -1,13 +1,12 @@
 //! `mpi-info`: the content of this installation, in the formats of `ompi_info` that users and scripts know.
 
 mod explain;
-pub(crate) mod frameworks;
 mod json;
 mod pvars;
 
 use crate::cli;
+use crate::frameworks::{self, Component, Framework};
 use clap::{CommandFactory as _, Parser};
-use frameworks::{Component, Framework};
 use mpi_base::param::{About, Level, Params, Style, list};
 use std::fmt::Write;
 
@@ -25,7 +24,7 @@ pub struct Options {
     #[arg(long)]
     pub functions: bool,
 
-    /// List the performance variables of the tool interface (MPI_T)
+    /// List the performance variables and the events of the tool interface (MPI_T)
     #[arg(long)]
     pub pvars: bool,
 
@@ -408,7 +407,9 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.starts_with("there is no framework \"btk\"; there are btl, coll"),
+            error.starts_with(
+                "there is no framework \"btk\"; there are accelerator, bml, btl, coll"
+            ),
             "{error}"
         );
         let error = asked(&["--param", "rte", "pmi9"], &Params::default())

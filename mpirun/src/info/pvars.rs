@@ -1,12 +1,13 @@
-//! `mpi-info --pvars`: the performance variables of the tool interface, from the table that serves it.
+//! `mpi-info --pvars`: the performance variables and the events of the tool interface, from the tables that serve it.
 
 use mpi_abi::abi::*;
+use mpi_abi::tool::event::{EVENTS, Event};
 use mpi_abi::tool::pvar::{PVARS, Pvar};
 use mpi_base::param::Style;
 use std::ffi::c_int;
 use std::fmt::Write as _;
 
-/// Returns the list: a line for each variable, or for tools its fields with colons between them.
+/// Returns the list: a line for each variable and each event, or for tools its fields with colons between them.
 pub(super) fn list(style: Style) -> String {
     let mut out = String::new();
     for pvar in PVARS {
@@ -30,20 +31,39 @@ pub(super) fn list(style: Style) -> String {
             ),
         };
     }
+    for event in EVENTS {
+        list_event(&mut out, event, style);
+    }
     out
 }
 
+fn list_event(out: &mut String, event: &Event, style: Style) {
+    let Event {
+        name, help, bound, ..
+    } = event;
+    let (bound, elements) = (bound.name(), event.elements.join(", "));
+    // Writing into a String cannot fail.
+    let _ = match style {
+        Style::Parsable => writeln!(
+            out,
+            "event:{name}:elements:{elements}:bound:{bound}:help:{help}"
+        ),
+        Style::Readable => writeln!(out, "{name:>36}: {help} (event, {bound}: {elements})"),
+    };
+}
+
 fn bound(pvar: &Pvar) -> &'static str {
-    match (pvar.is_of_comm(), pvar.is_continuous()) {
-        (false, _) => "process",
-        (true, true) => "communicator",
-        (true, false) => "ranks of a communicator",
+    match pvar.is_of_ranks() {
+        true => "ranks of a communicator",
+        false => pvar.bound().name(),
     }
 }
 
 fn class(class: c_int) -> &'static str {
     match class {
+        MPI_T_PVAR_CLASS_STATE => "state",
         MPI_T_PVAR_CLASS_LEVEL => "level",
+        MPI_T_PVAR_CLASS_SIZE => "size",
         MPI_T_PVAR_CLASS_HIGHWATERMARK => "highwatermark",
         MPI_T_PVAR_CLASS_COUNTER => "counter",
         MPI_T_PVAR_CLASS_AGGREGATE => "aggregate",
@@ -56,12 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_variable_has_a_line_and_a_known_class() {
+    fn each_variable_and_each_event_has_a_line_and_a_known_class() {
         for style in [Style::Readable, Style::Parsable] {
             let listed = list(style);
-            assert_eq!(listed.lines().count(), PVARS.len());
+            assert_eq!(listed.lines().count(), PVARS.len() + EVENTS.len());
             assert!(!listed.contains("generic"), "{listed}");
             assert!(listed.contains("pml_ob1_unexpected_messages"), "{listed}");
+            assert!(listed.contains("pml_ob1_message_unexpected"), "{listed}");
         }
     }
 }

@@ -4,35 +4,7 @@
 //! So a walk down from the supervisor finds every process that a rank has left behind.
 
 use super::sys;
-use std::fs;
-
-/// Returns the direct children of a process.
-fn children(pid: i32) -> Vec<i32> {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
-        return Vec::new();
-    };
-    tasks
-        .flatten()
-        .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
-        .flat_map(|list| {
-            list.split_whitespace()
-                .filter_map(|pid| pid.parse().ok())
-                .collect::<Vec<i32>>()
-        })
-        .collect()
-}
-
-/// Returns all descendants of a process, parents before children.
-pub fn descendants_of(pid: i32) -> Vec<i32> {
-    let mut found = children(pid);
-    let mut next = 0;
-    while next < found.len() {
-        let below = children(found[next]);
-        found.extend(below);
-        next += 1;
-    }
-    found
-}
+use crate::process_tree::children;
 
 /// Returns all descendants of this process, parents before children, without `spared` and the processes below those.
 fn all_but(spared: &[i32]) -> Vec<i32> {

@@ -7,8 +7,9 @@
 //! `--trace`, `--hang-after` and `--hang-report` work inside the ranks: Open MPI's library has no state pages and no event rings that a launcher
 //! could read, so this project's library is preloaded beside it, with the options in environment variables.
 
-use super::program::{App, Plan, StdinTo, set_env};
+use super::program::{App, Plan, StdinTo};
 use crate::foreign::on::{self, Family};
+use crate::rank_environment::set_env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -80,7 +81,7 @@ pub fn launcher(plan: &Plan) -> Result<Option<Command>, String> {
         if (plan.verbose
             || env
                 .iter()
-                .any(|(name, _)| *name == crate::cli::explain_variable()))
+                .any(|(name, _)| *name == crate::params::explain_variable()))
             && let crate::foreign::Served::StandIn(said) = &served
         {
             printable::eprintln!("mpirun: {said}");

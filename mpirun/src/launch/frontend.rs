@@ -4,6 +4,7 @@
 //! The supervisor leaves the front end's process group, so a signal to the group (Ctrl-C, `kill -9 -PGID`) reaches the front end alone
 //! and the supervisor receives it once only, through the socket.
 
+use super::mpir::{self, TableFile};
 use super::program::Plan;
 use super::supervisor::{self, Adopted, Wires};
 use super::sys::{self, Forked, Signal};
@@ -12,7 +13,7 @@ use super::{FORWARDED, descendants};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, socketpair};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::Resource;
 use std::io;
 
@@ -67,13 +68,17 @@ fn serve(
 ) -> io::Result<i32> {
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
-    guard(&waited, feed, |front, signals, nofile| {
+    // No debugger starts or attaches to the launcher of an adopted process.
+    let table = (adopted.is_none()).then(TableFile::pair);
+    let (table, shown) = table.and_then(Result::ok).unzip();
+    guard(&waited, (feed, shown), |front, signals, nofile| {
         let wires = Wires {
             front,
             stdin,
             signals,
             nofile,
             adopted,
+            table,
         };
         supervisor::run(plan, wires)
     })
@@ -84,13 +89,13 @@ fn serve(
 /// `work` gets a socket that closes when the guard dies, the signals it must take, and the old limit of open files.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
-    guard(&waited, None, work)
+    guard(&waited, (None, None), work)
 }
 
-/// The same, with the signals that both processes take and the pipe that a terminal's input is fed to.
+/// The same, with the signals that both processes take, the pipe that a terminal's input is fed to, and the table for debuggers.
 fn guard(
     waited: &[Signal],
-    feed: Option<OwnedFd>,
+    (feed, table): (Option<OwnedFd>, Option<TableFile>),
     work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32,
 ) -> io::Result<i32> {
     sys::adopt_orphans()?;
@@ -105,7 +110,7 @@ fn guard(
     let signals = sys::signal_file(waited)?;
     match sys::fork()? {
         Forked::Child => {
-            drop((to_child, feed, signals));
+            drop((to_child, feed, table, signals));
             let code = match become_supervisor(waited) {
                 Ok(signals) => work(to_guard, signals, nofile),
                 Err(error) => {
@@ -118,7 +123,7 @@ fn guard(
         Forked::Parent(child) => {
             // Drops the descriptors that only the child's work needs, such as rank 0's input.
             drop((to_guard, work));
-            let code = attend(child, &to_child, &signals, feed);
+            let code = attend(child, &to_child, &signals, feed, table);
             // This process has no descendants if the child exited by itself; if it was killed, its orphans are children of this process now.
             descendants::end_all();
             Ok(code)
@@ -138,12 +143,19 @@ fn attend(
     to_supervisor: &OwnedFd,
     signals: &OwnedFd,
     mut feed: Option<OwnedFd>,
+    table: Option<TableFile>,
 ) -> i32 {
     let mut pending: Vec<u8> = Vec::new();
     let mut memory_trim = MemoryTrim::default();
+    let mut hung_up = false;
     loop {
         let ours = feed.is_some() && in_foreground();
-        let mut fds = vec![PollFd::new(signals, PollFlags::IN)];
+        let mut fds = vec![
+            PollFd::new(signals, PollFlags::IN),
+            PollFd::new(to_supervisor, PollFlags::IN),
+        ];
+        // The end of the supervisor is known by its signal.
+        fds.truncate(if hung_up { 1 } else { 2 });
         let stdin = rustix::stdio::stdin();
         match &feed {
             Some(feed) if !pending.is_empty() => fds.push(PollFd::new(feed, PollFlags::OUT)),
@@ -160,8 +172,11 @@ fn attend(
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return 1,
         }
-        let input = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let at = if hung_up { 1 } else { 2 };
+        let input = fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
+        let news = !hung_up && fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
+        hung_up |= news && !show_debuggers(to_supervisor, table.as_ref());
         while let Some(signal) = sys::next_signal(signals) {
             if signal == libc::SIGCHLD {
                 while let Some((pid, ended)) = sys::reap() {
@@ -179,14 +194,40 @@ fn attend(
     }
 }
 
-fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
-    let byte = [signal as u8];
+/// Shows debuggers what the supervisor reports. Returns false if nothing more will come.
+fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
+    let mut byte = [0; 1];
+    match rustix::net::recv(to_supervisor, &mut byte, RecvFlags::DONTWAIT) {
+        Ok((1, _)) => {}
+        Err(Errno::AGAIN | Errno::INTR) => return true,
+        _ => return false,
+    }
+    match byte {
+        [mpir::TABLE_IS_WRITTEN] => {
+            if let Some(table) = table {
+                table.publish();
+            }
+            if mpir::is_debugged() {
+                send(to_supervisor, mpir::RELEASED);
+            }
+        }
+        [mpir::JOB_IS_ABORTED] => mpir::publish_abort(),
+        _ => {}
+    }
+    true
+}
+
+fn send(to_supervisor: &OwnedFd, byte: u8) {
     // If the supervisor has died, SIGCHLD reports it in a moment.
     let _ = rustix::net::send(
         to_supervisor,
-        &byte,
+        &[byte],
         SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
     );
+}
+
+fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
+    send(to_supervisor, signal as u8);
     if signal == libc::SIGTSTP {
         // The shell must see this process stop; the supervisor stops the ranks.
         sys::stop_self();

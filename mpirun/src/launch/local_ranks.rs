@@ -3,10 +3,11 @@
 //! A supervisor and a daemon each have one. It starts and reaps ranks, reads what they send, finds other MPI libraries in their
 //! memory maps, and takes their snapshots. What any of that means for a job, its owner decides or reports.
 
+use super::failed_starts::FailedStarts;
 use super::output::Target;
 use super::pmi_socket::{PmiSocket, Received, SendOutcome};
 use super::starter::{Inherited, Resolved, StartError, Starter};
-use super::sys::{self, Ended, FailedStart, Signal};
+use super::sys::{self, Ended, Signal};
 use super::wire::{End, Order};
 use crate::foreign::{loaded, on};
 use crate::node::Node;
@@ -33,8 +34,7 @@ pub struct LocalRanks {
     libraries: loaded::Watch,
     /// Those that were found when a rank first wrote.
     found: Vec<(Proc, PathBuf)>,
-    /// The pipe on which children report that they could not execute their program.
-    failed_starts: (OwnedFd, OwnedFd),
+    failed_starts: FailedStarts,
     null: OwnedFd,
     nofile: Option<u64>,
     /// On the stack it would take most of a short one, and would be cleared for each line.
@@ -101,13 +101,12 @@ impl LocalRanks {
     /// Creates the table without ranks; ranks get `nofile` as their limit of open files.
     pub fn new(nofile: Option<u64>) -> io::Result<LocalRanks> {
         use rustix::fs::{Mode, OFlags};
-        let pipes = rustix::pipe::PipeFlags::CLOEXEC | rustix::pipe::PipeFlags::NONBLOCK;
         Ok(LocalRanks {
             ranks: BTreeMap::new(),
             nodes: BTreeMap::new(),
             libraries: loaded::Watch::default(),
             found: Vec::new(),
-            failed_starts: rustix::pipe::pipe_with(pipes)?,
+            failed_starts: FailedStarts::new()?,
             null: rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?,
             nofile,
             buffer: Vec::new(),
@@ -199,7 +198,7 @@ impl LocalRanks {
 
     /// The pipe on which a child of this process reports that it could not execute its program.
     pub fn report_fd(&self) -> BorrowedFd<'_> {
-        self.failed_starts.1.as_fd()
+        self.failed_starts.report_fd()
     }
 
     /// The limit of open files that children of this process get.
@@ -263,20 +262,26 @@ impl LocalRanks {
     ///
     /// Others are orphans, which came here when their parents died, and commands that reached other hosts, whose end is detected on
     /// their link.
-    pub fn reap(&self) -> Option<(Proc, Ended)> {
-        std::iter::from_fn(sys::reap).find_map(|(pid, ended)| {
+    pub fn reap(&mut self) -> Option<(Proc, Ended)> {
+        while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);
-            of_pid.map(|(proc, _)| (proc, ended))
-        })
+            if let Some((proc, _)) = of_pid {
+                return Some((proc, ended));
+            }
+            // A rank may get the same pid later.
+            self.failed_starts.take(pid);
+        }
+        None
     }
 
     /// Records that a rank was reaped. Returns how it ended, after the report of a child that could not execute its program.
     pub fn record_end(&mut self, proc: Proc, ended: Ended) -> End {
         self.libraries.is_settled(proc.0);
-        if let Some(rank) = self.ranks.get_mut(&proc) {
+        let report = self.ranks.get_mut(&proc).and_then(|rank| {
             rank.alive = false;
-        }
-        match (FailedStart::read(&self.failed_starts.0), ended) {
+            self.failed_starts.take(rank.pid)
+        });
+        match (report, ended) {
             (Some(failed), _) => End::NeverBegan {
                 errno: failed.errno,
                 step: failed.step as i32,

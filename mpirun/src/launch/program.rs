@@ -5,7 +5,7 @@ use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::RankPlacement;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
-use mpi_base::environment;
+use crate::launch::under::Under;
 use printable::name;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -69,6 +69,8 @@ pub struct Plan {
     pub hang_after: Option<Duration>,
     /// Whether a job that cannot go on is reported and ended (`--end-dead`).
     pub end_dead: EndDead,
+    /// The ranks that run under a debugger (`--gdb`, `--rr`).
+    pub under: Option<Under>,
     /// The file for machine-readable reports of which rank waits for which.
     pub hang_report: Option<PathBuf>,
     /// The file for the trace of all ranks.
@@ -226,46 +228,6 @@ impl Plan {
         }
         Ok(placed)
     }
-}
-
-/// Returns true for a variable that belongs to one process of one launch and must not leak into another launch.
-pub fn is_of_a_launch(name: &OsStr) -> bool {
-    const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 10] = [
-        "PORTCULLIS_NODE_FD",
-        "PORTCULLIS_LOCAL_RANKS",
-        "PORTCULLIS_LOCAL_RANK",
-        "PORTCULLIS_LOCAL_SIZE",
-        mpi_base::cpu::SHARERS,
-        "PORTCULLIS_JOB",
-        "PORTCULLIS_APPNUM",
-        "PORTCULLIS_UNIVERSE_SIZE",
-        "OMPI_UNIVERSE_SIZE",
-        mpi_core::rte::deaths::SERVED,
-    ];
-    let name = name.as_bytes();
-    PREFIXES
-        .iter()
-        .any(|prefix| name.starts_with(prefix.as_bytes()))
-        || NAMES.iter().any(|own| name == own.as_bytes())
-}
-
-/// Returns this process's environment without the variables that an outer launcher set for it.
-pub fn clean_env() -> Vec<(OsString, OsString)> {
-    environment::for_children()
-        .filter(|(name, _)| !is_of_a_launch(name))
-        .collect()
-}
-
-/// Sets a variable, replacing an earlier one.
-pub fn set_env(
-    env: &mut Vec<(OsString, OsString)>,
-    name: impl Into<OsString>,
-    value: impl Into<OsString>,
-) {
-    let name = name.into();
-    env.retain(|(present, _)| *present != name);
-    env.push((name, value.into()));
 }
 
 /// The reason why a program cannot be started.
@@ -466,20 +428,5 @@ mod tests {
                 .code(),
             126
         );
-    }
-
-    #[test]
-    fn variables_of_an_outer_launcher_do_not_leak() {
-        for name in [
-            "PMI_RANK",
-            "PMIX_RANK",
-            "OMPI_COMM_WORLD_SIZE",
-            "PORTCULLIS_NODE_FD",
-        ] {
-            assert!(is_of_a_launch(OsStr::new(name)));
-        }
-        for name in ["PATH", "PORTCULLIS_MCA_btl", "PMI"] {
-            assert!(!is_of_a_launch(OsStr::new(name)));
-        }
     }
 }

@@ -30,7 +30,7 @@ pub fn do_without(env: &mut Vec<(OsString, OsString)>) {
         tunables.push(":");
     }
     tunables.push(format!("{TUNABLE}=0"));
-    super::program::set_env(env, TUNABLES, tunables);
+    crate::rank_environment::set_env(env, TUNABLES, tunables);
 }
 
 #[cfg(test)]

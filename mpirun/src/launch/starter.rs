@@ -6,9 +6,9 @@ use super::program::{App, ProgramError};
 use super::rseq;
 use super::sys::{self, Image, Wiring};
 use super::wire::Order;
-use crate::cli::explain_variable;
 use crate::foreign::{self, Libraries, Served};
 use crate::hosts::map::MapError;
+use crate::params::explain_variable;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
@@ -163,7 +163,7 @@ impl Starter<'_> {
                 }
                 let mut env = self.inherited.env.to_vec();
                 for (name, value) in &app.env {
-                    super::program::set_env(&mut env, name, value);
+                    crate::rank_environment::set_env(&mut env, name, value);
                 }
                 let path = app
                     .resolve(&env, self.inherited.dir)
@@ -262,11 +262,23 @@ impl Starter<'_> {
         if shares {
             rseq::do_without(&mut env);
         }
-        let argv = std::iter::once(&app.program).chain(&app.args);
+        let under = job.order.under.as_ref();
+        let under = under.filter(|under| under.includes(rank));
+        let (path, argv) = match under {
+            Some(under) => {
+                env.push(under.variable());
+                let argv = under.arguments(resolved.path.as_os_str(), app.args.iter());
+                (Path::new("/bin/sh"), argv)
+            }
+            None => {
+                let argv = std::iter::once(&app.program).chain(&app.args);
+                (resolved.path.as_path(), argv.cloned().collect())
+            }
+        };
         let dir = app.dir_from(self.inherited.dir);
         let image = Image::new(
-            resolved.path.as_os_str(),
-            argv,
+            path.as_os_str(),
+            argv.iter(),
             env.iter().map(|(n, v)| (n, v)),
             dir.as_ref().map(|dir| dir.as_os_str()),
         )

@@ -20,10 +20,11 @@
 //! | [`ending`], [`lifecycle`] | asking jobs to end and killing them; when each step is due |
 //! | [`all_ranks`] | all ranks with the ways to reach them: signals, answers and losses on whichever host |
 //! | [`jobs`] | the table of all ranks of all jobs |
-//! | [`outputs`], [`input`] | the ranks' streams and mpirun's own outputs; standard input |
+//! | [`outputs`], [`input`], [`tracebacks`] | the ranks' streams and mpirun's own outputs; standard input; exceptions of Python programs |
 //! | [`front_end`], [`poller`] | the user's signals; the epoll |
 //! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
 //! | [`dead_job`] | the end of a job that cannot go on |
+//! | [`debuggers`] | what debuggers learn of the job |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
 //! | [`start`], [`hosts`], [`finish`] | the loop's scripts: starting jobs, reports of other hosts, the end of a launch |
@@ -33,6 +34,7 @@
 mod all_ranks;
 mod control;
 mod dead_job;
+mod debuggers;
 mod deferred_cause;
 mod ending;
 mod finish;
@@ -45,6 +47,7 @@ mod lifecycle;
 mod outputs;
 mod poller;
 mod start;
+mod tracebacks;
 mod tracing;
 mod unserved;
 mod watching;
@@ -52,6 +55,7 @@ mod watching;
 use super::descendants;
 use super::ending::list;
 use super::local_ranks::Read;
+use super::mpir::TableFile;
 use super::output::Target;
 use super::program::Plan;
 use super::starter::StartError;
@@ -59,7 +63,8 @@ use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
 use crate::pmi::Proc;
 use control::JobControl;
-use dead_job::DeadJob;
+use dead_job::{DeadJob, Seems};
+use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
 use input::Input;
 use poller::{Poller, Waited, Watch};
@@ -90,6 +95,8 @@ pub struct Wires {
     pub nofile: Option<u64>,
     /// The process that is served although this launcher did not start it.
     pub adopted: Option<Adopted>,
+    /// The table of processes for debuggers, which the front end shows.
+    pub table: Option<TableFile>,
 }
 
 /// A process that has started this launcher; it is the only rank of the first job.
@@ -122,6 +129,7 @@ struct Supervisor<'a> {
     poller: Poller,
     hang_reports: HangReports<'a>,
     dead_job: DeadJob,
+    debuggers: Debuggers,
     tracing: Tracing<'a>,
     unserved: Unserved,
     memory_trim: MemoryTrim,
@@ -138,6 +146,7 @@ impl<'a> Supervisor<'a> {
             poller: Poller::new()?,
             hang_reports: HangReports::new(plan.hang_after, plan.hang_report.as_deref()),
             dead_job: DeadJob::new(plan),
+            debuggers: Debuggers::new(wires.table),
             tracing: Tracing::new(plan),
             unserved: Unserved::default(),
             memory_trim: MemoryTrim::default(),
@@ -154,6 +163,7 @@ impl<'a> Supervisor<'a> {
             None => {
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
+                self.show_debuggers_the_ranks();
             }
         }
         while self.control.is_busy() {
@@ -163,6 +173,7 @@ impl<'a> Supervisor<'a> {
                 Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
+            self.show_debuggers_an_abort();
         }
         self.finish();
         if self.control.ranks.outputs.is_incomplete() {
@@ -284,8 +295,15 @@ impl<'a> Supervisor<'a> {
             self.unserved.note(proc, library);
         }
         let timed_out = self.hang_reports.step(now, &mut self.control);
-        if self.dead_job.step(now, &mut self.control) {
-            self.report_dead_job();
+        match self.dead_job.step(now, &mut self.control) {
+            Seems::Alive => {}
+            Seems::Dead => self.report_dead_job(),
+            Seems::InPart(found) => {
+                for finding in &found {
+                    let sentence = dead_job::part_sentence(finding);
+                    self.control.ranks.outputs.say(&sentence);
+                }
+            }
         }
         self.check_outputs();
         if timed_out {

@@ -222,6 +222,15 @@ impl FailedStart {
         })
     }
 
+    /// Returns what [`FailedStart::read`] reads; a child between fork and exec calls it, so it allocates nothing.
+    pub fn to_bytes(self) -> [u8; REPORT] {
+        let mut report = [0u8; REPORT];
+        report[..4].copy_from_slice(&self.pid.to_ne_bytes());
+        report[4..8].copy_from_slice(&self.errno.to_ne_bytes());
+        report[8..].copy_from_slice(&(self.step as i32).to_ne_bytes());
+        report
+    }
+
     /// Returns the exit code that a shell would use.
     pub fn code(&self) -> i32 {
         match self.errno {
@@ -294,10 +303,8 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
                     &shell_argv,
                     launcher.as_raw_pid(),
                 );
-                let mut report = [0u8; REPORT];
-                report[..4].copy_from_slice(&libc::getpid().to_ne_bytes());
-                report[4..8].copy_from_slice(&errno.to_ne_bytes());
-                report[8..].copy_from_slice(&(step as i32).to_ne_bytes());
+                let pid = libc::getpid();
+                let report = FailedStart { pid, errno, step }.to_bytes();
                 libc::write(
                     wiring.report.as_raw_fd(),
                     report.as_ptr().cast(),

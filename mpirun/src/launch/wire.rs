@@ -12,6 +12,7 @@
 
 use super::binding::Binding;
 use super::program::{App, RemoteLaunch};
+use super::under::Under;
 use crate::hosts::rankfile::RankPlacement;
 use crate::rank_snapshot::RankSnapshot;
 use serde::de::DeserializeOwned;
@@ -92,6 +93,8 @@ pub struct Order {
     pub slots: usize,
     /// Whether the death of a rank does not end the job.
     pub tolerates_deaths: bool,
+    /// The ranks that run under a debugger.
+    pub under: Option<Under>,
 }
 
 impl Order {

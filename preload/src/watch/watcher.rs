@@ -141,6 +141,7 @@ impl Job {
                 host: host.clone(),
                 alive: true,
                 lost: None,
+                exception: None,
                 snapshot: None,
             })
             .collect();

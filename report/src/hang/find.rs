@@ -8,16 +8,29 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn all(ranks: &[Seen]) -> Vec<Finding> {
     let graph = Graph::of(ranks);
-    let mut found = mismatches(ranks);
+    let mut found = exceptions(ranks);
+    found.extend(mismatches(ranks));
     found.extend(circles(ranks, &graph));
     found.extend(absent(ranks));
     found.extend(culprits(ranks, &graph));
     found.extend(no_sender(ranks, &graph));
     found.extend(wires(ranks));
-    if found.is_empty() {
+    let is_exception = |finding: &Finding| matches!(finding, Finding::Exception { .. });
+    if found.iter().all(is_exception) {
         found.extend(unended(ranks));
     }
     found
+}
+
+fn exceptions(ranks: &[Seen]) -> Vec<Finding> {
+    let of = |seen: &Seen| {
+        Some(Finding::Exception {
+            rank: seen.rank,
+            exception: seen.exception.clone()?,
+            doing: seen.doing(),
+        })
+    };
+    ranks.iter().filter_map(of).collect()
 }
 
 /// Returns the rounds in which ranks wait, with those ranks: by communicator, the earliest number first.
@@ -68,13 +81,18 @@ fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         .into_iter()
         .map(|circle| {
             let members: Vec<&Seen> = circle.iter().map(|&at| &ranks[at]).collect();
-            Finding::Circle {
-                ranks: members.iter().map(|seen| seen.rank).collect(),
-                doing: members.iter().map(|seen| seen.doing()).collect(),
-                tags_differ: matches!(members.as_slice(), [a, b] if tags_differ(a, b)),
-            }
+            circle_of(&members)
         })
         .collect()
+}
+
+/// Returns the finding of ranks each of which waits for the next.
+pub(super) fn circle_of(members: &[&Seen]) -> Finding {
+    Finding::Circle {
+        ranks: members.iter().map(|seen| seen.rank).collect(),
+        doing: members.iter().map(|seen| seen.doing()).collect(),
+        tags_differ: matches!(members, [a, b] if tags_differ(a, b)),
+    }
 }
 
 /// Returns true if one sends what the other wants to receive, but with another tag.

@@ -10,11 +10,13 @@
 //! | `find` | the findings |
 //! | `doing` | the activity of one rank, as text |
 //! | [`proof`] | the proof that no rank will move again |
+//! | [`standstill`] | a part of the ranks that seems dead while others go on |
 
 mod doing;
 mod find;
 mod graph;
 pub mod proof;
+pub mod standstill;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +35,9 @@ pub struct Seen {
     /// How it died, if the job goes on without it: "was killed by signal 9 (SIGKILL)".
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
+    /// The last line of the latest Python traceback that it has written: "ValueError: bad".
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
     pub snapshot: Option<RankSnapshot>,
 }
 
@@ -49,6 +54,12 @@ impl Seen {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Finding {
+    /// A Python program has raised an exception.
+    Exception {
+        rank: u32,
+        exception: String,
+        doing: String,
+    },
     /// A cycle: each rank waits for the next, and the last for the first.
     Circle {
         ranks: Vec<u32>,
@@ -219,6 +230,15 @@ impl fmt::Display for Report {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Finding::Exception {
+                rank,
+                exception,
+                doing,
+            } => write!(
+                f,
+                "rank {rank} has printed the Python exception {}, and {doing}",
+                printable::name(exception)
+            ),
             Finding::Circle {
                 ranks,
                 doing,

@@ -33,7 +33,7 @@ const FROM_OUTSIDE: [&str; 10] = [
 
 /// The position of a rank that has not moved: as long as it is the same, the rank is in the same wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Position {
+pub(super) struct Position {
     rank: u32,
     waits: u64,
     calls: u64,
@@ -119,6 +119,17 @@ fn passive_ranks(ranks: &[Seen]) -> Option<Vec<Passive<'_>>> {
     (!passive.is_empty() && !passive.iter().any(is_released_by_hardware)).then_some(passive)
 }
 
+/// Returns the position of a rank that may be passive, when its snapshot was taken, and when its latest poll began.
+pub(super) fn position(seen: &Seen) -> Option<(Position, (u64, u64))> {
+    let passive = passive(seen)?;
+    let is_counted = passive.quiet.sent + passive.quiet.received > 0;
+    // A message that a network has accepted may be in flight.
+    (!is_counted).then(|| {
+        let quiet = passive.quiet;
+        (passive.position(), (quiet.taken_ns, quiet.checked_ns))
+    })
+}
+
 /// Returns a rank as passive, as far as its own snapshot shows.
 pub fn may_be_passive(seen: &Seen) -> bool {
     passive(seen).is_some()
@@ -156,12 +167,12 @@ fn may_be_released(snapshot: &RankSnapshot, wires: &[Gate]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::hang::tests::{gone, idle, receives};
 
     /// A rank that waits for `from`, and whose snapshot of this time shows a poll that began at `checked_ns`.
-    fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
+    pub(in crate::hang) fn waits(rank: u32, from: u32, taken_ns: u64, checked_ns: u64) -> Seen {
         let mut seen = receives(rank, from, 7);
         if let Some(snapshot) = &mut seen.snapshot {
             snapshot.quiet = Some(Quiet {

@@ -23,6 +23,7 @@ pub(super) fn idle(rank: u32) -> Seen {
         host: "node1".into(),
         alive: true,
         lost: None,
+        exception: None,
         snapshot: Some(snapshot),
     }
 }
@@ -90,6 +91,21 @@ fn lost(rank: u32) -> Seen {
 
 fn report(ranks: Vec<Seen>) -> String {
     Report::of(0, ranks).to_string()
+}
+
+#[test]
+fn the_exception_of_a_python_program_is_the_first_finding() {
+    let raised = Seen {
+        exception: Some("ValueError: bad".into()),
+        ..calls(1, "MPI_Finalize", Waiting::Collective)
+    };
+    let said = report(vec![receives(0, 1, 7), raised]);
+    let first = "rank 1 has printed the Python exception ValueError: bad, and ";
+    assert!(said.starts_with(first), "{said}");
+    assert!(
+        said.contains("rank 0 waits for rank 1, which has left"),
+        "{said}"
+    );
 }
 
 #[test]

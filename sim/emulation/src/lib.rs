@@ -21,6 +21,8 @@
 pub mod cable;
 pub mod channels;
 #[cfg(target_os = "linux")]
+mod device_folder;
+#[cfg(target_os = "linux")]
 pub mod gpio;
 pub mod parallel;
 #[cfg(target_os = "linux")]

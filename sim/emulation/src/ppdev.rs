@@ -17,11 +17,12 @@
 
 mod interrupts;
 
+use super::device_folder::{DeviceFiles, DeviceFolder};
 use super::parallel::{ParallelPort, Register};
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, IoctlFlags, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier,
-    ReplyAttr, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen, ReplyPoll, Request,
+    Errno, FileHandle, Filesystem, FopenFlags, INodeNo, IoctlFlags, LockOwner, OpenFlags,
+    PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyEmpty, ReplyEntry, ReplyIoctl, ReplyOpen,
+    ReplyPoll, Request,
 };
 use interrupts::{Lines, Watcher};
 use std::collections::HashMap;
@@ -29,8 +30,6 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
-use tempfile::TempDir;
 
 const PPCLAIM: u32 = 0x708b;
 const PPRELEASE: u32 = 0x708c;
@@ -49,16 +48,11 @@ const DATA_ARE_INPUTS: u8 = 1 << 5;
 /// Control bit: a rise of nACK interrupts.
 const INTERRUPTS: u8 = 1 << 4;
 
-/// The files' attributes never change.
-const FOR_EVER: Duration = Duration::from_secs(3600);
-
 /// The mounted files, until dropped.
 #[derive(Debug)]
 pub struct Parports {
     watcher: Watcher,
-    _session: BackgroundSession,
-    // Dropped last: it cannot be removed while a file system is mounted over it.
-    folder: TempDir,
+    folder: DeviceFolder,
 }
 
 impl Parports {
@@ -66,16 +60,18 @@ impl Parports {
     ///
     /// It needs /dev/fuse and the right to mount: root, or root of one's own user and mount namespace.
     pub fn mount(ports: Vec<ParallelPort>) -> io::Result<Self> {
+        let names = DeviceFiles {
+            prefix: "parport",
+            count: ports.len(),
+        };
         let files = Files {
-            ports: ports.len(),
+            names,
             lines: Arc::new(Lines::new(State::new(ports))),
         };
         let lines = files.lines.clone();
-        let folder = tempfile::tempdir()?;
-        let session = fuser::spawn_mount(files, &folder, &Config::default())?;
+        let folder = DeviceFolder::mount(files, names)?;
         Ok(Self {
             watcher: Watcher::of(lines),
-            _session: session,
             folder,
         })
     }
@@ -92,27 +88,12 @@ impl Parports {
 
     /// The path of a port's file.
     pub fn path(&self, port: usize) -> PathBuf {
-        self.folder().join(name(port))
+        self.folder.file(port)
     }
-}
-
-impl Drop for Parports {
-    /// Takes the files out of the file tree, also while a process has one of them open.
-    ///
-    /// A process that is being started inherits this process's open files until it executes its program.
-    /// The unmount of [`fuser`] fails with EBUSY in that moment, and the folder would stay.
-    /// Without the right to unmount (EPERM), fuser asks `fusermount`.
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(self.folder(), rustix::mount::UnmountFlags::DETACH);
-    }
-}
-
-fn name(port: usize) -> String {
-    format!("parport{port}")
 }
 
 struct Files {
-    ports: usize,
+    names: DeviceFiles,
     lines: Arc<Lines>,
 }
 
@@ -137,14 +118,6 @@ struct Opened {
     claimed: bool,
     /// Interrupts since the count was cleared.
     interrupts: u32,
-}
-
-impl Files {
-    /// Returns the port of a file; the first file follows the root.
-    fn port(&self, file: INodeNo) -> Option<usize> {
-        let port = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
-        (port < self.ports).then_some(port)
-    }
 }
 
 /// The answer to an ioctl: the byte of its argument, if it returns one.
@@ -241,50 +214,17 @@ fn byte(argument: &[u8]) -> Result<u8, Errno> {
     argument.first().copied().ok_or(Errno::EINVAL)
 }
 
-fn attributes(file: INodeNo, kind: FileType, perm: u16) -> FileAttr {
-    FileAttr {
-        ino: file,
-        size: 0,
-        blocks: 0,
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm,
-        nlink: 1,
-        uid: rustix::process::getuid().as_raw(),
-        gid: rustix::process::getgid().as_raw(),
-        rdev: 0,
-        blksize: 512,
-        flags: 0,
-    }
-}
-
 impl Filesystem for Files {
     fn lookup(&self, _: &Request, _: INodeNo, wanted: &OsStr, reply: ReplyEntry) {
-        match (0..self.ports).find(|&port| wanted.to_str() == Some(&name(port))) {
-            Some(port) => {
-                let file = INodeNo(INodeNo::ROOT.0 + 1 + port as u64);
-                let attributes = attributes(file, FileType::RegularFile, 0o600);
-                reply.entry(&FOR_EVER, &attributes, Generation(0));
-            }
-            None => reply.error(Errno::ENOENT),
-        }
+        self.names.lookup(wanted, reply);
     }
 
     fn getattr(&self, _: &Request, file: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        if file == INodeNo::ROOT {
-            reply.attr(&FOR_EVER, &attributes(file, FileType::Directory, 0o700));
-        } else if self.port(file).is_some() {
-            reply.attr(&FOR_EVER, &attributes(file, FileType::RegularFile, 0o600));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
+        self.names.getattr(file, reply);
     }
 
     fn open(&self, _: &Request, file: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let Some(port) = self.port(file) else {
+        let Some(port) = self.names.number(file) else {
             return reply.error(Errno::ENXIO);
         };
         let mut state = self.lines.state();

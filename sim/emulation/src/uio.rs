@@ -4,30 +4,24 @@
 //! `poll` reports that, and a write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
 //! A read that would block is refused with EAGAIN. The registers are in the mapped file of the [`RegisterDevice`].
 
+use super::device_folder::{DeviceFiles, DeviceFolder};
 use super::registers::{RegisterDevice, Shared};
 use fuser::{
-    BackgroundSession, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
-    Generation, INodeNo, LockOwner, OpenFlags, PollEvents, PollFlags, PollNotifier, ReplyAttr,
-    ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll, ReplyWrite, Request, WriteFlags,
+    Errno, FileHandle, Filesystem, FopenFlags, INodeNo, LockOwner, OpenFlags, PollEvents,
+    PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyPoll,
+    ReplyWrite, Request, WriteFlags,
 };
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, UNIX_EPOCH};
-use tempfile::TempDir;
-
-/// The files' attributes never change.
-const FOR_EVER: Duration = Duration::from_secs(3600);
 
 /// The mounted files, until dropped.
 #[derive(Debug)]
 pub struct Uios {
     sleeps: Sleepers,
-    _session: BackgroundSession,
-    // Dropped last: it cannot be removed while a file system is mounted over it.
-    folder: TempDir,
+    folder: DeviceFolder,
 }
 
 impl Uios {
@@ -39,17 +33,19 @@ impl Uios {
         let sleepers = Sleepers::default();
         let woken = sleepers.clone();
         shared.call_on_interrupt(Box::new(move |node| woken.wake(node)));
+        let names = DeviceFiles {
+            prefix: "uio",
+            count: shared.nodes(),
+        };
         let files = Files {
+            names,
             shared,
             sleepers: sleepers.clone(),
             opened: Mutex::new(Opened::default()),
         };
-        let folder = tempfile::tempdir()?;
-        let session = fuser::spawn_mount(files, &folder, &Config::default())?;
         Ok(Self {
             sleeps: sleepers,
-            _session: session,
-            folder,
+            folder: DeviceFolder::mount(files, names)?,
         })
     }
 
@@ -60,24 +56,13 @@ impl Uios {
 
     /// The path of a node's file.
     pub fn path(&self, node: usize) -> PathBuf {
-        self.folder().join(name(node))
+        self.folder.file(node)
     }
 
     /// Returns the number of times that programs slept until an interrupt.
     pub fn sleeps(&self) -> u64 {
         self.sleeps.lock().count
     }
-}
-
-impl Drop for Uios {
-    /// Takes the files out of the file tree, also while a process has one of them open.
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(self.folder(), rustix::mount::UnmountFlags::DETACH);
-    }
-}
-
-fn name(node: usize) -> String {
-    format!("uio{node}")
 }
 
 /// The programs that sleep on a file.
@@ -121,18 +106,13 @@ struct Opened {
 }
 
 struct Files {
+    names: DeviceFiles,
     shared: Arc<Shared>,
     sleepers: Sleepers,
     opened: Mutex<Opened>,
 }
 
 impl Files {
-    /// Returns the node of a file; the first file follows the root.
-    fn node(&self, file: INodeNo) -> Option<usize> {
-        let node = usize::try_from(file.0.checked_sub(INodeNo::ROOT.0 + 1)?).ok()?;
-        (node < self.shared.nodes()).then_some(node)
-    }
-
     fn opened(&self) -> std::sync::MutexGuard<'_, Opened> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -144,50 +124,17 @@ impl Files {
     }
 }
 
-fn attributes(file: INodeNo, kind: FileType, perm: u16) -> FileAttr {
-    FileAttr {
-        ino: file,
-        size: 0,
-        blocks: 0,
-        atime: UNIX_EPOCH,
-        mtime: UNIX_EPOCH,
-        ctime: UNIX_EPOCH,
-        crtime: UNIX_EPOCH,
-        kind,
-        perm,
-        nlink: 1,
-        uid: rustix::process::getuid().as_raw(),
-        gid: rustix::process::getgid().as_raw(),
-        rdev: 0,
-        blksize: 512,
-        flags: 0,
-    }
-}
-
 impl Filesystem for Files {
     fn lookup(&self, _: &Request, _: INodeNo, wanted: &OsStr, reply: ReplyEntry) {
-        match (0..self.shared.nodes()).find(|&node| wanted.to_str() == Some(&name(node))) {
-            Some(node) => {
-                let file = INodeNo(INodeNo::ROOT.0 + 1 + node as u64);
-                let attributes = attributes(file, FileType::RegularFile, 0o600);
-                reply.entry(&FOR_EVER, &attributes, Generation(0));
-            }
-            None => reply.error(Errno::ENOENT),
-        }
+        self.names.lookup(wanted, reply);
     }
 
     fn getattr(&self, _: &Request, file: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        if file == INodeNo::ROOT {
-            reply.attr(&FOR_EVER, &attributes(file, FileType::Directory, 0o700));
-        } else if self.node(file).is_some() {
-            reply.attr(&FOR_EVER, &attributes(file, FileType::RegularFile, 0o600));
-        } else {
-            reply.error(Errno::ENOENT);
-        }
+        self.names.getattr(file, reply);
     }
 
     fn open(&self, _: &Request, file: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let Some(node) = self.node(file) else {
+        let Some(node) = self.names.number(file) else {
             return reply.error(Errno::ENXIO);
         };
         let mut opened = self.opened();

@@ -139,6 +139,7 @@ const FOLDERS: &[&str] = &[
     "info",
     "init",
     "io",
+    "mpi_t",
     "part",
     "pt2pt",
     "rma",

@@ -6,8 +6,11 @@
 //! * `rust`: those of the driver, with an accessor for each field.
 //! * `markdown`: the tables of the document.
 //! * `c_header`, `system_rdl`, `ip_xact`: a file each.
+//! * `buses`: the units that join the block with the front of each bus, from the heads of both, which `heads` reads.
 
+pub mod buses;
 mod c_header;
+mod heads;
 mod ip_xact;
 mod markdown;
 mod rtl;

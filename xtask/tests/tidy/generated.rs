@@ -28,6 +28,15 @@ fn the_registers_are_everywhere_as_their_description_says() {
 }
 
 #[test]
+fn the_register_block_is_joined_with_each_front_as_the_heads_of_both_say() {
+    for joined in registers::buses::joined().expect("heads") {
+        let text = read(&root().join(&joined.file));
+        let fresh = joined.regenerated(&text).expect("a region");
+        is_current(&joined.front, &joined.file, &text, &fresh);
+    }
+}
+
+#[test]
 fn the_header_of_libhwbarr_is_that_of_its_functions() {
     let text = read(&root().join(c_interface::HEADER));
     let fresh = c_interface::header().expect("a header");

@@ -8,10 +8,17 @@ use super::{circles, crate_roots, name, read, root};
 const MOST_METHODS: usize = 40;
 
 /// Types with more methods; no type is added, and the numbers may only fall.
-const LARGE: &[(&str, usize)] = &[("Engine", 80), ("Datatype", 41), ("Node", 41)];
+const LARGE: &[(&str, usize)] = &[("Datatype", 41), ("Node", 41)];
 
-/// The structs that hold the state of a communicator, of a window and of the process; the parts around them reach it by methods.
+/// The structs that hold the state of the engine, of a communicator, of a window and of the process; the parts around them reach it by methods.
 const STATES: &[(&str, &[&str])] = &[
+    ("mpi-core/engine/src/engine/mod.rs", &["Engine", "Inner"]),
+    ("mpi-core/engine/src/engine/place.rs", &["Place"]),
+    ("mpi-core/engine/src/engine/waiting.rs", &["Waiting"]),
+    (
+        "mpi-core/engine/src/engine/active_operations.rs",
+        &["ActiveOperations"],
+    ),
     ("mpi-core/engine/src/comm/mod.rs", &["Comm", "Inner"]),
     ("mpi-core/osc/src/win.rs", &["Win", "WinState"]),
     ("mpi-abi/src/state/mod.rs", &["State"]),
@@ -103,7 +110,7 @@ fn public_fields(source: &str, of: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_state_of_communicators_windows_and_the_process_is_private() {
+fn the_state_of_the_engine_communicators_windows_and_the_process_is_private() {
     let mut wrong = Vec::new();
     for (file, structs) in STATES {
         let source = read(&root().join(file));

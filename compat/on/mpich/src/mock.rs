@@ -10,9 +10,7 @@
     unused_unsafe,
     unused_variables
 )]
-#![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
-// SAFETY of every unsafe block in the generated text and in the checks by hand: arguments are constants, or addresses of locals
-// that the mock knows of; functions are called with the types that they have.
+#![allow(clippy::all)]
 
 use crate::entries::{Handle, Status};
 use crate::family::OnMpich as F;
@@ -90,5 +88,5 @@ fn every_argument_arrives_in_the_form_of_the_library_below_and_every_result_come
     check_generated();
     by_hand::check();
     let lists: [&[&str]; 2] = [&served::GENERATED, &served::BY_HAND];
-    assert_checked(lists, &served::LEFT_OUT, 664 + 17);
+    assert_checked(lists, &served::LEFT_OUT, 664 + 20);
 }

@@ -23,6 +23,7 @@ mod others;
 mod pairs;
 mod partitioned;
 mod persistent;
+mod queries;
 mod requests;
 mod sessions;
 
@@ -44,6 +45,7 @@ use others::*;
 use pairs::*;
 use partitioned::*;
 use persistent::{Given, persist};
+use queries::*;
 use requests::*;
 use sessions::*;
 use std::ffi::{c_char, c_int, c_void};

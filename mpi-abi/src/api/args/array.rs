@@ -4,7 +4,10 @@
 //! A negative length makes an empty array; the implementation reports it as an error of the length.
 
 use super::{IntoI64, Out, null};
+use crate::device::{self, Access};
 use crate::error::{Failure, Outcome};
+use mpi_core::datatype::Named;
+use std::ffi::c_int;
 use std::marker::PhantomData;
 
 /// An array that is only read.
@@ -126,6 +129,40 @@ impl<'a, T> UncountedOut<'a, T> {
     }
 }
 
+/// An array that is only written, whose length is behind a pointer.
+#[derive(Clone, Copy)]
+pub struct SizedOut<'a, T> {
+    first: *mut T,
+    size: *const c_int,
+    of: PhantomData<&'a mut [T]>,
+}
+
+impl<T> SizedOut<'_, T> {
+    /// # Safety
+    /// `size` is null or valid for reading, and `first` is null or valid for writing `*size` elements, both during the call.
+    #[inline(always)]
+    pub unsafe fn new(first: *mut T, size: *const c_int) -> Self {
+        SizedOut {
+            first,
+            size,
+            of: PhantomData,
+        }
+    }
+
+    /// Stores values as far as the array has space; a null pointer takes none.
+    pub fn fill(self, values: impl Iterator<Item = T>) {
+        if self.first.is_null() || self.size.is_null() {
+            return;
+        }
+        // SAFETY: not null, so valid for reading by the contract of `new`.
+        let size = usize::try_from(unsafe { *self.size }).unwrap_or(0);
+        for (index, value) in values.take(size).enumerate() {
+            // SAFETY: not null, and the index is below the length of the array by the contract of `new`.
+            unsafe { self.first.add(index).write(value) };
+        }
+    }
+}
+
 /// An array that is written; whether it is also read is up to the function.
 pub struct InOutArray<'a, T> {
     first: *mut T,
@@ -141,6 +178,39 @@ impl<T> Clone for InOutArray<'_, T> {
 }
 
 impl<T> Copy for InOutArray<'_, T> {}
+
+impl<'a> InArray<'a, u8> {
+    /// Returns the bytes of a buffer, which may be in device memory.
+    pub fn bytes(self, name: &str) -> Result<&'a [u8], Failure> {
+        let plain = self.first.is_null() || !device::attention();
+        let staged = match plain {
+            true => None,
+            false => staged(self.first.cast_mut(), self.len, Access::Read)?,
+        };
+        let first = staged.map_or(self.first, <*mut u8>::cast_const);
+        InArray { first, ..self }.get(name)
+    }
+}
+
+impl<'a> InOutArray<'a, u8> {
+    /// Returns the bytes of a buffer, which may be in device memory.
+    pub fn bytes(self, name: &str) -> Result<&'a mut [u8], Failure> {
+        let plain = self.first.is_null() || !device::attention();
+        let staged = match plain {
+            true => None,
+            false => staged(self.first, self.len, Access::Update)?,
+        };
+        let first = staged.unwrap_or(self.first);
+        InOutArray { first, ..self }.get(name)
+    }
+}
+
+/// Returns the address of host memory that replaces bytes in device memory.
+#[cold]
+fn staged(first: *mut u8, len: usize, access: Access) -> Result<Option<*mut u8>, Failure> {
+    let count = i64::try_from(len).unwrap_or(i64::MAX);
+    Ok(device::stage(first, count, &Named::BYTE.into(), access)?)
+}
 
 impl<'a, T> InOutArray<'a, T> {
     /// # Safety

@@ -2,9 +2,12 @@
 //!
 //! A buffer is an address, a count and a datatype, three arguments that belong together.
 //! It is checked when it is used, since some functions ignore it, and an address may be a constant such as `MPI_IN_PLACE`.
+//!
+//! Here buffers in device memory are recognised, and the engine gets memory of the host in their place ([`device`](crate::device)).
 
 use super::IntoI64;
 use crate::abi::*;
+use crate::device::{self, Access};
 use crate::error::Failure;
 use crate::state;
 use mpi_core::datatype::{Datatype, Named, RecvBuf, RecvBytes, SendBuf};
@@ -19,7 +22,7 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     let size = Named::dense_size(datatype.0);
     // No buffer is at MPI_BOTTOM (null) or MPI_IN_PLACE.
     let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
-    if !usable {
+    if !usable || (device::attention() && device::holds(buf.cast())) {
         return None;
     }
     (count as usize).checked_mul(size)
@@ -84,6 +87,31 @@ impl Resolved {
     }
 }
 
+/// Returns the address of a buffer that the operation reads, on the host.
+#[inline]
+fn readable(at: *const c_void, count: i64, datatype: &Datatype) -> Result<*const c_void, Failure> {
+    if !device::attention() {
+        return Ok(at);
+    }
+    let staged = device::stage(at.cast_mut().cast(), count, datatype, Access::Read)?;
+    Ok(staged.map_or(at, |host| host.cast_const().cast()))
+}
+
+/// Returns the address of a buffer that the operation writes, on the host.
+#[inline]
+fn writable(
+    at: *mut c_void,
+    count: i64,
+    datatype: &Datatype,
+    access: Access,
+) -> Result<*mut c_void, Failure> {
+    if !device::attention() {
+        return Ok(at);
+    }
+    let staged = device::stage(at.cast(), count, datatype, access)?;
+    Ok(staged.map_or(at, |host| host.cast()))
+}
+
 /// Returns a send buffer; it has the arguments of a C function, so that they stay in registers.
 ///
 /// # Safety
@@ -93,9 +121,11 @@ unsafe fn send_buf(
     at: *const c_void,
     count: i64,
     datatype: MPI_Datatype,
+    blocks: i64,
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
-    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    let at = readable(at, count.saturating_mul(blocks), &datatype)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
     Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
 }
 
@@ -108,9 +138,12 @@ unsafe fn recv_buf(
     at: *mut c_void,
     count: i64,
     datatype: MPI_Datatype,
+    blocks: i64,
+    access: Access,
 ) -> Result<RecvBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
-    // SAFETY: the elements are valid by the `# Safety` contract of this function.
+    let at = writable(at, count.saturating_mul(blocks), &datatype, access)?;
+    // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
 
@@ -177,6 +210,13 @@ impl<'a> SendMem<'a> {
         self.datatype
     }
 
+    /// Returns true if the buffer has an address that the host can read.
+    #[inline(always)]
+    pub fn is_on_host(self) -> bool {
+        let is_on_device = device::attention() && device::holds(self.at.cast());
+        !self.at.is_null() && !is_on_device
+    }
+
     /// Returns the buffer with at most `count` elements.
     pub fn up_to(self, count: i64) -> Self {
         let count = self.count.min(count);
@@ -195,7 +235,15 @@ impl<'a> SendMem<'a> {
     #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
-        unsafe { send_buf(self.at, self.count, self.datatype) }
+        unsafe { send_buf(self.at, self.count, self.datatype, 1) }
+    }
+
+    /// Returns the send buffer of which the count is that of one of several blocks.
+    #[inline]
+    pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
+        let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
+        // SAFETY: the elements of all blocks are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype, blocks) }
     }
 
     /// Returns the send buffer; its datatype has usually been looked up.
@@ -208,8 +256,9 @@ impl<'a> SendMem<'a> {
     #[inline]
     fn with(self, datatype: Datatype) -> Result<SendBuf, Failure> {
         let datatype = checked(self.at, self.count, datatype)?;
-        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
-        Ok(unsafe { SendBuf::new(self.at.cast(), self.count, datatype) })
+        let at = readable(self.at, self.count, &datatype)?;
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`, or staged until then.
+        Ok(unsafe { SendBuf::new(at.cast(), self.count, datatype) })
     }
 }
 
@@ -251,6 +300,12 @@ impl<'a> RecvMem<'a> {
         self.datatype
     }
 
+    /// Returns true if the buffer has an address that the host can write.
+    #[inline(always)]
+    pub fn is_on_host(self) -> bool {
+        self.sent().is_on_host()
+    }
+
     /// Returns the buffer with at most `count` elements.
     pub fn up_to(self, count: i64) -> Self {
         let count = self.count.min(count);
@@ -285,7 +340,22 @@ impl<'a> RecvMem<'a> {
     #[inline(always)]
     pub fn buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.
-        unsafe { recv_buf(self.at, self.count, self.datatype) }
+        unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Update) }
+    }
+
+    /// Returns the receive buffer of which the count is that of one of several blocks.
+    #[inline]
+    pub fn buffer_of_blocks(self, blocks: usize) -> Result<RecvBuf, Failure> {
+        let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
+        // SAFETY: the elements of all blocks are valid for writing until completion by the contract of `new`.
+        unsafe { recv_buf(self.at, self.count, self.datatype, blocks, Access::Update) }
+    }
+
+    /// Returns the receive buffer of one message, which is written from its beginning and not read.
+    #[inline(always)]
+    pub fn message_buffer(self) -> Result<RecvBuf, Failure> {
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
+        unsafe { recv_buf(self.at, self.count, self.datatype, 1, Access::Receive) }
     }
 
     /// Returns the receive buffer; its datatype has usually been looked up.
@@ -305,7 +375,8 @@ impl<'a> RecvMem<'a> {
     #[inline]
     fn with(self, datatype: Datatype) -> Result<RecvBuf, Failure> {
         let datatype = checked(self.at, self.count, datatype)?;
-        // SAFETY: the elements are valid for writing until completion by the contract of `new`.
-        Ok(unsafe { RecvBuf::new(self.at.cast(), self.count, datatype) })
+        let at = writable(self.at, self.count, &datatype, Access::Update)?;
+        // SAFETY: the elements are valid for writing until completion by the contract of `new`, or staged until then.
+        Ok(unsafe { RecvBuf::new(at.cast(), self.count, datatype) })
     }
 }

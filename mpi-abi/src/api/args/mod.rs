@@ -12,6 +12,7 @@
 //! * `text`: strings, and buffers for them.
 //! * `memory`: buffers of elements of a datatype.
 //! * `blocks`: buffers with one block for each rank or neighbour.
+//! * `untyped`: `void *` arguments of the tool interface.
 #![allow(unsafe_code)]
 
 mod array;
@@ -20,12 +21,14 @@ mod memory;
 mod scalar;
 mod status;
 mod text;
+mod untyped;
 
-pub use array::{InArray, InOutArray, Uncounted, UncountedOut};
+pub use array::{InArray, InOutArray, SizedOut, Uncounted, UncountedOut};
 pub use blocks::{RecvBlocks, SendBlocks};
 pub use memory::{Blocks, RecvMem, Resolved, SendMem};
 pub use scalar::{In, InOut, Later, Out};
 pub use text::{SizedText, Strings, Text, TextOut};
+pub use untyped::Untyped;
 
 use crate::abi::*;
 use crate::error::Failure;

@@ -8,7 +8,8 @@ use mpi_core::coll::Call;
 
 pub fn plan_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    let (send, recv) = (comm.sent(sendbuf)?, recvbuf.buffer()?);
+    let send = comm.sent(sendbuf)?;
+    let recv = recvbuf.buffer_of_blocks(comm.blocks())?;
     let call = Call::Allgather { send, recv };
     Plan::of(comm, call)
 }
@@ -23,7 +24,12 @@ pub fn plan_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) ->
 
 pub fn plan_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
-    let (send, recv) = (comm.sent(sendbuf)?, recvbuf.buffer()?);
+    let blocks = comm.blocks();
+    let send = match comm.in_place(sendbuf.address())? {
+        true => None,
+        false => Some(sendbuf.buffer_of_blocks(blocks)?),
+    };
+    let recv = recvbuf.buffer_of_blocks(blocks)?;
     let call = Call::Alltoall { send, recv };
     Plan::of(comm, call)
 }

@@ -76,7 +76,7 @@ pub fn plan_Neighbor_allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Com
     let (outdegree, indegree) = degrees(&neighbours);
     let (send, recv) = (
         sendbuf.up_to(limit(outdegree)).buffer()?,
-        recvbuf.up_to(limit(indegree)).buffer()?,
+        recvbuf.up_to(limit(indegree)).buffer_of_blocks(indegree)?,
     );
     let call = Call::NeighborAllgather {
         neighbours,
@@ -107,8 +107,10 @@ pub fn plan_Neighbor_alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm
     not_in_place(sendbuf.address())?;
     let (outdegree, indegree) = degrees(&neighbours);
     let (send, recv) = (
-        sendbuf.up_to(limit(outdegree)).buffer()?,
-        recvbuf.up_to(limit(indegree)).buffer()?,
+        sendbuf
+            .up_to(limit(outdegree))
+            .buffer_of_blocks(outdegree)?,
+        recvbuf.up_to(limit(indegree)).buffer_of_blocks(indegree)?,
     );
     let call = Call::NeighborAlltoall {
         neighbours,

@@ -192,7 +192,12 @@ pub fn plan_Reduce_scatter_block(
     // SAFETY: the input has a block for each rank (section 6.10.1).
     let all = unsafe { sendbuf.blocks(comm.comm.size()) };
     let all = all.ok_or_else(|| too_many(recvbuf.count()))?;
-    let (send, recv) = (sent(&comm, all, &datatype)?, recvbuf.buffer_of(&datatype)?);
+    let send = sent(&comm, all, &datatype)?;
+    // In place, the receive buffer holds the whole input.
+    let recv = match send {
+        Some(_) => recvbuf.buffer_of(&datatype),
+        None => recvbuf.buffer_of_blocks(comm.members()),
+    }?;
     let call = Call::ReduceScatterBlock { send, recv, op };
     Plan::of(comm, call)
 }

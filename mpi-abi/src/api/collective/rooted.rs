@@ -26,7 +26,7 @@ pub fn plan_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
 pub fn plan_Gather(sendbuf: SendMem, recvbuf: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let recv = comm.is_root(root).then(|| recvbuf.buffer());
+    let recv = (comm.is_root(root)).then(|| recvbuf.buffer_of_blocks(comm.blocks()));
     let (send, recv) = (comm.sent_to(root, sendbuf)?, recv.transpose()?);
     let call = Call::Gather { send, recv, root };
     Plan::of(comm, call)
@@ -47,7 +47,7 @@ pub fn plan_Gatherv(sendbuf: SendMem, recvbuf: RecvBlocks, root: c_int, comm: MP
 pub fn plan_Scatter(sendbuf: SendMem, recvbuf: RecvMem, root: c_int, comm: MPI_Comm) -> Planned {
     let comm = state::comm(comm)?;
     let root = comm.root(root)?;
-    let send = comm.is_root(root).then(|| sendbuf.buffer());
+    let send = (comm.is_root(root)).then(|| sendbuf.buffer_of_blocks(comm.blocks()));
     let (send, recv) = (send.transpose()?, comm.received_from(root, recvbuf)?);
     let call = Call::Scatter { send, recv, root };
     Plan::of(comm, call)

@@ -33,7 +33,7 @@ pub fn MPI_Pack_external_c(
     let at = position.get("position")?;
     let bytes = datatype::external_bytes(data.datatype(), inbuf.count());
     let (start, len) = packed_range(outsize, at, bytes)?;
-    let packed = outbuf.part(start, len).get("outbuf")?;
+    let packed = outbuf.part(start, len).bytes("outbuf")?;
     data.pack_external(packed);
     position.set(at + bytes, "position")
 }
@@ -50,7 +50,7 @@ pub fn MPI_Unpack_external_c(
     let at = position.get("position")?;
     let bytes = datatype::external_bytes(data.datatype(), outbuf.count());
     let (start, len) = packed_range(insize, at, bytes)?;
-    let packed = inbuf.part(start, len).get("inbuf")?;
+    let packed = inbuf.part(start, len).bytes("inbuf")?;
     data.unpack_external(packed);
     position.set(at + bytes, "position")
 }

@@ -48,7 +48,7 @@ pub fn MPI_Pack_c(
     let data = inbuf.buffer()?;
     let at = position.get("position")?;
     let (start, len) = packed_range(outsize, at, data.bytes())?;
-    let packed = outbuf.part(start, len).get("outbuf")?;
+    let packed = outbuf.part(start, len).bytes("outbuf")?;
     let written = data.pack_at(0, packed);
     position.set(at + written as MPI_Count, "position")
 }
@@ -64,7 +64,7 @@ pub fn MPI_Unpack_c(
     let mut data = outbuf.buffer()?;
     let at = position.get("position")?;
     let (start, len) = packed_range(insize, at, data.bytes())?;
-    let packed = inbuf.part(start, len).get("inbuf")?;
+    let packed = inbuf.part(start, len).bytes("inbuf")?;
     let taken = data.unpack_at(0, packed);
     position.set(at + taken as MPI_Count, "position")
 }

@@ -31,7 +31,7 @@ async fn exchange(
     ours: &[u8],
 ) -> Result<Vec<u8>, Failure> {
     // The socket is no event source of the engine, so the engine must keep polling.
-    let _awake = engine.poll_always();
+    let _awake = engine.operations().poll_always();
     let (mut written, mut theirs) = (0, Vec::new());
     poll_fn(|_| {
         while written < ours.len() {
@@ -73,7 +73,7 @@ pub fn MPI_Comm_join(fd: c_int, intercomm: Out<MPI_Comm>) -> Outcome {
     // SAFETY: the program keeps its socket open during the call (section 11.10.5).
     let socket = unsafe { BorrowedFd::borrow_raw(fd) };
     let (engine, object) = (state::engine()?, state::comm(MPI_COMM_SELF)?);
-    let ours = engine.open_port()?;
+    let ours = engine.ports().open()?;
     let mut record = ours.to_string().into_bytes();
     record.resize(RECORD, 0);
     let met = engine.block_on(async {
@@ -99,6 +99,6 @@ pub fn MPI_Comm_join(fd: c_int, intercomm: Out<MPI_Comm>) -> Outcome {
         };
         Ok(joined?)
     });
-    engine.close_port(&ours);
+    engine.ports().close(&ours);
     intercomm.set(register(met?, &object)?, "intercomm")
 }

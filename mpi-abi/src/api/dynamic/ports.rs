@@ -9,13 +9,13 @@ use std::ffi::c_int;
 
 pub fn MPI_Open_port(info: MPI_Info, port_name: TextOut) -> Outcome {
     info::hints(info)?;
-    let port = state::engine()?.open_port()?.to_string();
+    let port = state::engine()?.ports().open()?.to_string();
     port_name.set(&port, "port_name").map(|_| ())
 }
 
 pub fn MPI_Close_port(port_name: Text) -> Outcome {
     let port = port_of(port_name)?;
-    match state::engine()?.close_port(&port) {
+    match state::engine()?.ports().close(&port) {
         true => Ok(()),
         false => Err(Failure::new(
             MPI_ERR_PORT,

@@ -175,7 +175,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
     let begun = (|| {
         let launcher = phase::launcher().ok_or_else(state::not_running)?;
         let engine = state::engine()?;
-        let port = engine.open_port()?;
+        let port = engine.ports().open()?;
         request.left.push((PORT_KEY.into(), port.to_string()));
         request.left.push((HEARS_FAILURE.into(), "1".into()));
         match launcher.spawn_job(&request) {
@@ -185,7 +185,7 @@ fn start(asked: Result<Request, Failure>) -> (Result<PortName, Failure>, Vec<c_i
                 Ok(port)
             }
             Err(error) => {
-                engine.close_port(&port);
+                engine.ports().close(&port);
                 Err(Failure::new(MPI_ERR_SPAWN, error.to_string()))
             }
         }
@@ -203,7 +203,7 @@ pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     for FailedSpawn { job, why } in launcher.failed_spawns() {
         let spawning = state::state().jobs().spawning().borrow();
         if let Some((_, port)) = spawning.iter().find(|(known, _)| *known == job) {
-            engine.fail_port(port, why);
+            engine.ports().fail(port, why);
         }
     }
 }
@@ -239,7 +239,7 @@ fn spawn(
         }
     });
     if let Some(port) = ours {
-        engine.close_port(&port);
+        engine.ports().close(&port);
         let mut spawning = state::state().jobs().spawning().borrow_mut();
         spawning.retain(|(_, known)| *known != port);
     }

@@ -164,6 +164,7 @@ pub fn MPI_File_get_info(fh: MPI_File, info_used: Out<MPI_Info>) -> Outcome {
         hints.set(key.into(), value);
     }
     hints.set("filename".into(), object.file.path().into());
+    hints.set_alloc_kinds();
     info_used.set(info::create(hints)?, "info_used")
 }
 

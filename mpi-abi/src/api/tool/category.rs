@@ -1,10 +1,10 @@
-//! Categories (section 15.3.9): the library's frameworks, each with its parameters.
+//! Categories (section 15.3.9): the library's frameworks, each with its parameters, variables and events.
 
 use super::{int, look_up, result, text, wanted};
 use crate::abi::*;
 use crate::api::args::{InOutArray, Out, SizedText, Text};
 use crate::error::{Failure, Outcome};
-use crate::tool::{Category, at, known, pvar};
+use crate::tool::{Category, at, event, known, pvar};
 use std::ffi::c_int;
 
 /// Returns the category at an index.
@@ -35,8 +35,8 @@ pub fn MPI_T_category_get_info(
 }
 
 pub fn MPI_T_category_get_num_events(cat_index: c_int, num_events: Out<c_int>) -> Outcome {
-    category(cat_index)?;
-    result(num_events, 0, "num_events")
+    let (_, all) = event::of_category(category(cat_index)?.name);
+    result(num_events, int(all), "num_events")
 }
 
 pub fn MPI_T_category_get_index(name: Text, cat_index: Out<c_int>) -> Outcome {
@@ -77,9 +77,10 @@ pub fn MPI_T_category_get_pvars(
 pub fn MPI_T_category_get_events(
     cat_index: c_int,
     _len: c_int,
-    _indices: InOutArray<c_int>,
+    indices: InOutArray<c_int>,
 ) -> Outcome {
-    category(cat_index).map(|_| ())
+    let (first, all) = event::of_category(category(cat_index)?.name);
+    indices_from(first, all, indices)
 }
 
 pub fn MPI_T_category_get_categories(

@@ -1,9 +1,8 @@
 //! Control variables (section 15.3.6): the library's parameters, read only.
-#![allow(unsafe_code)]
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
-use crate::api::args::{InOut, Out, SizedText, Text, TextOut};
+use crate::api::args::{InOut, Out, SizedText, Text, Untyped};
 use crate::error::{Failure, Outcome};
 use crate::tool::{Variable, at, known, no_handle};
 use std::ffi::{c_int, c_void};
@@ -41,7 +40,7 @@ pub fn MPI_T_cvar_get_index(name: Text, cvar_index: Out<c_int>) -> Outcome {
 
 pub fn MPI_T_cvar_handle_alloc(
     cvar_index: c_int,
-    _obj_handle: *mut c_void,
+    _obj_handle: Untyped,
     handle: Out<MPI_T_cvar_handle>,
     count: Out<c_int>,
 ) -> Outcome {
@@ -65,16 +64,14 @@ pub fn MPI_T_cvar_handle_free(handle: InOut<MPI_T_cvar_handle>) -> Outcome {
     result(handle.out(), MPI_T_CVAR_HANDLE_NULL, "handle")
 }
 
-pub unsafe fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) -> Outcome {
+pub fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: Untyped) -> Outcome {
     known()?;
-    let value = &variable(handle)?.value;
-    if buf.is_null() {
-        return Err(null("buf"));
+    // The number of characters that MPI_T_cvar_handle_alloc has returned.
+    let value = [variable(handle)?.value.as_bytes(), b"\0"].concat();
+    match buf.put_bytes(&value) {
+        true => Ok(()),
+        false => Err(null("buf")),
     }
-    // SAFETY: `buf` has as many characters as MPI_T_cvar_handle_alloc has counted: the C binding of MPI_T_cvar_read requires it of the caller.
-    let to = unsafe { TextOut::new(buf.cast(), int(value.len() + 1)) };
-    let _ = to.set(value, "buf")?;
-    Ok(())
 }
 
 pub fn MPI_T_cvar_write(handle: MPI_T_cvar_handle, _buf: *const c_void) -> Outcome {

@@ -2,7 +2,8 @@
 
 pub mod category;
 pub mod cvar;
-pub mod none;
+pub mod enumeration;
+pub mod event;
 pub mod pvar;
 
 use crate::abi::*;
@@ -12,10 +13,10 @@ use crate::tool::{self, unknown};
 use std::ffi::c_int;
 
 pub fn MPI_T_init_thread(required: c_int, provided: Out<c_int>) -> Outcome {
-    let level = required.clamp(MPI_THREAD_SINGLE, MPI_THREAD_MULTIPLE);
-    result(provided, level, "provided")?;
-    tool::begin();
-    Ok(())
+    if provided.is_null() {
+        return Err(null("provided"));
+    }
+    result(provided, tool::begin(required), "provided")
 }
 
 pub fn MPI_T_finalize() -> Outcome {

@@ -1,10 +1,10 @@
-//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; arrays of peers can be started, stopped and reset.
-#![allow(unsafe_code)]
+//! Performance variables (section 15.3.7): all of them can be read at any time and none can be written; counted ones can be started, stopped and reset.
 
 use super::{int, look_up, null, result, text, wanted};
 use crate::abi::*;
-use crate::api::args::{InOut, Out, SizedText, Text};
+use crate::api::args::{InOut, Out, SizedText, Text, Untyped};
 use crate::error::{Failure, Outcome};
+use crate::tool::enumeration::Enumeration;
 use crate::tool::pvar::{self, Change, PVARS, Pvar};
 use crate::tool::{at, known};
 use std::ffi::{c_int, c_void};
@@ -33,15 +33,10 @@ pub fn MPI_T_pvar_get_info(
     text(desc, variable.help);
     wanted(verbosity, MPI_T_VERBOSITY_TUNER_BASIC);
     wanted(var_class, variable.class);
-    wanted(datatype, MPI_UNSIGNED_LONG_LONG);
-    wanted(enumtype, MPI_T_ENUM_NULL);
-    wanted(
-        bind,
-        match variable.is_of_comm() {
-            true => MPI_T_BIND_MPI_COMM,
-            false => MPI_T_BIND_NO_OBJECT,
-        },
-    );
+    wanted(datatype, variable.datatype());
+    let items = variable.items().map(Enumeration::handle);
+    wanted(enumtype, items.unwrap_or(MPI_T_ENUM_NULL));
+    wanted(bind, variable.bound().constant());
     wanted(readonly, 1);
     wanted(continuous, variable.is_continuous().into());
     wanted(atomic, 0);
@@ -75,27 +70,20 @@ pub fn MPI_T_pvar_session_free(session: InOut<MPI_T_pvar_session>) -> Outcome {
     result(session.out(), MPI_T_PVAR_SESSION_NULL, "session")
 }
 
-pub unsafe fn MPI_T_pvar_handle_alloc(
+pub fn MPI_T_pvar_handle_alloc(
     session: MPI_T_pvar_session,
     pvar_index: c_int,
-    obj_handle: *mut c_void,
-    handle: *mut MPI_T_pvar_handle,
-    count: *mut c_int,
+    obj_handle: Untyped,
+    handle: Out<MPI_T_pvar_handle>,
+    count: Out<c_int>,
 ) -> Outcome {
     known()?;
-    // SAFETY: null or places for the results: the C binding of MPI_T_pvar_handle_alloc requires it of the caller.
-    let (handle, count) = unsafe { (Out::new(handle), Out::new(count)) };
     let variable = at(PVARS, pvar_index, "performance variables")?;
     if handle.is_null() {
         return Err(null("handle"));
     }
-    let comm = match variable.is_of_comm() {
-        false => None,
-        true if obj_handle.is_null() => return Err(null("obj_handle")),
-        // SAFETY: not null, and for a variable that is bound to a communicator the C binding of MPI_T_pvar_handle_alloc requires a pointer to its handle.
-        true => Some(unsafe { obj_handle.cast::<MPI_Comm>().read_unaligned() }),
-    };
-    let (made, values) = pvar::allocate(session, pvar_index as usize, comm)?;
+    let object = variable.bound().object(obj_handle.handle())?;
+    let (made, values) = pvar::allocate(session, pvar_index as usize, object)?;
     result(count, int(values), "count")?;
     result(handle, made, "handle")
 }
@@ -142,21 +130,22 @@ pub fn MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) -
     change(session, handle, Change::Stop, ALWAYS)
 }
 
-pub unsafe fn MPI_T_pvar_read(
+pub fn MPI_T_pvar_read(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    buf: *mut c_void,
+    buf: Untyped,
 ) -> Outcome {
     known()?;
     let values = pvar::read(session, handle)?;
-    if buf.is_null() {
-        return Err(null("buf"));
+    let datatype = pvar::find(session, handle)?.datatype();
+    let stored = match (datatype, values.as_slice()) {
+        (MPI_INT, [item]) => buf.put_int(*item as c_int),
+        _ => buf.put_words(values.into_iter()),
+    };
+    match stored {
+        true => Ok(()),
+        false => Err(null("buf")),
     }
-    for (at, value) in values.into_iter().enumerate() {
-        // SAFETY: `buf` has as many values as MPI_T_pvar_handle_alloc has counted: the C binding of MPI_T_pvar_read requires it of the caller.
-        unsafe { buf.cast::<u64>().add(at).write_unaligned(value) };
-    }
-    Ok(())
 }
 
 pub fn MPI_T_pvar_write(
@@ -184,7 +173,7 @@ pub fn MPI_T_pvar_reset(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) 
 pub fn MPI_T_pvar_readreset(
     session: MPI_T_pvar_session,
     handle: MPI_T_pvar_handle,
-    _buf: *mut c_void,
+    _buf: Untyped,
 ) -> Outcome {
     known()?;
     let Pvar { name, .. } = pvar::find(session, handle)?;

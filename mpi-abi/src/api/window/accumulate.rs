@@ -34,7 +34,7 @@ pub fn MPI_Accumulate_c(
         origin_addr.count() == 1 && target_count == 1 && origin_addr.datatype() == target_datatype;
     if is_one
         && op != MPI_NO_OP
-        && !origin_addr.address().is_null()
+        && origin_addr.is_on_host()
         && let Some((op, named)) = plain(op, target_datatype)
     {
         let (from, disp) = (origin_addr.address().cast(), target_disp as i64);
@@ -75,7 +75,7 @@ fn accumulated_row(
     ) else {
         return false;
     };
-    if op == Predefined::NoOp || origin.address().is_null() {
+    if op == Predefined::NoOp || !origin.is_on_host() {
         return false;
     }
     let (from, disp) = (origin.address().cast(), disp as i64);
@@ -171,21 +171,10 @@ pub fn MPI_Get_accumulate_c(
     if is_predefined
         && is_one
         && alike
-        && !result_addr.address().is_null()
-        && (reads_only || !origin_addr.address().is_null())
+        && result_addr.is_on_host()
+        && (reads_only || origin_addr.is_on_host())
     {
-        // SAFETY: both hold an element by the contracts of `SendMem::new` and `RecvMem::new`, or the origin is ignored.
-        return unsafe {
-            MPI_Fetch_and_op(
-                origin_addr.address(),
-                result_addr.address(),
-                target_datatype,
-                target_rank,
-                target_disp,
-                op,
-                win,
-            )
-        };
+        return fetch_and_op(origin_addr, result_addr, target_rank, target_disp, op, win);
     }
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let req = get_accumulate(origin_addr, result_addr, &part, op, win)?;
@@ -222,12 +211,37 @@ pub unsafe fn MPI_Fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let (from, to, disp) = (origin_addr.cast(), result_addr.cast(), target_disp as i64);
-    let there = !result_addr.is_null() && (op == MPI_NO_OP || !origin_addr.is_null());
+    // SAFETY: the C binding of MPI_Fetch_and_op requires of its caller that both addresses hold an element, unless the operator ignores the origin.
+    let (origin, result) = unsafe {
+        (
+            SendMem::new(origin_addr, 1, datatype),
+            RecvMem::new(result_addr, 1, datatype),
+        )
+    };
+    fetch_and_op(origin, result, target_rank, target_disp, op, win)
+}
+
+/// Fetches and updates one element of the datatype of `result`; `origin` is one such element, or is ignored by the operator.
+#[inline(always)]
+fn fetch_and_op(
+    origin: SendMem,
+    result: RecvMem,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Outcome {
+    let (from, to, disp) = (
+        origin.address().cast(),
+        result.address().cast(),
+        target_disp as i64,
+    );
+    let datatype = result.datatype();
+    let there = result.is_on_host() && (op == MPI_NO_OP || origin.is_on_host());
     if there && let Some((op, named)) = plain(op, datatype) {
         let fetch = |object: &WinObject| {
             let win = &object.win;
-            // SAFETY: `origin_addr` and `result_addr` hold an element: the C binding of MPI_Fetch_and_op requires it of the caller.
+            // SAFETY: both addresses hold an element by the contracts of `SendMem::new` and `RecvMem::new`, or the operator ignores the origin.
             unsafe {
                 win.accumulates()
                     .fetch_and_op_plain(from, to, named, op, target_rank, disp)
@@ -239,14 +253,11 @@ pub unsafe fn MPI_Fetch_and_op(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: `origin_addr` and `result_addr` are valid as the C binding of MPI_Fetch_and_op requires of its caller.
-    let (origin, mut result) = unsafe {
-        let origin = match op {
-            MPI_NO_OP => SendBuf::empty(),
-            _ => SendMem::new(origin_addr, 1, datatype).buffer()?,
-        };
-        (origin, RecvMem::new(result_addr, 1, datatype).buffer()?)
+    let origin = match op {
+        MPI_NO_OP => SendBuf::empty(),
+        _ => origin.buffer()?,
     };
+    let mut result = result.buffer()?;
     let op = state::op(op)?;
     Ok(object
         .win
@@ -270,7 +281,15 @@ pub unsafe fn MPI_Compare_and_swap(
             Kind::CInteger(_) | Kind::FInteger(_) | Kind::Multi(_)
         )
     });
-    let there = !origin_addr.is_null() && !compare_addr.is_null() && !result_addr.is_null();
+    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
+    let (origin_mem, compare_mem, result_mem) = unsafe {
+        (
+            SendMem::new(origin_addr, 1, datatype),
+            SendMem::new(compare_addr, 1, datatype),
+            RecvMem::new(result_addr, 1, datatype),
+        )
+    };
+    let there = origin_mem.is_on_host() && compare_mem.is_on_host() && result_mem.is_on_host();
     if let (true, true, Some(named)) = (there, is_integer, named) {
         let size = named.info().size as usize;
         // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
@@ -294,14 +313,8 @@ pub unsafe fn MPI_Compare_and_swap(
     }
     let object = state::win(win)?;
     let part = Part::new(target_rank, target_disp, 1, datatype)?;
-    // SAFETY: `origin_addr`, `compare_addr` and `result_addr` are valid as the C binding of MPI_Compare_and_swap requires of its caller.
-    let (origin, compare, mut result) = unsafe {
-        (
-            SendMem::new(origin_addr, 1, datatype).buffer()?,
-            SendMem::new(compare_addr, 1, datatype).buffer()?,
-            RecvMem::new(result_addr, 1, datatype).buffer()?,
-        )
-    };
+    let (origin, compare) = (origin_mem.buffer()?, compare_mem.buffer()?);
+    let mut result = result_mem.buffer()?;
     let both = [&origin, &compare];
     Ok(object
         .win

@@ -3,6 +3,7 @@
 use super::hints;
 use crate::abi::*;
 use crate::api::args::{InOut, Out};
+use crate::device;
 use crate::error::{Failure, Outcome};
 use crate::info;
 use crate::object::window::WinObject;
@@ -11,6 +12,17 @@ use crate::state;
 use mpi_core::osc::{Flavor, Spec, Win};
 use std::ffi::c_void;
 use std::rc::Rc;
+
+/// Fails for memory of a device, which other processes cannot reach.
+fn refuse_device(base: *mut c_void) -> Outcome {
+    if base.is_null() || !device::attention() {
+        return Ok(());
+    }
+    match device::refused_window(base.cast()) {
+        None => Ok(()),
+        Some(sentence) => Err(Failure::new(MPI_ERR_BASE, sentence)),
+    }
+}
 
 /// Creates a window.
 fn make(
@@ -45,6 +57,9 @@ fn make(
             MPI_ERR_BASE,
             format!("base is a null pointer, but size is {size}"),
         ));
+    }
+    if size > 0 {
+        refuse_device(base)?;
     }
     let spec = Spec {
         flavor,
@@ -119,6 +134,7 @@ pub fn MPI_Win_attach(win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcom
     let object = state::win(win)?;
     let bytes = u64::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_SIZE, format!("size is {size}, which is negative")))?;
+    refuse_device(base)?;
     Ok(object.win.attached().attach(base.cast(), bytes)?)
 }
 
@@ -133,6 +149,7 @@ pub fn MPI_Win_free(win: InOut<MPI_Win>) -> Outcome {
     let on = |failure: Failure| failure.on(crate::error::Target::Win(handle));
     object.owner().delete_all().map_err(on)?;
     object.win.free().map_err(|e| on(e.into()))?;
+    object.land(None).map_err(on)?;
     remove(handle)?;
     win.set(MPI_WIN_NULL, "win")
 }

@@ -7,6 +7,7 @@ use crate::abi::*;
 use crate::api::args::Out;
 use crate::error::Outcome;
 use crate::info::{self, Hints};
+use crate::object::hints::ALLOC_KINDS;
 use crate::object::window::WinObject;
 use crate::state;
 use mpi_core::osc::{Flavor, Hints as InForce};
@@ -50,7 +51,7 @@ fn is_valid(key: &str, value: &str) -> bool {
         }
         OPERATIONS => matches!(value, "same_op" | "same_op_no_op"),
         GRANULARITY => value.trim().parse::<u64>().is_ok(),
-        KINDS => !value.is_empty(),
+        KINDS | ALLOC_KINDS => !value.is_empty(),
         "which_accumulate_ops" => !value.is_empty(),
         _ => false,
     }
@@ -93,6 +94,7 @@ fn in_force(object: &WinObject) -> Hints {
             all.set(key.into(), value.into());
         }
     }
+    all.set_alloc_kinds();
     all
 }
 

@@ -3,8 +3,9 @@
 use crate::abi::*;
 use crate::api::args::Out;
 use crate::error::{Failure, Outcome};
+use crate::object::window::WinObject;
 use crate::state;
-use mpi_core::osc::{Assert, LockMode};
+use mpi_core::osc::{Assert, LockMode, Win};
 use std::ffi::c_int;
 
 const FENCE: c_int = MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
@@ -30,7 +31,8 @@ fn assertions(assert: c_int, known: c_int) -> Result<Assert, Failure> {
 
 pub fn MPI_Win_fence(assert: c_int, win: MPI_Win) -> Outcome {
     let object = state::win(win)?;
-    Ok(object.win.active().fence(assertions(assert, FENCE)?)?)
+    object.win.active().fence(assertions(assert, FENCE)?)?;
+    object.land(None)
 }
 
 pub fn MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
@@ -48,7 +50,9 @@ pub fn MPI_Win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> Outcome {
 }
 
 pub fn MPI_Win_complete(win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.active().complete()?)
+    let object = state::win(win)?;
+    object.win.active().complete()?;
+    object.land(None)
 }
 
 pub fn MPI_Win_wait(win: MPI_Win) -> Outcome {
@@ -85,39 +89,64 @@ pub fn MPI_Win_lock_all(assert: c_int, win: MPI_Win) -> Outcome {
 }
 
 pub fn MPI_Win_unlock(rank: c_int, win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.passive().unlock(rank)?)
+    let object = state::win(win)?;
+    object.win.passive().unlock(rank)?;
+    object.land(Some(rank))
 }
 
 pub fn MPI_Win_unlock_all(win: MPI_Win) -> Outcome {
-    Ok(state::win(win)?.win.passive().unlock_all()?)
+    let object = state::win(win)?;
+    object.win.passive().unlock_all()?;
+    object.land(None)
+}
+
+/// Flushes on the fast path, unless results go to device memory.
+fn flushed(object: &WinObject, flush: impl FnOnce(&Win) -> bool) -> bool {
+    object.has_nothing_staged() && flush(&object.win)
 }
 
 pub fn MPI_Win_flush(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.passive().flush_plain(rank)) {
+    if state::with_win(win, |object| {
+        flushed(object, |win| win.passive().flush_plain(rank))
+    }) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.passive().flush(rank)?)
+    let object = state::win(win)?;
+    object.win.passive().flush(rank)?;
+    object.land(Some(rank))
 }
 
 pub fn MPI_Win_flush_all(win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.passive().flush_all_plain()) {
+    if state::with_win(win, |object| {
+        flushed(object, |win| win.passive().flush_all_plain())
+    }) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.passive().flush_all()?)
+    let object = state::win(win)?;
+    object.win.passive().flush_all()?;
+    object.land(None)
 }
 
 pub fn MPI_Win_flush_local(rank: c_int, win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.passive().flush_plain(rank)) {
+    if state::with_win(win, |object| {
+        flushed(object, |win| win.passive().flush_plain(rank))
+    }) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.passive().flush_local(rank)?)
+    let object = state::win(win)?;
+    object.win.passive().flush_local(rank)?;
+    object.land(Some(rank))
 }
 
 pub fn MPI_Win_flush_local_all(win: MPI_Win) -> Outcome {
-    if state::with_win(win, |object| object.win.passive().flush_all_plain()) {
+    if state::with_win(win, |object| {
+        flushed(object, |win| win.passive().flush_all_plain())
+    }) {
         return Ok(());
     }
-    Ok(state::win(win)?.win.passive().flush_local_all()?)
+    let object = state::win(win)?;
+    object.win.passive().flush_local_all()?;
+    object.land(None)
 }
 
 pub fn MPI_Win_sync(win: MPI_Win) -> Outcome {

@@ -9,7 +9,7 @@ use crate::abi::*;
 use crate::error::{Failure, Target};
 use crate::functions::id_of;
 use crate::object::comm::CommObject;
-use crate::object::request::{General, Orphan, RequestObject};
+use crate::object::request::{General, Orphan, RequestObject, StagedObject};
 use crate::raise;
 use crate::state::{self, state};
 use mpi_core::Engine;
@@ -21,13 +21,24 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
     if handle == DONE {
         return Ok(());
     }
-    match remove(handle)? {
+    let object = remove(handle)?;
+    let staged = object.staged().cloned();
+    match object.unstaged().clone() {
         RequestObject::Running { req, also, comm } => {
-            adopt(also.into_iter().chain([req]), comm.as_ref())
+            let send = also.map(|send| (send, false));
+            let both = send.into_iter().chain([(req, true)]);
+            adopt(both, comm.as_ref(), staged)
         }
-        RequestObject::Persistent(p) => {
-            adopt(p.operation.borrow().request().cloned(), Some(&p.comm))
-        }
+        RequestObject::Persistent(p) => adopt(
+            p.operation
+                .borrow()
+                .request()
+                .map(|req| (req.clone(), true)),
+            Some(&p.comm),
+            staged,
+        ),
+        // A staged operation is none itself.
+        RequestObject::Staged(_) => {}
         RequestObject::General(g) if g.complete.get() => {
             if let Some(failure) = g.free() {
                 return Err(failure);
@@ -44,11 +55,19 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Adds operations in progress, whose handles were freed, to the orphans.
-fn adopt(reqs: impl IntoIterator<Item = Req>, comm: Option<&Rc<CommObject>>) {
+///
+/// Each comes with true if its end is that of the whole operation: the receive of a send-receive.
+fn adopt(
+    reqs: impl IntoIterator<Item = (Req, bool)>,
+    comm: Option<&Rc<CommObject>>,
+    staged: Option<Rc<StagedObject>>,
+) {
     let comm = comm.cloned();
-    let orphans = reqs.into_iter().map(|req| Orphan {
+    let orphans = reqs.into_iter().map(|(req, lands)| Orphan {
         req,
         comm: comm.clone(),
+        staged: staged.clone(),
+        lands,
     });
     state().unfinished().orphans().borrow_mut().extend(orphans);
 }
@@ -68,10 +87,15 @@ pub fn reap_orphans() {
             if ended {
                 // File errors are returned only to callers that ask, and end no job.
                 let of_file = file_of(&orphan.req).is_some();
-                if let Err(error) = requests.finish(&orphan.req)
+                let finished = requests.finish(&orphan.req);
+                let bytes = finished.as_ref().map_or(0, |status| status.bytes);
+                let landing = orphan.staged.as_ref().filter(|_| orphan.lands);
+                let landed = landing.map(|staged| staged.land(bytes));
+                let failed = finished.err().map(Failure::from);
+                if let Some(failure) = failed.or(landed.and_then(Result::err))
                     && !of_file
                 {
-                    orphan.end_job(error.into());
+                    orphan.end_job(failure);
                 }
             }
             !ended
@@ -136,9 +160,9 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
         return Ok(());
     }
     let engine = state::engine()?;
-    match object(handle)? {
+    match object(handle)?.unstaged() {
         RequestObject::Running { req, comm, .. } => {
-            cancel_operation(&engine, &req).map_err(|failure| match &comm {
+            cancel_operation(&engine, req).map_err(|failure| match &comm {
                 Some(comm) => failure.of(comm),
                 None => failure,
             })
@@ -156,6 +180,8 @@ pub fn cancel(handle: MPI_Request) -> Result<(), Failure> {
             cancelled.map_err(|failure| failure.of(&p.comm))
         }
         RequestObject::General(g) => g.cancel(),
+        // A staged operation is none itself.
+        RequestObject::Staged(_) => Ok(()),
     }
 }
 

@@ -64,7 +64,7 @@ fn status_and_failure(
 impl RequestObject {
     /// The outcome of a wait that was interrupted while the operation is still in progress; the handle stays.
     fn interruption(&self) -> Option<Finished> {
-        let (status, failure) = match self {
+        let (status, failure) = match self.unstaged() {
             RequestObject::Running { req, .. } if req.is_interrupted() => {
                 status_and_failure(req.peek(), self.comm(), None)
             }
@@ -102,8 +102,8 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     if let Some(interrupted) = object.interruption() {
         return Ok(interrupted);
     }
-    let gone = !matches!(object, RequestObject::Persistent(_));
-    let (status, failure) = match &object {
+    let gone = !matches!(object.unstaged(), RequestObject::Persistent(_));
+    let (status, failure) = match object.unstaged() {
         RequestObject::Running { req, also, comm } => {
             let engine;
             let table = match comm {
@@ -123,7 +123,10 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
             status_and_failure(outcome, object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
+        // A staged operation is none itself.
+        RequestObject::Staged(_) => (EMPTY, None),
     };
+    let failure = landed(&object, &status, failure);
     if gone && direct(handle).is_none() {
         state().tables().requests().borrow_mut().remove(handle.0);
     }
@@ -178,7 +181,7 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
         return Ok((EMPTY, None));
     }
     let object = object(handle)?;
-    Ok(match &object {
+    let (status, failure) = match object.unstaged() {
         RequestObject::Running { req, .. } => {
             status_and_failure(req.peek(), object.comm(), file_of(req).as_ref())
         }
@@ -186,7 +189,32 @@ pub fn peek(handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failur
             status_and_failure(p.operation.borrow().peek(), object.comm(), None)
         }
         RequestObject::General(g) => g.query(),
-    })
+        // A staged operation is none itself.
+        RequestObject::Staged(_) => (EMPTY, None),
+    };
+    let failure = landed(&object, &status, failure);
+    Ok((status, failure))
+}
+
+/// Copies the results of a complete operation to buffers in device memory; returns the first failure.
+fn landed(
+    object: &RequestObject,
+    status: &MPI_Status,
+    failure: Option<Failure>,
+) -> Option<Failure> {
+    let Some(staged) = object.staged() else {
+        return failure;
+    };
+    if failure.as_ref().is_some_and(Failure::is_of_fault_tolerance) {
+        // Messages of an operation that a death has ended may still arrive, so its memory is kept until the process ends.
+        std::mem::forget(staged.clone());
+    }
+    let copied = staged.land(u64::try_from(status.bytes()).unwrap_or(0));
+    let lost = copied.err().map(|lost| match object.comm() {
+        Some(comm) => lost.of(comm),
+        None => lost,
+    });
+    failure.or(lost)
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ impl Component for Han {
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
-        let here = comm.engine().members_here(comm.group()).count();
+        let here = comm.engine().place().members_here(comm.group()).count();
         if here == comm.size() as usize {
             return Err(Refusal("all members are on one node".into()));
         }
@@ -107,7 +107,7 @@ struct Place {
 impl HanModule {
     async fn make_levels(&self, comm: &Comm) -> Result<(), Refusal> {
         let failed = |e: Error| Refusal(format!("setting up: {e}"));
-        let node = comm.engine().node_id();
+        let node = comm.engine().place().node_id();
         let told = comm.internal().share(&[node, self.blocks_up_to]).await;
         let told = told.map_err(failed)?;
         let nodes: Vec<u64> = told.iter().step_by(2).copied().collect();

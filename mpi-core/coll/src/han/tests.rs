@@ -42,7 +42,7 @@ fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
     job(5, 2).run(|engine| {
         let world = engine.world().expect("a world");
         if engine.me() == 1 {
-            engine.exhaust_serials();
+            engine.context_ids().exhaust();
         }
         let twin = engine
             .block_on(world.constructors().dup())

@@ -166,6 +166,37 @@ fn another_count_is_told_where_messages_wait_for_their_receives() {
     }
 }
 
+/// The blocks of most cases fit a cell at some ranks and are messages at others.
+#[test]
+fn another_count_of_one_member_is_an_error_in_the_node_s_memory_too() {
+    for (size, occupancy) in [(2, "dedicated"), (3, "dedicated"), (3, "oversubscribed")] {
+        let job = Job::of(size).with("coll_shm_occupancy", occupancy);
+        job.run(|engine| {
+            let world = engine.world().expect("a world");
+            let me = world.rank();
+            for id in [CallId::Gatherv, CallId::Scatterv, CallId::Alltoallv] {
+                for usual in [USUAL, 200, 12_000, 60_000] {
+                    for (odd, other) in [0, ROOT, size - 1]
+                        .into_iter()
+                        .flat_map(|odd| [(odd, usual / 2), (odd, usual * 2), (odd, 0)])
+                    {
+                        let count = if me == odd { other } else { usual };
+                        let made = call(id, count, &world, ROOT);
+                        let outcome = world.collectives().carry_out(made);
+                        if concerns(id, me, odd) {
+                            is_told(outcome, &(id, occupancy, size, usual, me, odd, other));
+                        }
+                        // The next call is undisturbed.
+                        let barrier = world.collectives().carry_out(Call::Barrier);
+                        barrier.expect("a barrier");
+                    }
+                }
+            }
+            assert_eq!(engine.pml().requests().live(), 0);
+        });
+    }
+}
+
 #[test]
 fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     const SIZE: u32 = 8;

@@ -85,7 +85,7 @@ impl Component for PluginComponent {
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
-        if !comm.engine().may_block() {
+        if !comm.engine().operations().may_block() {
             // The same on every member: nonblocking and blocking calls do not match each other.
             return Err(Refusal(
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
@@ -201,7 +201,7 @@ impl Module for PluginModule {
             inner.enabled.set(true);
             if inner.table.attend.is_some() {
                 let weak = Rc::downgrade(&self.inner);
-                comm.engine().enlist(weak);
+                comm.engine().operations().enlist(weak);
             }
             let mut why = Why::new();
             let answered = match inner.table.enable {

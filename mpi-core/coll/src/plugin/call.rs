@@ -110,7 +110,7 @@ impl PluginCall {
 
 /// Returns an error inside progress, where nothing may wait.
 pub(super) fn may_block(engine: &Engine) -> Result<(), String> {
-    match engine.may_block() {
+    match engine.operations().may_block() {
         true => Ok(()),
         false => {
             Err("a blocking service was called from inside progress, where nothing may wait".into())

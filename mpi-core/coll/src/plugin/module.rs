@@ -154,7 +154,7 @@ impl Inner {
             NEXT
         };
         if matches!(code, DONE | PENDING) {
-            let _polled = invocation.engine().poll_always();
+            let _polled = invocation.engine().operations().poll_always();
             code = poll_fn(|_| match self.test(ticket, &mut why) {
                 PENDING => match invocation.comm().usable() {
                     Ok(()) => Poll::Pending,

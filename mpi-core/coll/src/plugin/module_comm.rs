@@ -152,7 +152,7 @@ impl ModuleComm {
 
     fn node(&self) -> &[Neighbour] {
         self.node.get_or_init(|| {
-            let members = self.engine.members_here(&self.group);
+            let members = self.engine.place().members_here(&self.group);
             let members = members
                 .filter_map(|(rank, place)| Some((rank, self.engine.node().inbox(place).ok()?)));
             let ascending: BTreeMap<_, _> = members.collect();
@@ -224,6 +224,14 @@ impl ModuleComm {
         let mut types = self.types.borrow_mut();
         let kept = types.entry(handle).or_insert_with(|| Box::new(named));
         Some(std::ptr::from_ref(&**kept).cast())
+    }
+
+    fn may_block(&self) -> Result<(), String> {
+        if self.engine.operations().may_block() {
+            Ok(())
+        } else {
+            Err("a blocking service was called from inside progress, where nothing may wait".into())
+        }
     }
 }
 
@@ -377,7 +385,7 @@ impl Services for ModuleComm {
         let line = line.to_string_lossy();
         if level < WARNING {
             // Informational lines are printed only if explanations are enabled.
-            if self.engine.me() == 0 && self.engine.explains() {
+            if self.engine.me() == 0 && self.engine.place().explains() {
                 let comm = self.name.to_string_lossy();
                 printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
             }
@@ -409,7 +417,7 @@ impl Services for ModuleComm {
         // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns, and `call` is that pointer.
         let running = unsafe { &*call.cast::<PluginCall>() };
         let (invocation, call) = (&running.invocation, &running.call);
-        if !invocation.engine().may_block() {
+        if !invocation.engine().operations().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }
         Table::run_next(invocation, call).map_err(|e| e.to_string())

@@ -97,7 +97,7 @@ impl Inner {
             let _running = running;
             let mut code = begun;
             if matches!(begun, DONE | PENDING) {
-                let _polled = engine.poll_always();
+                let _polled = engine.operations().poll_always();
                 code = poll_fn(|_| {
                     // SAFETY: `this` is valid until `drop` calls `free`.
                     match inner.guarded("test", || unsafe { test(inner.this, ticket, &mut *why) }) {

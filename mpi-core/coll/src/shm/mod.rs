@@ -19,6 +19,7 @@ mod cma_access;
 mod counter;
 mod flags;
 mod large;
+mod layout;
 mod members;
 mod params;
 mod poll_delay;
@@ -44,7 +45,7 @@ use crate::engine::Engine;
 use crate::op::{DenseOp, Predefined};
 use crate::trial::Way;
 use barrier::ShmBarrier;
-use cells::Lane;
+use layout::{Lane, Sizes};
 use members::{Members, Stage};
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use mpi_base::param::{self, About};
@@ -102,9 +103,9 @@ impl Component for Shm {
         let occupancy = params.get(&OCCUPANCY).map_err(refuse)?;
         let single_copy_from = params.get(&SINGLE_COPY_FROM).map_err(refuse)?;
         let pieces_up_to = params.get(&PIECES_UP_TO).map_err(refuse)?;
-        let cell = match params.get(&CELL_SIZE).map_err(refuse)? {
+        let sizes = match params.get(&CELL_SIZE).map_err(refuse)? {
             0 => None,
-            wish => Some(cells::possible_cell(wish)),
+            wish => Some(Sizes::wished(wish)),
         };
         // With fault tolerance, a member that fails gets its buffers back while others may still read them, so no buffer is read by others then.
         let survives = comm.engine().is_fault_tolerant();
@@ -123,7 +124,7 @@ impl Component for Shm {
             single_copy_from,
             pieces_up_to: pieces_up_to as u64,
             long_way,
-            cell,
+            sizes,
             reproducible: params.get(&REPRODUCIBLE).map_err(refuse)?,
             retired: self.retired.clone(),
             block: Cell::default(),
@@ -146,8 +147,8 @@ struct State {
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// The cell size set by the user.
-    cell: Option<usize>,
+    /// The sizes of cells set by the user.
+    sizes: Option<Sizes>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
     /// On rank 0, from the export of its config blob to the import.
@@ -210,7 +211,7 @@ impl State {
         let stage = pass.stage;
         let through = self.step(pass);
         if !through && stage != pass.stage {
-            engine.has_stepped();
+            engine.published().has_stepped();
         }
         through
     }
@@ -263,9 +264,14 @@ impl Module for ShmModule {
             CallId::Barrier,
             CallId::Bcast,
             CallId::Gather,
+            CallId::Gatherv,
             CallId::Scatter,
+            CallId::Scatterv,
             CallId::Allgather,
+            CallId::Allgatherv,
             CallId::Alltoall,
+            CallId::Alltoallv,
+            CallId::Alltoallw,
             CallId::Reduce,
             CallId::Allreduce,
             CallId::ReduceScatter,
@@ -300,6 +306,10 @@ impl Module for ShmModule {
         };
         let members = self.0.members.count();
         let (one, fits) = (small.fits_one(call, members), small.fits(call, members));
+        if small::knows_only_its_own(call) {
+            let cells = format!("cells up to {one} bytes, from {} bytes messages", one + 1);
+            return Some(cells);
+        }
         let from = place.large.from;
         let single = |beyond: u64| match place.large.readers.all_can() {
             true => format!("from {} bytes single copies", from.max(beyond + 1)),
@@ -328,7 +338,7 @@ impl Module for ShmModule {
             return Box::pin(async move {
                 // The barrier rings the doorbell but sends no message, so the engine must keep polling.
                 let engine = invocation.engine();
-                let _polled = engine.poll_memory();
+                let _polled = engine.operations().poll_memory();
                 let passed = async {
                     Polled
                         .until(engine, || state.step_visibly(engine, &mut pass))
@@ -346,7 +356,7 @@ impl Module for ShmModule {
                     call = emptied;
                 }
                 Box::pin(async move {
-                    let _polled = invocation.engine().poll_memory();
+                    let _polled = invocation.engine().operations().poll_memory();
                     match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
                             wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
@@ -358,7 +368,7 @@ impl Module for ShmModule {
                 })
             }
             Some(begun) => Box::pin(async move {
-                let _polled = invocation.engine().poll_memory();
+                let _polled = invocation.engine().operations().poll_memory();
                 wait::unless_broken(
                     invocation.comm(),
                     state.carry_out(begun, Polled, &invocation, &call),
@@ -392,7 +402,9 @@ impl Module for ShmModule {
         }
         // Each nested future is a considerable part of the cost of a short call.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
-            (Route::Cells(shape), Some(operation)) => wait::now(comm, operation.run(call, shape)),
+            (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
+                wait::now(comm, operation.run(call, shape))
+            }
             _ => wait::now(
                 comm,
                 state.carry_out(begun, Blocking(comm), invocation, call),
@@ -438,10 +450,10 @@ impl Module for ShmModule {
         let (Some(op), Some(_)) = (sum, state.blocking()) else {
             return Ok(());
         };
-        if state.members.count() > cells::FEW || state.survives {
+        if state.members.count() > layout::FEW || state.survives {
             return Ok(());
         }
-        for _ in 0..cells::DEPTH {
+        for _ in 0..layout::DEPTH {
             let (send, recv) = (&[][..], RecvBytes::empty());
             self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
         }
@@ -450,7 +462,9 @@ impl Module for ShmModule {
 
     fn disable(&self) {
         if let Some(place) = self.0.place.get() {
-            place.lease.end(&self.0.retired, self.0.is_untouched(place));
+            place
+                .lease
+                .end(&self.0.retired, place.used(self.0.is_untouched(place)));
         }
     }
 }

@@ -19,7 +19,7 @@
 //!
 //! SYNC POINT shm.plan: `cells.finished` orders the plan: rank 0 writes it before it finishes a number, and every member reads it after it has seen that.
 
-use super::cells::DEPTH;
+use super::layout::DEPTH;
 use crate::CallId;
 use crate::trial::{Either, FREE, Known, ORDERS, SMALLEST, Way, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};

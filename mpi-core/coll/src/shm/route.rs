@@ -10,8 +10,8 @@
 //! members make the same calls in the same order, so an operation has the same numbers on all of them.
 //! A measured operation gets its numbers only when the first of them has room, for which it waits: so requests are not measured.
 
-use super::cells::Lane;
 use super::large::{self, Large};
+use super::layout::Lane;
 use super::params::LongWay;
 use super::segment::{Long, Segment};
 use super::small::Shape;
@@ -50,7 +50,7 @@ impl State {
             return None;
         }
         match small.shape(call, self.members.count()) {
-            Some(Shape::Whole) => Some(Route::Cells(Shape::Whole)),
+            Some(shape @ (Shape::Whole | Shape::Counts)) => Some(Route::Cells(shape)),
             Some(shape) => match self.long_way(place, lane, call, shape) {
                 LongWay(None) => Some(Route::Measured(shape)),
                 LongWay(Some(Way::Fragments)) => Some(Route::Cells(shape)),
@@ -70,12 +70,19 @@ impl State {
     fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
-            CallId::Bcast | CallId::Gather | CallId::Scatter | CallId::Allgather | CallId::Alltoall
+            CallId::Bcast
+                | CallId::Gather
+                | CallId::Scatter
+                | CallId::Allgather
+                | CallId::Allgatherv
+                | CallId::Alltoall
         );
         let protocol_choice = match &place.long {
             Long::Always(way) => return LongWay(Some(*way)),
             Long::Measured(protocol_choice) => protocol_choice,
         };
+        let small = place.small.as_ref().map(|small| &small[lane as usize]);
+        let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
             // One message per rank takes longer, whatever the messages carry.
@@ -87,6 +94,8 @@ impl State {
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
+            // Requests are not measured, and wherever there are slices, pieces of requests were the slower ones.
+            Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
                 LongWay(Some(protocol_choice.first(call.id(), bytes)))
@@ -193,7 +202,10 @@ impl State {
         if let (Route::Cells(shape), Some(operation)) =
             (begun.route, self.in_cells(&begun, wait, invocation))
         {
-            return operation.run(call, shape).await;
+            return match shape {
+                Shape::Counts => operation.run_counts(invocation, call).await,
+                _ => operation.run(call, shape).await,
+            };
         }
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {

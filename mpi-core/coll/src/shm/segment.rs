@@ -1,14 +1,16 @@
 //! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
 //!
 //! The first line counts the members that have left (see [`SegmentLease`]) and those that can read the others' memory (see [`CmaAccess`]).
-//! The barrier follows, then two sets of cells, for blocking calls and for requests, and the words of [`ProtocolChoice`] if protocols are measured.
+//! The barrier follows, then two sets of cells, for blocking calls and for requests, the words of [`ProtocolChoice`] if protocols are measured, and the slices,
+//! which are long and which many communicators never use.
 //! The layout follows from the config blob and the number of members, so all members compute the same;
 //! and no rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
 
 use super::barrier::{Kind, ShmBarrier};
-use super::cells::{self, Cells, Lane};
+use super::cells::Cells;
 use super::cma_access::CmaAccess;
 use super::large::Large;
+use super::layout::{FEW, Lane, Sizes};
 use super::members::LINE;
 use super::params::LongWay;
 use super::protocol_choice::{self, ProtocolChoice};
@@ -39,10 +41,16 @@ pub(super) struct Segment {
     pub(super) long: Long,
     /// True if reductions must compute the same expression regardless of placement; rank 0's choice.
     pub(super) reproducible: bool,
+    /// The bytes in front of the slices, which are the last part.
+    before_slices: usize,
     pub(super) lease: SegmentLease,
 }
 
 /// The protocol of long data: fixed or measured.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "a communicator has one, and a box would cost each long call a load"
+)]
 pub(super) enum Long {
     Measured(ProtocolChoice<Held<[AtomicU64]>>),
     Always(Way),
@@ -61,6 +69,16 @@ impl Segment {
         let mut lanes = self.small.iter().flatten();
         lanes.all(|small| small.cells.are_untouched())
     }
+
+    /// The bytes that may have been written, if not all of them; `untouched` if only the first line has been.
+    pub(super) fn used(&self, untouched: bool) -> Option<usize> {
+        let mut lanes = self.small.iter().flatten();
+        let has_used_slices = lanes.any(|small| small.cells.have_used_slices());
+        match untouched {
+            true => Some(LINE),
+            false => (!has_used_slices).then_some(self.before_slices),
+        }
+    }
 }
 
 impl State {
@@ -71,7 +89,7 @@ impl State {
         };
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
-        if members.count() <= cells::FEW {
+        if members.count() <= FEW {
             // Making a communicator is a wait for messages, in which these pages cost little; with many members they are many.
             node.map_ahead(config.place, FIRST_USED);
         }
@@ -85,26 +103,36 @@ impl State {
             scratch: RefCell::default(),
         };
         let behind = LINE + config.kind.len(members.count());
+        let (count, occupancy) = (members.count(), config.occupancy);
+        let lens = match config.sizes {
+            Sizes::NONE => [0, 0],
+            sizes => sizes.lens(count, occupancy),
+        };
+        let slices = match config.sizes {
+            Sizes::NONE => 0,
+            sizes => sizes.len_of_slices(count, occupancy),
+        };
+        let ways = match config.long_way {
+            LongWay(None) => protocol_choice::words(count) * WORD,
+            LongWay(Some(_)) => 0,
+        };
+        let requests = behind + lens[0] - slices;
         let lane = |lane: Lane| -> Result<Small, Refusal> {
-            let before = match lane {
-                Lane::Blocking => 0,
-                Lane::Nonblocking => Cells::len(
-                    members.count(),
-                    config.cell,
-                    Lane::Blocking,
-                    config.occupancy,
-                ),
+            let (place, gap) = match lane {
+                Lane::Blocking => (at(behind), lens[1] + ways),
+                Lane::Nonblocking => (at(requests), 0),
             };
-            let place = at(behind + before);
-            let cells = Cells::at(node, place, config.cell, members, lane, config.occupancy);
+            // Without slices there is nothing behind the gap.
+            let gap = if slices > 0 { gap } else { 0 };
+            let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {
                 cells: cells.ok_or_else(outside)?,
                 occupancy: config.occupancy,
                 pieces_up_to: config.pieces_up_to,
             })
         };
-        let small = match config.cell {
-            0 => None,
+        let small = match config.sizes {
+            Sizes::NONE => None,
             _ => Some([lane(Lane::Blocking)?, lane(Lane::Nonblocking)?]),
         };
         let long = match config.long_way {
@@ -112,10 +140,7 @@ impl State {
             // Only operations in cells are measured.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
-                let cells: usize = cells::lens(members.count(), config.cell, config.occupancy)
-                    .iter()
-                    .sum();
-                let place = at(behind + cells);
+                let place = at(requests + lens[1]);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
                 let is_cycled = node.ring_span() > NEAR;
@@ -130,6 +155,7 @@ impl State {
             large,
             long,
             reproducible: config.reproducible,
+            before_slices: requests + lens[1] + ways,
             lease,
         });
         Ok(())
@@ -138,24 +164,28 @@ impl State {
     /// On rank 0: allocates the segment; an empty config blob means that the memory was full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
-        let found = || comm.engine().occupancy();
+        let found = || comm.engine().waiting().occupancy();
         let occupancy = self.occupancy.0.unwrap_or_else(found);
         let kind = self.barrier.0.unwrap_or(Kind::fitting(occupancy));
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        let cell = self.cell.unwrap_or_else(|| {
-            let fitting = cells::fitting_cell(count, occupancy);
-            cells::affordable_cell(fitting, count, occupancy, node.longest_free())
-        });
-        let cells: usize = cells::lens(count, cell, occupancy).iter().sum();
+        // As for the rings of messages, where cores share only the last cache.
+        let cycled = match node.ring_span() {
+            span if span > NEAR => span,
+            _ => 0,
+        };
+        let sizes = self
+            .sizes
+            .unwrap_or_else(|| Sizes::affordable(count, occupancy, cycled, node.longest_free()));
+        let cells: usize = sizes.lens(count, occupancy).iter().sum();
         let ways = match self.long_way {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
         };
-        let (block, cell) = match node.alloc(barrier + cells + ways, LINE) {
-            Some(block) => (block, cell),
-            None => (node.alloc(barrier, LINE)?, 0),
+        let (block, sizes) = match node.alloc(barrier + cells + ways, LINE) {
+            Some(block) => (block, sizes),
+            None => (node.alloc(barrier, LINE)?, Sizes::NONE),
         };
         let place = block.place();
         self.block.set(Some(block));
@@ -163,7 +193,7 @@ impl State {
             kind,
             occupancy,
             place,
-            cell,
+            sizes,
             single_copy_from: self.single_copy_from,
             pieces_up_to: self.pieces_up_to,
             long_way: self.long_way,

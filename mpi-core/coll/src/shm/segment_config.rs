@@ -1,17 +1,21 @@
 //! The config blob of `shm`: the offset of rank 0's segment and its parameters.
 
 use super::barrier::Kind;
+use super::layout::Sizes;
 use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
+
+/// The lowest bit of the depth of the ring of slices, in the word of the sizes.
+const SLICES: u32 = 32;
 
 /// The contents of the config blob; an empty blob means that there is no segment.
 pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
     pub(super) occupancy: Occupancy,
-    /// The cell size; zero if there are no cells.
-    pub(super) cell: usize,
+    /// Without cells, their size is zero.
+    pub(super) sizes: Sizes,
     pub(super) single_copy_from: u64,
     pub(super) pieces_up_to: u64,
     pub(super) long_way: LongWay,
@@ -24,7 +28,8 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            self.cell as u64,
+            // One word, since a message of one word more would be the first to need the ring's bytes.
+            self.sizes.cell as u64 | self.sizes.slices << SLICES,
             self.single_copy_from,
             self.pieces_up_to,
             self.long_way.number(),
@@ -39,7 +44,10 @@ impl SegmentConfig {
             place: ShmOffset(words.next()?),
             kind: Kind::from_number(words.next()?)?,
             occupancy: Occupancy::from_number(words.next()?)?,
-            cell: words.next()? as usize,
+            sizes: words.next().map(|word| Sizes {
+                cell: (word % (1 << SLICES)) as usize,
+                slices: word >> SLICES,
+            })?,
             single_copy_from: words.next()?,
             pieces_up_to: words.next()?,
             long_way: LongWay::from_number(words.next()?)?,

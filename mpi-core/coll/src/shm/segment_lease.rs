@@ -4,7 +4,6 @@
 //! So every member increments the first word of the block when it leaves, and rank 0, which owns the memory,
 //! frees the block when all have left; until then it is among the [`RetiredBlocks`].
 
-use super::members::LINE;
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
 use mpi_base::node::{RetiredBlocks, ShmBlock};
@@ -43,12 +42,12 @@ impl SegmentLease {
         }
     }
 
-    /// Ends this rank's use of the block; if `untouched`, only the first line of it has been written.
-    pub fn end(&self, retired: &RetiredBlocks, untouched: bool) {
+    /// Ends this rank's use of the block, of which only the first `used` bytes have been written if that is known.
+    pub fn end(&self, retired: &RetiredBlocks, used: Option<usize>) {
         let mut block = self.block.take();
-        if let (Some(block), true) = (&mut block, untouched) {
-            // Many communicators carry messages only, and returning the pages takes a third of the time of making and freeing one.
-            block.is_clean_behind(LINE);
+        if let (Some(block), Some(used)) = (&mut block, used) {
+            // Many communicators carry messages or short data only, and finding and returning pages takes most of the time of freeing one.
+            block.is_clean_behind(used);
         }
         // SYNC POINT shm.left: this rank's last access comes before.
         self.left.fetch_add(1, Ordering::Release);

@@ -105,3 +105,25 @@ fn all_reductions_of_a_node_are_served_here() {
         }
     });
 }
+
+/// Also long blocks, which are messages: they are announced in cells.
+#[test]
+fn forms_with_counts_are_served_in_the_node_s_memory() {
+    for occupancy in OCCUPANCIES {
+        job(3, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            let table = Table::chosen(&world).expect("a table");
+            let lines = table.explain(&world.label()).join("\n");
+            for call in [
+                CallId::Gatherv,
+                CallId::Scatterv,
+                CallId::Allgatherv,
+                CallId::Alltoallv,
+                CallId::Alltoallw,
+            ] {
+                assert_eq!(table.chain(call).next(), Some("shm"), "{call}");
+                assert!(lines.contains(call.name()), "{call}: {lines}");
+            }
+        });
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! With a core per rank the others are about to arrive: the rank spins on the condition for about a microsecond.
 //! When oversubscribed, they cannot arrive before this rank releases its core: it yields at once, polls when it is scheduled in again,
-//! and then spins briefly, since a rank that is still missing runs on another core ([`Engine::hold_core`]).
+//! and then spins briefly, since a rank that is still missing runs on another core ([`Waiting::hold_core`]).
 //! A rank that has spun without success yields too: another program may occupy the core of a rank that it waits for, and on a free core a yield is cheap.
 //! Then, in both cases, it waits like every MPI call, progressing and finally asleep, so that messages move and a computing rank gets the core.
 //!
@@ -76,7 +76,7 @@ impl Wait for Blocking<'_> {
 
     #[inline(always)]
     fn briefly(self, engine: &Engine, mut done: impl FnMut() -> bool) -> bool {
-        engine.watch(&mut done)
+        engine.waiting().spin(&mut done)
     }
 }
 
@@ -87,7 +87,7 @@ impl Wait for Polled {
             false => Poll::Pending,
         })
         .await;
-        engine.has_stepped();
+        engine.published().has_stepped();
         Ok(())
     }
 
@@ -173,10 +173,10 @@ fn wait(
     if done() {
         return Ok(());
     }
-    if !engine.is_oversubscribed() {
+    if !engine.waiting().is_oversubscribed() {
         return stay(comm, engine, done);
     }
-    engine.give_core_away();
+    engine.waiting().give_core_away();
     match done() {
         true => Ok(()),
         false => rest(comm, engine, holds, &mut done),
@@ -186,7 +186,7 @@ fn wait(
 /// Waits on a core of its own.
 #[inline(never)]
 fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
-    match engine.watch(&mut done) {
+    match engine.waiting().spin(&mut done) {
         true => Ok(()),
         false => rest(comm, engine, false, &mut done),
     }
@@ -200,23 +200,23 @@ fn rest(
     holds: bool,
     done: &mut dyn FnMut() -> bool,
 ) -> Result<(), Error> {
-    if holds && engine.hold_core(&mut *done) {
+    if holds && engine.waiting().hold_core(&mut *done) {
         return Ok(());
     }
     for _ in 0..YIELDS {
-        if engine.is_beside_load() {
+        if engine.waiting().is_beside_load() {
             break;
         }
         engine.progress();
-        match engine.is_oversubscribed() {
-            true => engine.give_core_away(),
+        match engine.waiting().is_oversubscribed() {
+            true => engine.waiting().give_core_away(),
             // If the system has placed two ranks on one core, one of them migrates.
             false => yield_core(Instant::now()),
         }
         if done() {
             return Ok(());
         }
-        engine.let_threads_in();
+        engine.waiting().let_threads_in();
     }
     let mut arrived = false;
     while !arrived {

@@ -35,7 +35,7 @@ fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix
         if number % 2 == 0 {
             engine.block_on(running).expect("a collective");
         } else {
-            let req = engine.start_future(Box::pin(running));
+            let req = engine.operations().start(Box::pin(running));
             engine.wait(&req).expect("the end of a collective");
         }
         part.check(&(algorithm, world.size(), &case));
@@ -329,11 +329,12 @@ fn long_calls_do_not_mix_at_more_sizes() {
 }
 
 fn long_calls(sizes: &[u32], calls: u32) {
-    const CUT: [CallId; 10] = [
+    const CUT: [CallId; 11] = [
         CallId::Bcast,
         CallId::Gather,
         CallId::Scatter,
         CallId::Allgather,
+        CallId::Allgatherv,
         CallId::Alltoall,
         CallId::Reduce,
         CallId::Allreduce,
@@ -393,6 +394,9 @@ fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
                     for call in [
                         CallId::Bcast,
                         CallId::Gather,
+                        CallId::Gatherv,
+                        CallId::Scatterv,
+                        CallId::Alltoallv,
                         CallId::Reduce,
                         CallId::Allreduce,
                         CallId::Alltoall,

@@ -197,7 +197,7 @@ impl Module for TunedModule {
 
     /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
-        config.push(comm.engine().occupancy() as u8);
+        config.push(comm.engine().waiting().occupancy() as u8);
         config.extend(self.choices.fingerprint.to_le_bytes());
     }
 

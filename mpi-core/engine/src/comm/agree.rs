@@ -81,7 +81,7 @@ impl<'a> Agreement<'a> {
                     settled = memory.settled(turn.number, settled, wrong);
                     memory.is_over(settled)
                 };
-                if !engine.wait_briefly(&mut is_over) {
+                if !engine.waiting().briefly(&mut is_over) {
                     engine.wait_until(is_over);
                 }
                 let value = memory.outcome(turn.number, &agreements.left_out());
@@ -160,7 +160,7 @@ impl<'a> Agreement<'a> {
 
     async fn decide_in(self, memory: &NodeAgreement, number: u64, value: Value) -> Value {
         memory.begin(number, &value);
-        let _awake = self.comm.engine().poll_always();
+        let _awake = self.comm.engine().operations().poll_always();
         let agreements = self.state.agreements();
         let mut settled = 0;
         poll_fn(|_| {
@@ -253,7 +253,7 @@ impl<'a> Agreement<'a> {
             return self.comm.internal().fence().await;
         }
         self.agree(0).await?;
-        let _awake = self.comm.engine().poll_always();
+        let _awake = self.comm.engine().operations().poll_always();
         let until = Instant::now() + MOMENT;
         let mut second = pin!(self.agree(0));
         poll_fn(|cx| match second.as_mut().poll(cx) {

@@ -145,7 +145,7 @@ impl<'a> CollectiveCalls<'a> {
             Some(plan) => components.begin_planned(self.comm, number, call, plan),
             None => components.begin(self.comm, number, call),
         }?;
-        Ok(self.comm.engine().start_future(running))
+        Ok(self.comm.engine().operations().start(running))
     }
 
     /// Makes what the component of a persistent operation keeps from one start to the next, if it keeps something.

@@ -25,7 +25,9 @@ impl ControlGroup<'_> {
         };
         let (made, words);
         if self.rank() == 0 {
-            let word = engine.next_numbers(1, engine.is_mixed(self.group()));
+            let word = engine
+                .context_ids()
+                .next(1, engine.place().is_mixed(self.group()));
             made = make(word);
             let mut own = word.to_le_bytes().to_vec();
             if let Ok((comm, proposal)) = &made {
@@ -117,7 +119,7 @@ impl CollectiveCalls<'_> {
         // The layer above explains the world. Rank 0 of the job prints for all members: where each rank has private communicators,
         // such as copies of MPI_COMM_SELF, the other ranks would print the same lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
-        if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().explains() {
+        if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
             for line in table.explain(&self.comm().label()) {
                 printable::eprintln!("explain: {line}");
             }

@@ -8,7 +8,6 @@
 use super::CommError;
 use crate::btl::ProcId;
 use crate::engine::Engine;
-use crate::group::Group;
 use crate::pml::Context;
 use mpi_base::fdpass::Key;
 use std::cell::Cell;
@@ -32,14 +31,27 @@ impl Default for Next {
 }
 
 impl Engine {
-    fn serial(&self) -> &Cell<u32> {
-        let Next(serial) = self.extension_of_type();
+    /// Returns the numbers of communicators that this process leads.
+    pub fn context_ids(&self) -> ContextIds<'_> {
+        ContextIds { engine: self }
+    }
+}
+
+/// The numbers of communicators that a process leads.
+#[derive(Clone, Copy)]
+pub struct ContextIds<'a> {
+    engine: &'a Engine,
+}
+
+impl<'a> ContextIds<'a> {
+    fn serial(self) -> &'a Cell<u32> {
+        let Next(serial) = self.engine.extension_of_type();
         serial
     }
 
     /// Reserves consecutive numbers for communicators that this process leads. Returns the first, as it is sent to the members.
     /// `mixed` is true if some members are of other jobs.
-    pub(crate) fn next_numbers(&self, how_many: u32, mixed: bool) -> u64 {
+    pub(crate) fn next(self, how_many: u32, mixed: bool) -> u64 {
         if mixed {
             return random_number(how_many);
         }
@@ -49,17 +61,12 @@ impl Engine {
             return NONE_LEFT;
         }
         self.serial().set(next);
-        Context::new(self.me(), first).number()
-    }
-
-    /// Returns true if some members of a group are of other jobs.
-    pub fn is_mixed(&self, group: &Group) -> bool {
-        group.iter().any(|proc| self.universe().is_foreign(proc))
+        Context::new(self.engine.me(), first).number()
     }
 
     /// Exhausts the counter, as very many communicators would.
     #[cfg(feature = "testing")]
-    pub fn exhaust_serials(&self) {
+    pub fn exhaust(self) {
         self.serial().set(Context::LAST_SERIAL + 1);
     }
 }

@@ -100,7 +100,11 @@ impl<'a> Constructors<'a> {
         }
         const NO_COLOR: u64 = u64::MAX;
         // Every member sends a number, since it does not know yet whether it will be the leader of its part.
-        let number = self.comm.engine().next_numbers(1, self.comm.is_mixed());
+        let number = self
+            .comm
+            .engine()
+            .context_ids()
+            .next(1, self.comm.is_mixed());
         let color = mine.color.unwrap_or(NO_COLOR);
         const EACH: usize = 3;
         let words = self

@@ -62,7 +62,7 @@ impl FoundWord {
     pub(super) fn offer(comm: &Comm) -> (Offer, Option<ShmBlock>) {
         let (engine, group) = (comm.engine(), comm.group());
         let members = group.size() as usize;
-        if engine.members_here(group).count() != members {
+        if engine.place().members_here(group).count() != members {
             return (Offer(APART), None);
         }
         match engine

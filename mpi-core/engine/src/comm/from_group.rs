@@ -6,10 +6,10 @@
 //! the standard requires the program to use different strings in calls that overlap in time.
 
 use super::collective_calls::Purpose;
+use super::process::Process;
 use super::{Comm, CommError, ControlGroup, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;
-use crate::engine::Engine;
 use crate::group::Group;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -20,16 +20,16 @@ fn conversation(purpose: &str, text: &str) -> i32 {
     (hasher.finish() & i32::MAX as u64) as i32
 }
 
-impl Engine {
+impl Process<'_> {
     /// `MPI_Comm_create_from_group`; `None` for a process that is not in the group.
-    pub async fn comm_from_group(&self, group: &Group, text: &str) -> Result<Option<Comm>, Error> {
-        let Some(rank) = group.rank_of(self.me()) else {
+    pub async fn comm_from_group(self, group: &Group, text: &str) -> Result<Option<Comm>, Error> {
+        let Some(rank) = group.rank_of(self.engine().me()) else {
             return Ok(None);
         };
-        if self.is_mixed(group) {
+        if self.engine().place().is_mixed(group) {
             return Err(CommError::Strangers.into());
         }
-        let bootstrap = self.process().bootstrap();
+        let bootstrap = self.bootstrap();
         let conversation = bootstrap
             .internal()
             .group_conversation(conversation("communicator", text));
@@ -40,12 +40,12 @@ impl Engine {
 
     /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what is wrong with it, is significant on the local leader only.
     pub async fn inter_from_groups(
-        &self,
+        self,
         (group, leader): (&Group, u32),
         other: Option<Result<ProcId, LeaderError>>,
         text: &str,
     ) -> Result<Option<Comm>, Error> {
-        let bootstrap = self.process().bootstrap();
+        let bootstrap = self.bootstrap();
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {

@@ -52,7 +52,7 @@ impl Side {
     fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
         let head = [
             engine.peers().name_of(engine.me()),
-            engine.next_numbers(2 * comms, mixed),
+            engine.context_ids().next(2 * comms, mixed),
         ];
         head.into_iter().chain(words).collect()
     }
@@ -142,7 +142,7 @@ fn longest_split(ranks: usize) -> u64 {
 fn refuse(across: Conversation, peer: u32, error: &Error) {
     let engine = across.engine().clone();
     let code = LeaderError::code_of(error);
-    engine.run_in_background(Box::pin(async move {
+    engine.operations().run_in_background(Box::pin(async move {
         let lens = U64Buf::of(&[LEADER_ERROR, code, 0, 0]);
         let (send, recv) = (lens.send(0..2), lens.recv(2..4));
         across.sendrecv(send, peer, recv, peer).await
@@ -171,12 +171,17 @@ async fn meet_other_leader(
     let outcome = outcome.await;
     if let Err(error) = &outcome {
         let code = LeaderError::code_of(error);
-        local.engine().run_in_background(Box::pin(async move {
-            match under_way.await {
-                Ok(met) if is_mixed || met.is_mixed => introduce::refuse(&across, peer, code).await,
-                _ => Ok(()),
-            }
-        }));
+        local
+            .engine()
+            .operations()
+            .run_in_background(Box::pin(async move {
+                match under_way.await {
+                    Ok(met) if is_mixed || met.is_mixed => {
+                        introduce::refuse(&across, peer, code).await
+                    }
+                    _ => Ok(()),
+                }
+            }));
     }
     outcome
 }

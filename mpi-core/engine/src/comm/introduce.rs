@@ -74,7 +74,7 @@ pub(super) async fn show_cards(
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
     // A process that cannot be reached sends an empty card, so that no process waits for it; connecting to it fails.
-    let reachable = engine.reach_other_jobs();
+    let reachable = engine.ports().reach_other_jobs();
     let gathered = match ready {
         Ok(()) => gather(local, across.is_some()).await,
         Err(error) => Err(error),
@@ -158,7 +158,10 @@ async fn swap_words(
             // The other leader may arrive late, and this group does not wait for it.
             let (across, peer, code) = (across.clone(), *peer, LeaderError::code_of(&error));
             let told = async move { refuse(&across, peer, code).await };
-            local.engine().run_in_background(Box::pin(told));
+            local
+                .engine()
+                .operations()
+                .run_in_background(Box::pin(told));
             return Err(error);
         }
     };

@@ -52,6 +52,7 @@ mod uniform_outcome;
 pub use agree::{Agreed, Agreement};
 pub use collective_calls::CollectiveCalls;
 pub use collectives::{Collectives, Framework, Joint, Proposal, Unserved};
+pub use context_id::ContextIds;
 pub use control_group::{ControlGroup, FIRST};
 pub use conversation::{Conversation, Pending};
 pub use create::{Constructors, SplitKey};

@@ -44,7 +44,7 @@ impl<'a> P2p<'a> {
             return self.irecv_after_failure(buf.into(), source, tag);
         }
         if source == PROC_NULL {
-            return Ok(self.comm.engine().completed(Status::PROC_NULL));
+            return Ok(self.comm.engine().operations().completed(Status::PROC_NULL));
         }
         self.irecv_of_program(buf, source, tag)
     }
@@ -55,7 +55,7 @@ impl<'a> P2p<'a> {
     fn irecv_after_failure(self, buf: RecvTarget, source: i32, tag: i32) -> Result<Req, Error> {
         self.comm.failures().error_if_revoked()?;
         if source == PROC_NULL {
-            return Ok(self.comm.engine().completed(Status::PROC_NULL));
+            return Ok(self.comm.engine().operations().completed(Status::PROC_NULL));
         }
         let req = self.irecv_on(Plane::User, buf, source, tag)?;
         if source == ANY_SOURCE {
@@ -99,9 +99,9 @@ impl<'a> P2p<'a> {
             tag,
         };
         let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
-        if sent && let Some(observer) = pml.observer() {
+        if sent {
             // The message has left already, but it is recorded with the time at which its call began.
-            observer.sends(&envelope, data.len() as u64);
+            pml.observe_send(&envelope, data.len() as u64);
         }
         sent
     }
@@ -135,6 +135,11 @@ impl<'a> P2p<'a> {
     /// Returns the number of posted receives of the program, and of its messages that no receive has taken.
     pub fn queue_lengths(self) -> (usize, usize) {
         self.planes.user().lengths()
+    }
+
+    /// Returns the program's messages that no receive has taken, with their lengths, in no particular order.
+    pub fn unexpected(self) -> Vec<(Key, u64)> {
+        self.planes.user().unexpected()
     }
 
     /// `MPI_Imrecv`.

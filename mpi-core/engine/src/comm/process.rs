@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::group::Group;
 use crate::pml::Context;
 use std::cell::{OnceCell, RefCell};
+use std::time::{Duration, Instant};
 
 /// The predefined communicators of an engine. They own the engine, so [`Process::stop`] takes each of them out.
 #[derive(Default)]
@@ -38,6 +39,10 @@ pub struct Process<'a> {
 }
 
 impl<'a> Process<'a> {
+    pub(super) fn engine(self) -> &'a Engine {
+        self.engine
+    }
+
     fn predefined(self) -> &'a Predefined {
         self.engine.extension_of_type()
     }
@@ -101,7 +106,7 @@ impl<'a> Process<'a> {
 
     /// Frees the predefined communicators; the last call of a process's MPI, or of one period between [`Process::start`] and [`Process::stop`].
     pub fn stop(self) {
-        self.engine.send_copies();
+        self.send_copies();
         self.leave_world();
         let predefined = self.predefined();
         let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
@@ -109,6 +114,20 @@ impl<'a> Process<'a> {
         // The caller may not call into MPI again for long, or at all.
         self.engine.pml().bml().flush();
         self.engine.state().finalized();
+    }
+
+    /// Waits, for a bounded time, until the copies of short messages have been delivered.
+    ///
+    /// The fence at the end of the world model completes after every receive has been posted, so no receive can match the copies that remain then.
+    fn send_copies(self) {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let deadline = Instant::now() + PATIENCE;
+        let pml = self.engine.pml();
+        while pml.end_copies() > 0 && Instant::now() < deadline {
+            self.engine.progress();
+            self.engine.waiting().give_core_away();
+        }
+        pml.abandon_copies();
     }
 
     /// Returns `MPI_COMM_SELF`, once [`Process::start`] has created it.

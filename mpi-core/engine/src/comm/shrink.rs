@@ -23,7 +23,7 @@ impl Constructors<'_> {
         let engine = self.comm().engine();
         let mixed = self.comm().is_mixed();
         loop {
-            let proposed = engine.next_numbers(NUMBERS, mixed);
+            let proposed = engine.context_ids().next(NUMBERS, mixed);
             let (agreed, dead) = self.comm().agreement().agree_on(u32::MAX, proposed).await?;
             let made = self.of_living(agreed.number, &dead).await;
             let flag = if made.is_ok() { MADE } else { 0 };

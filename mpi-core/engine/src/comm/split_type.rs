@@ -20,7 +20,7 @@ impl<'a> HardwareSplits<'a> {
 
     /// Splits into communicators of members with common memory.
     pub async fn split_shared(self, key: i32) -> Result<Option<Comm>, Error> {
-        let color = Some(self.comm.engine().node_id());
+        let color = Some(self.comm.engine().place().node_id());
         self.comm
             .constructors()
             .split(SplitKey { color, key })
@@ -90,7 +90,7 @@ impl<'a> HardwareSplits<'a> {
         let engine = self.comm.engine();
         let mut places = vec![Place::default(); self.comm.size() as usize];
         let mut found = 0;
-        for (rank, local) in engine.members_here(self.comm.group()) {
+        for (rank, local) in engine.place().members_here(self.comm.group()) {
             let page = engine.node().state(local).ok()?;
             // A member of a communicator is at least in MPI_Init, where it publishes its confinement before its first message, or has died before that.
             let mut backoff = Backoff::new();
@@ -125,7 +125,7 @@ impl<'a> HardwareSplits<'a> {
     /// Returns equal numbers to processes of one job for the same instance on the same node; always below the colour of `MPI_UNDEFINED`.
     fn instance_here(self, instance: u32) -> u64 {
         let mut hasher = DefaultHasher::new();
-        (self.comm.engine().node_id(), instance).hash(&mut hasher);
+        (self.comm.engine().place().node_id(), instance).hash(&mut hasher);
         hasher.finish() >> 1
     }
 }

@@ -20,36 +20,35 @@ pub(crate) mod port_name;
 mod ports;
 
 pub use port_name::{PortName, PortNameError};
-pub use ports::Ports;
+pub use ports::{Ports, ProcessPorts};
 
 use crate::Error;
 use crate::comm::bridge;
 use crate::comm::{Comm, CommError, LeaderError};
-use crate::engine::Engine;
 use std::time::Duration;
 
-impl Engine {
+impl ProcessPorts<'_> {
     /// `MPI_Open_port`.
-    pub fn open_port(&self) -> Result<PortName, Error> {
-        let ports = self.opened_ports()?;
-        let number = ports.open()?;
-        let universe = self.universe();
-        let name = universe.name(self.me());
+    pub fn open(self) -> Result<PortName, Error> {
+        let number = self.opened()?.open()?;
+        let universe = self.engine.universe();
+        let name = universe.name(self.engine.me());
         let name = name.ok_or(CommError::Unknown { name: u64::MAX })?;
         Ok(PortName::new(name, number, &universe.own_card()))
     }
 
     /// Fails the accepts on a port of this process to which no process will ever connect, for the reason `why`.
-    pub fn fail_port(&self, port: &PortName, why: String) {
-        if let Some(ports) = self.ports() {
+    pub fn fail(self, port: &PortName, why: String) {
+        if let Some(ports) = self.known() {
             ports.fail(port.number(), why);
         }
     }
 
     /// `MPI_Close_port`. Returns false if this process has not opened the port. Callers that have not been accepted are refused.
-    pub fn close_port(&self, port: &PortName) -> bool {
-        let mine = self.universe().name(self.me()) == Some(port.owner());
-        let ports = self.ports();
+    pub fn close(self, port: &PortName) -> bool {
+        let engine = self.engine;
+        let mine = engine.universe().name(engine.me()) == Some(port.owner());
+        let ports = self.known();
         ports.is_some_and(|ports| mine && ports.close(port.number()))
     }
 }
@@ -130,7 +129,7 @@ impl PortCalls<'_> {
     async fn wait_for_caller(self, port: &PortName, code: i32) -> Result<Comm, LeaderError> {
         let engine = self.comm.engine();
         let failed = |why: String| LeaderError { code, why };
-        let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
+        let ports = engine.ports().opened().map_err(|e| failed(e.to_string()))?;
         let broken = || self.comm.usable().err().map(|error| error.to_string());
         let accepted = ports.accept(engine, port.number(), broken).await;
         let (proc, call) = accepted.map_err(|why| self.own_failure(failed(why)))?;
@@ -147,7 +146,7 @@ impl PortCalls<'_> {
     ) -> Result<Comm, LeaderError> {
         let engine = self.comm.engine();
         let failed = |why: String| LeaderError { code, why };
-        let ports = engine.opened_ports().map_err(|e| failed(e.to_string()))?;
+        let ports = engine.ports().opened().map_err(|e| failed(e.to_string()))?;
         let universe = engine.universe();
         let proc = universe.introduce(port.owner(), port.card().clone());
         let proc = proc.ok_or_else(|| {

@@ -85,32 +85,47 @@ fn draw() -> Result<u64, CommError> {
 }
 
 impl Engine {
+    /// Returns the part of this process that opens ports and is reached by other jobs.
+    pub fn ports(&self) -> ProcessPorts<'_> {
+        ProcessPorts { engine: self }
+    }
+}
+
+/// A process as other jobs reach it: by its ports, once it is open to them.
+#[derive(Clone, Copy)]
+pub struct ProcessPorts<'a> {
+    pub(super) engine: &'a Engine,
+}
+
+impl<'a> ProcessPorts<'a> {
     /// Opens this process to connections from and to other jobs; later calls have no effect.
-    pub fn reach_other_jobs(&self) -> Result<(), CommError> {
-        if self.ports().is_some() {
+    pub fn reach_other_jobs(self) -> Result<(), CommError> {
+        if self.known().is_some() {
             return Ok(());
         }
         let failed = |why: String| CommError::Unreachable { why };
-        let transports = open_to_other_jobs(self.params(), self.universe())
+        let engine = self.engine;
+        let transports = open_to_other_jobs(engine.params(), engine.universe())
             .map_err(|error| failed(error.to_string()))?;
-        let bml = self.pml().bml();
+        let bml = engine.pml().bml();
         transports.into_iter().for_each(|btl| bml.join(btl));
-        let ports = self.extension(|| Ports::new(self.downgrade()));
+        let ports = engine.extension(|| Ports::new(engine.downgrade()));
         Ports::serve(&ports, bml);
         Ok(())
     }
 
     /// Returns the ports of this process, once other jobs can reach it.
-    pub(super) fn ports(&self) -> Option<&Ports> {
-        self.known_extension()
+    pub(super) fn known(self) -> Option<&'a Ports> {
+        self.engine.known_extension()
     }
 
-    pub(super) fn opened_ports(&self) -> Result<&Ports, CommError> {
+    /// Returns the ports of this process, which the first call opens to other jobs.
+    pub(super) fn opened(self) -> Result<&'a Ports, CommError> {
         self.reach_other_jobs()?;
         let why = || CommError::Unreachable {
             why: "this process has no ports".into(),
         };
-        self.ports().ok_or_else(why)
+        self.known().ok_or_else(why)
     }
 }
 
@@ -251,7 +266,7 @@ impl Ports {
         self.say(to, KNOCK, [port, number]);
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
         // A timeout needs polling without a message.
-        let _awake = until.map(|_| engine.poll_always());
+        let _awake = until.map(|_| engine.operations().poll_always());
         let ended = poll_fn(|_| {
             let mut calls = self.calls.borrow_mut();
             let Some(call) = calls.get_mut(&number) else {

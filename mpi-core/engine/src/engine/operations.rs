@@ -1,103 +1,165 @@
-//! Operations that progress polls: the active collective requests, and whether they need polling.
+//! The operations that progress polls: collective operations as requests, background operations, and the hooks of components.
 //!
-//! Nothing that progress polls may wait, so this also records whether the process is inside progress.
+//! Nothing called from inside progress may block.
+//!
+//! No caller waits for a background operation, and progress completes it.
+//! A member that failed to make an object completes the object's collective teardown so, and the members that have the object do not wait for it.
 
-use crate::request::Req;
-use std::cell::{Cell, RefCell};
+use super::active_operations::Awaited;
+use super::{Engine, Occasion, ProgressHook};
+use crate::request::{Body, Req, Running, Status};
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Weak;
+use std::task::{Context, Poll, Waker};
 
-/// What an operation waits for that is not a message.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Awaited {
-    /// Words in the node's memory, which other ranks of the job store.
-    Memory,
-    /// Something that may come from outside the job.
-    Outside,
+impl Engine {
+    /// Returns the operations that this process's progress advances.
+    #[inline(always)]
+    pub fn operations(&self) -> Operations<'_> {
+        Operations { engine: self }
+    }
 }
 
+/// The background operations that have not been finished.
 #[derive(Default)]
-pub(super) struct Operations {
-    running: RefCell<Vec<Req>>,
-    /// The completion count when they were last polled.
-    polled: Cell<u64>,
-    /// The number of operations that wait for something other than messages.
-    needs_polling: Cell<u32>,
-    /// The number of those that wait for something outside the job.
-    await_outside: Cell<u32>,
-    progressing: Cell<bool>,
+struct Background(RefCell<Vec<Req>>);
+
+/// The operations that a process's progress advances.
+#[derive(Clone, Copy)]
+pub struct Operations<'a> {
+    engine: &'a Engine,
 }
 
-impl Operations {
-    /// Enters progress. Returns true if this process was inside progress already; the caller passes that to [`Operations::leave`].
-    #[inline]
-    pub fn enter(&self) -> bool {
-        self.progressing.replace(true)
-    }
-
-    #[inline]
-    pub fn leave(&self, was_inside: bool) {
-        self.progressing.set(was_inside);
-    }
-
-    /// Returns true if this process is inside progress.
-    #[inline]
-    pub fn is_inside(&self) -> bool {
-        self.progressing.get()
-    }
-
-    /// Returns true if no operation is active.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.running.borrow().is_empty()
-    }
-
-    /// Returns true if the operations must be polled: a request has completed since the last call,
-    /// or an operation waits for something other than messages.
-    pub fn are_due(&self, completions: u64) -> bool {
-        self.polled.replace(completions) != completions || self.need_polling()
-    }
-
-    /// Polls each operation; `has_ended` polls one and returns true if it has completed. Returns true if any has.
-    pub fn poll_each(&self, mut has_ended: impl FnMut(&Req) -> bool) -> bool {
-        let mut running = std::mem::take(&mut *self.running.borrow_mut());
-        let before = running.len();
-        running.retain(|req| !has_ended(req));
-        let ended = running.len() < before;
-        // Operations that were started meanwhile follow the earlier ones.
-        let mut list = self.running.borrow_mut();
-        running.append(&mut list);
-        *list = running;
+impl Operations<'_> {
+    /// Polls collective operations and progress hooks, if a request has completed since the last time. Returns true if an operation completed.
+    pub(super) fn advance(self) -> bool {
+        let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
+        if !operations.are_due(requests.completions()) {
+            return false;
+        }
+        let ended = operations.poll_each(|req| self.poll_request(req));
+        self.ask_attendants(Occasion::Completion);
         ended
     }
 
-    /// Adds an active operation.
-    pub fn add(&self, req: Req) {
-        self.running.borrow_mut().push(req);
-        // Completions before this operation began do not matter to it, but those from now on do.
-        self.polled.set(self.polled.get().wrapping_sub(1));
+    /// Polls one collective operation. Returns true if it has completed.
+    fn poll_request(self, req: &Req) -> bool {
+        // The operation is taken out of the request while it runs, since it may access the request table itself.
+        let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
+            Body::Coll(running) => running,
+            other => {
+                *req.body.borrow_mut() = other;
+                return true;
+            }
+        };
+        match poll(running.as_mut()) {
+            Poll::Pending => {
+                *req.body.borrow_mut() = Body::Coll(running);
+                false
+            }
+            Poll::Ready(Ok(())) => {
+                // The operation is dropped here, so nothing of it remains in the request.
+                req.set_status(Status::EMPTY);
+                self.engine.0.pml.requests().complete_light(req);
+                true
+            }
+            Poll::Ready(Err(e)) => {
+                self.engine.0.pml.requests().complete(req, Err(e));
+                true
+            }
+        }
     }
 
-    /// Returns true if an operation waits for something other than messages, so that every poll polls all operations.
-    #[inline]
-    pub fn need_polling(&self) -> bool {
-        self.needs_polling.get() > 0
+    /// Creates a request that is already complete.
+    pub fn completed(self, status: Status) -> Req {
+        let requests = self.engine.0.pml.requests();
+        let req = requests.begin(Body::Idle);
+        requests.complete(&req, Ok(status));
+        req
     }
 
-    /// Returns true if an operation waits for something that may come from outside the job.
-    pub fn await_outside_job(&self) -> bool {
-        self.await_outside.get() > 0
+    /// Creates a request for a collective operation and takes its first steps.
+    pub fn start(self, running: Running) -> Req {
+        let req = self.engine.0.pml.requests().begin(Body::Coll(running));
+        // The first steps run inside progress like all later ones, so that the same rules hold for all of them.
+        let nested = self.engine.0.operations.enter();
+        let ended = self.poll_request(&req);
+        self.engine.0.operations.leave(nested);
+        if !ended {
+            self.engine.0.operations.add(req.clone());
+        }
+        req
     }
 
-    /// Counts an operation that waits for something other than messages.
-    pub fn add_polled(&self, awaited: Awaited) {
-        self.needs_polling.set(self.needs_polling.get() + 1);
-        let outside = u32::from(awaited == Awaited::Outside);
-        self.await_outside.set(self.await_outside.get() + outside);
+    /// Returns true if the caller may block. Inside progress a wait would never end.
+    ///
+    /// All members of a communicator get the same answer at the same step of an operation:
+    /// the steps of a nonblocking call always run inside progress, those of a blocking call never do.
+    pub fn may_block(self) -> bool {
+        !self.engine.0.operations.is_inside()
     }
 
-    /// Ends what [`Operations::add_polled`] began.
-    pub fn remove_polled(&self, awaited: Awaited) {
-        self.needs_polling.set(self.needs_polling.get() - 1);
-        let outside = u32::from(awaited == Awaited::Outside);
-        self.await_outside.set(self.await_outside.get() - outside);
+    /// While the token lives, every progress polls all active operations, not only after a completion.
+    ///
+    /// Marks an operation that waits for time, a file or hardware. It may end without a message, so the job is not proved dead while it runs.
+    pub fn poll_always(self) -> PollAlways {
+        self.polled_for(Awaited::Outside)
     }
+
+    /// As [`Operations::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory,
+    /// and that calls [`Published::has_stepped`](super::Published::has_stepped) whenever it has found one.
+    pub fn poll_memory(self) -> PollAlways {
+        self.polled_for(Awaited::Memory)
+    }
+
+    fn polled_for(self, awaited: Awaited) -> PollAlways {
+        self.engine.0.operations.add_polled(awaited);
+        PollAlways(self.engine.clone(), awaited)
+    }
+
+    /// Runs an operation to completion while this process progresses; its outcome is discarded.
+    pub fn run_in_background(self, running: Running) {
+        let Background(all) = self.engine.extension_of_type();
+        let requests = self.engine.pml().requests();
+        let (ended, mut under_way): (Vec<Req>, Vec<Req>) =
+            all.take().into_iter().partition(|req| req.is_complete());
+        for req in ended {
+            // Its object was freed with it.
+            let _ = requests.finish(&req);
+        }
+        under_way.push(self.start(running));
+        all.replace(under_way);
+    }
+
+    /// Calls `hook` from now on, until it is dropped.
+    pub fn enlist(self, hook: Weak<dyn ProgressHook>) {
+        self.engine.0.hooks.add(hook);
+    }
+
+    /// Calls all hooks.
+    pub(super) fn ask_attendants(self, occasion: Occasion) {
+        if !self.engine.0.hooks.are_any() {
+            return;
+        }
+        let nested = self.engine.0.operations.enter();
+        self.engine.0.hooks.ask(occasion);
+        self.engine.0.operations.leave(nested);
+    }
+}
+
+/// See [`Operations::poll_always`].
+pub struct PollAlways(Engine, Awaited);
+
+impl Drop for PollAlways {
+    fn drop(&mut self) {
+        let PollAlways(engine, awaited) = self;
+        engine.0.operations.remove_polled(*awaited);
+    }
+}
+
+/// Polls without a waker: the progressing thread polls again by itself.
+pub(super) fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,33 +1,104 @@
 //! The identity of this process: its job and rank, its node, and its startup parameters.
 
+use super::EXPLAIN;
 use crate::btl::ProcId;
 use crate::group::Group;
 use mpi_base::cpu::Cores;
 use mpi_base::node::Node;
 use mpi_base::param::Params;
-use mpi_transport::universe::Universe;
+use mpi_transport::universe::{Name, Universe};
 use std::sync::Arc;
 
-pub(super) struct Place {
-    pub me: ProcId,
-    pub size: u32,
-    pub universe: Arc<Universe>,
-    pub params: Params,
-    pub node: Node,
-    /// Job ranks of this node's processes, by rank on the node.
-    pub neighbours: Vec<ProcId>,
-    pub cores: Cores,
+/// Where this process is: its job, its node and its cores.
+pub struct Place {
+    me: ProcId,
+    size: u32,
+    universe: Arc<Universe>,
+    params: Params,
+    node: Node,
+    neighbours: Vec<ProcId>,
+    cores: Cores,
 }
 
 impl Place {
+    pub(super) fn of(
+        universe: Universe,
+        (me, size): (ProcId, u32),
+        params: Params,
+        node: Node,
+        neighbours: Vec<ProcId>,
+        cores: Cores,
+    ) -> Place {
+        Place {
+            me,
+            size,
+            universe: Arc::new(universe),
+            params,
+            node,
+            neighbours,
+            cores,
+        }
+    }
+
+    /// This process's rank in the job.
+    #[inline]
+    pub fn me(&self) -> ProcId {
+        self.me
+    }
+
+    /// The number of processes in the job.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The processes known to this one, including those of other jobs.
+    #[inline]
+    pub fn universe(&self) -> &Arc<Universe> {
+        &self.universe
+    }
+
+    /// The user's parameters, read when the engine was created.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// This node's shared memory.
+    #[inline]
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    /// Job ranks of the processes that share this node's memory, by rank on the node.
+    pub fn neighbours(&self) -> &[ProcId] {
+        &self.neighbours
+    }
+
+    /// The cores on which this process may run.
+    pub fn cores(&self) -> Cores {
+        self.cores
+    }
+
+    /// Returns true if the user asked for an explanation of the selection.
+    pub fn explains(&self) -> bool {
+        self.params.get(&EXPLAIN).unwrap_or(false)
+    }
+
     /// Returns the members of a group that are on this node, each as its rank in the group and its rank on the node.
     pub fn members_here(&self, group: &Group) -> impl Iterator<Item = (u32, u32)> {
         let neighbours = (0..).zip(&self.neighbours);
         neighbours.filter_map(|(place, proc)| Some((group.rank_of(*proc)?, place)))
     }
 
-    /// Returns the job rank of this node's first process.
-    pub fn first_here(&self) -> ProcId {
-        self.neighbours.first().copied().unwrap_or(self.me)
+    /// Returns true if some members of a group are of other jobs.
+    pub fn is_mixed(&self, group: &Group) -> bool {
+        group.iter().any(|proc| self.universe.is_foreign(proc))
+    }
+
+    /// Returns a number that is the same for all processes of this job on this node and differs on any other node and in any other job.
+    pub fn node_id(&self) -> u64 {
+        let first_here = self.neighbours.first().copied().unwrap_or(self.me);
+        let name = self.universe.name(first_here);
+        name.map_or(u64::MAX, |Name(name)| name)
     }
 }

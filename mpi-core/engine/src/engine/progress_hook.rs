@@ -1,12 +1,11 @@
 //! Progress hooks: components that must be called whenever this process makes progress, whatever it waits for.
 //!
-//! Active operations are polled as requests ([`Engine::spawn`]). A hook is no operation and never completes:
+//! Active operations are polled as requests ([`Operations::start`](super::Operations::start)). A hook is no operation and never completes:
 //! it is a component that must answer other members' messages at any time.
 //!
 //! Promise: every hook is called after a request of this process has completed, and now and then during a long wait.
 //! A hook is removed when its owner drops it.
 
-use super::Engine;
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
@@ -39,12 +38,12 @@ impl Hooks {
         self.any.get()
     }
 
-    fn add(&self, hook: Weak<dyn ProgressHook>) {
+    pub fn add(&self, hook: Weak<dyn ProgressHook>) {
         self.all.borrow_mut().push(hook);
         self.any.set(true);
     }
 
-    fn ask(&self, occasion: Occasion) {
+    pub fn ask(&self, occasion: Occasion) {
         let mut all = self.all.take();
         all.retain(|hook| {
             let hook = hook.upgrade();
@@ -58,22 +57,5 @@ impl Hooks {
         all.append(&mut list);
         self.any.set(!all.is_empty());
         *list = all;
-    }
-}
-
-impl Engine {
-    /// Calls `hook` from now on, until it is dropped.
-    pub fn enlist(&self, hook: Weak<dyn ProgressHook>) {
-        self.0.hooks.add(hook);
-    }
-
-    /// Calls all hooks.
-    pub(super) fn ask_attendants(&self, occasion: Occasion) {
-        if !self.0.hooks.are_any() {
-            return;
-        }
-        let nested = self.0.operations.enter();
-        self.0.hooks.ask(occasion);
-        self.0.operations.leave(nested);
     }
 }

@@ -59,6 +59,14 @@ impl Published<'_> {
         });
     }
 
+    /// Records that an operation that is not complete has found what it waited for, and now waits for something else.
+    ///
+    /// Without it the operation would look as if it had stood still.
+    #[inline]
+    pub fn has_stepped(self) {
+        self.engine.0.state.progressed();
+    }
+
     /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
     pub fn barrier_wire(self, wire: u32, entered: u64, released: u64) {
         self.engine

@@ -1,12 +1,14 @@
 //! The wait state of a process: its policy, its load balancing, its doorbell, and the callbacks of the layers above.
 
 use super::balance::Balance;
+use super::spin_hold::spin_hold;
+use mpi_base::clock::now_ns;
 use mpi_base::cpu::Cores;
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::occupancy::Occupancy;
 use mpi_base::wait::{WaitPolicy, Waiter};
-use mpi_base::yield_now::Yielded;
+use mpi_base::yield_now::{Yielded, timed_yield};
 use std::cell::{Cell, OnceCell};
 
 /// How several threads of a process wait in one engine: with a core for each, one thread polls for all and the others follow it;
@@ -46,7 +48,8 @@ pub enum ThreadStep {
 /// The largest number of waits in a row that sleep without a yield: the number after a yield of a time slice of 4 ms.
 const MOST_WAITS: u32 = 2000;
 
-pub(super) struct Waiting {
+/// How this process waits: what it does with its core between polls, and which functions of the layers above it calls then.
+pub struct Waiting {
     policy: WaitPolicy,
     occupancy: Occupancy,
     /// Present on an oversubscribed node.
@@ -71,7 +74,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Creates the wait state of a process of a node with `ranks` ranks and these usable cores.
-    pub fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
+    pub(super) fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
         let occupancy = Occupancy::of(cores.usable, cores.shared_by(ranks));
         let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
@@ -99,6 +102,7 @@ impl Waiting {
         })
     }
 
+    /// The wait policy of this process.
     #[inline]
     pub fn policy(&self) -> WaitPolicy {
         self.policy
@@ -106,7 +110,7 @@ impl Waiting {
 
     /// Returns the policy of a wait that begins now.
     #[inline]
-    pub fn policy_of_next_wait(&self) -> WaitPolicy {
+    pub(super) fn policy_of_next_wait(&self) -> WaitPolicy {
         match self.take_beside_load() {
             true => self.policy.without_yields(),
             false => self.policy,
@@ -117,20 +121,20 @@ impl Waiting {
     ///
     /// The yield after them tests whether that process still computes. If it takes as long as this one, that is 2 us for each of these waits.
     #[cold]
-    pub fn meets_load(&self, took: Yielded) {
+    pub(super) fn meets_load(&self, took: Yielded) {
         let waits = took.waits_until_next().min(MOST_WAITS);
         self.beside_load.set(self.beside_load.get().max(waits));
     }
 
     /// As [`Waiting::meets_load`], for a yield of this wait, if it was long.
     #[inline]
-    pub fn note_load(&self, waiter: &Waiter) {
+    pub(super) fn note_load(&self, waiter: &Waiter) {
         if let Some(took) = waiter.has_met_load() {
             self.meets_load(took);
         }
     }
 
-    /// Returns true if, as far as this process knows, a yield would give the core to a computing process.
+    /// Returns true if in the last yields of this process another process computed on its core, so that a wait should sleep without yielding.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.beside_load.get() > 0
@@ -138,27 +142,92 @@ impl Waiting {
 
     /// As [`Waiting::is_beside_load`], and counts one wait.
     #[inline(always)]
-    pub fn take_beside_load(&self) -> bool {
+    pub(super) fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();
         self.beside_load.set(left.saturating_sub(1));
         left > 0
     }
 
+    /// Returns the occupancy of the cores of this node.
     #[inline]
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy
     }
 
+    /// Returns true if the ranks of this node are oversubscribed, so that a waiting rank must yield its core.
+    #[inline]
+    pub fn is_oversubscribed(&self) -> bool {
+        self.occupancy == Occupancy::Oversubscribed
+    }
+
+    /// Yields on an oversubscribed node, and migrates this rank to a core with fewer ranks.
+    ///
+    /// Next to a computing process it returns at once, because such a yield costs a time slice: the caller sleeps instead.
+    #[inline(always)]
+    pub fn give_core_away(&self) {
+        if self.take_beside_load() {
+            return;
+        }
+        let took = timed_yield();
+        if took > Yielded::LONG {
+            self.meets_load(took);
+        }
+        self.waits();
+    }
+
+    /// Spins briefly on an oversubscribed core, if no other rank on it is likely to be runnable. Returns true if `done` became true.
+    pub fn hold_core(&self, mut done: impl FnMut() -> bool) -> bool {
+        spin_hold(&mut done)
+    }
+
+    /// Spins on `done` alone, without progress; not at all on an oversubscribed node. Returns true if `done` became true.
+    #[inline]
+    pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
+        /// Polls of `done` alone before the engine progresses.
+        const LOOKS: u32 = 512;
+        /// The first of these polls follow without a pause, since a pause lasts as long as the transfer of a cache line between cores.
+        const EAGER: u32 = 256;
+        if done() {
+            return true;
+        }
+        if self.is_oversubscribed() {
+            return false;
+        }
+        for look in 0..LOOKS {
+            if done() {
+                return true;
+            }
+            if look >= EAGER {
+                std::hint::spin_loop();
+            }
+        }
+        false
+    }
+
+    /// Waits briefly for processes of this node that are about to arrive: spins if each has a core, yields once if they are oversubscribed.
+    /// Returns true if `done` became true.
+    #[inline]
+    pub fn briefly(&self, mut done: impl FnMut() -> bool) -> bool {
+        if !self.is_oversubscribed() {
+            return self.spin(&mut done);
+        }
+        if done() {
+            return true;
+        }
+        self.give_core_away();
+        done() || self.hold_core(done)
+    }
+
     /// Counts a yield of this rank, which goes on waiting.
     #[inline(always)]
-    pub fn waits(&self) {
+    pub(super) fn waits(&self) {
         if let Some(balance) = &self.balance {
             balance.waits();
         }
     }
 
     /// This rank is about to sleep.
-    pub fn sleeps(&self) {
+    pub(super) fn sleeps(&self) {
         if let Some(balance) = &self.balance {
             balance.sleeps();
         }
@@ -166,7 +235,7 @@ impl Waiting {
 
     /// Counts a poll. Returns true if enough polls in a row were empty for the caller to yield its core.
     #[inline]
-    pub fn has_looked(&self, busy: bool) -> bool {
+    pub(super) fn has_looked(&self, busy: bool) -> bool {
         let idle = if busy { 0 } else { self.idle.get() + 1 };
         let enough = idle >= self.policy.looks;
         self.idle.set(if enough { 0 } else { idle });
@@ -174,7 +243,7 @@ impl Waiting {
     }
 
     /// Returns what waits for the doorbell and descriptors at once, if the system supports it.
-    pub fn descriptors(&self) -> Option<&DescriptorDoorbell> {
+    pub(super) fn descriptors(&self) -> Option<&DescriptorDoorbell> {
         let made = self
             .descriptors
             .get_or_init(|| DescriptorDoorbell::new().ok());
@@ -182,63 +251,71 @@ impl Waiting {
     }
 
     #[inline]
-    pub fn threads(&self) -> Option<Threads> {
+    pub(super) fn threads(&self) -> Option<Threads> {
         self.threads.get()
     }
 
+    /// Sets how waiting threads share polling; without it only one thread waits at a time.
     pub fn set_threads(&self, threads: Option<Threads>) {
         self.threads.set(threads);
     }
 
     /// Returns true if this process has slept since the last call.
-    pub fn take_slept(&self) -> bool {
+    pub(super) fn take_slept(&self) -> bool {
         self.slept.take()
     }
 
-    pub fn has_slept(&self) {
+    pub(super) fn has_slept(&self) {
         self.slept.set(true);
     }
 
-    /// Lets other threads in.
+    /// Lets other threads of this process into the engine, between two polls of a wait.
     #[inline]
-    pub fn relax(&self) {
+    pub fn let_threads_in(&self) {
         if let Some(relax) = self.relax.get() {
             relax();
         }
     }
 
+    /// Sets the function that is called between two polls of a wait, to let other threads in.
     pub fn set_relax(&self, relax: Option<fn()>) {
         self.relax.set(relax);
     }
 
     /// A poll before a sleep begins now, the first of its wait if `is_new`.
-    pub fn begins_check(&self, now_ns: u64, is_new: bool) {
+    pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
         self.slept_waits
             .set(self.slept_waits.get() + u64::from(is_new));
     }
 
     /// Returns the number of waits that have slept, and when the latest poll before a sleep began.
-    pub fn check(&self) -> (u64, u64) {
+    pub(super) fn check(&self) -> (u64, u64) {
         (self.slept_waits.get(), self.check_ns.get())
     }
 
     /// Calls the function that checks whether waiting still makes sense.
-    pub fn watch(&self) {
+    pub(super) fn call_watch(&self) {
         if let Some(watch) = self.watch.get() {
             watch();
         }
     }
 
-    /// As [`Waiting::watch`], for a program that polls in a loop instead of waiting: at most once per interval.
-    pub fn watch_now_and_then(&self, now_ns: u64) {
+    /// Yields the core to the process that a polling program waits for.
+    #[cold]
+    pub(super) fn rest_from_polling(&self) {
+        /// The least time between two calls of the function of [`Waiting::set_watch`].
         const OFTEN_NS: u64 = 10_000_000;
+        self.give_core_away();
+        // The awaited process may be dead.
+        let now_ns = now_ns();
         if now_ns.saturating_sub(self.watched_ns.get()) >= OFTEN_NS {
             self.watched_ns.set(now_ns);
-            self.watch();
+            self.call_watch();
         }
     }
 
+    /// Sets the function that is called before every sleep of a long wait; `mpi-abi` checks there that the launcher still lives.
     pub fn set_watch(&self, watch: Option<fn()>) {
         self.watch.set(watch);
     }

@@ -33,10 +33,10 @@ impl Peers<'_> {
 }
 
 #[cfg(feature = "testing")]
-impl Engine {
+impl Peers<'_> {
     /// Announces the death of a process of another job, with which this process can still communicate.
-    pub fn announce_death_of(&self, gone: ProcId) {
-        if let Some(faults) = self.faults() {
+    pub fn announce_death_of(self, gone: ProcId) {
+        if let Some(faults) = self.engine().faults() {
             faults.notify_other_jobs(gone);
         }
     }

@@ -147,7 +147,7 @@ impl NodeAgreement {
     /// Allocates memory, if all members are on this node.
     fn allocate(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
         let group = Group::from_procs(all.to_vec());
-        let here = engine.members_here(&group).count() == all.len();
+        let here = engine.place().members_here(&group).count() == all.len();
         here.then(|| engine.node().alloc(Self::len(all.len()), LINE))?
     }
 

@@ -97,15 +97,25 @@ impl PartitionedRecv {
         let receiver = self.0.clone();
         receiver.active.set(true);
         receiver.arrived.set(0);
-        self.0.comm.engine().start_future(Box::pin(async move {
-            if receiver.source == PROC_NULL {
-                return Ok(());
-            }
-            poll_fn(|_| receiver.listen()).await?;
-            receiver.post()?;
-            poll_fn(|_| receiver.look()).await;
-            receiver.end()
-        }))
+        self.0
+            .comm
+            .engine()
+            .operations()
+            .start(Box::pin(async move {
+                if receiver.source == PROC_NULL {
+                    return Ok(());
+                }
+                poll_fn(|_| receiver.listen()).await?;
+                receiver.post()?;
+                poll_fn(|_| receiver.look()).await;
+                receiver.end()
+            }))
+    }
+
+    /// Returns the elements of a partition; `None` if there is no such partition.
+    pub fn elements(&self, partition: i64) -> Option<std::ops::Range<i64>> {
+        let partition = self.0.buf.check(partition).ok()?;
+        Some(self.0.buf.elements(partition))
     }
 
     /// `MPI_Parrived`; true for an operation that is not active.

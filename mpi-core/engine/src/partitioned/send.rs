@@ -91,6 +91,12 @@ impl PartitionedSend {
         });
     }
 
+    /// Returns the elements of a partition; `None` if there is no such partition.
+    pub fn elements(&self, partition: i64) -> Option<std::ops::Range<i64>> {
+        let partition = self.buf.check(partition).ok()?;
+        Some(self.buf.elements(partition))
+    }
+
     /// `MPI_Pready`.
     pub fn ready(&self, partition: i64) -> Result<(), Error> {
         let partition = self.buf.check(partition)?;

@@ -70,7 +70,7 @@ impl ShmBuffers {
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
         // If all members are on the node of one member, they are on the node of each.
-        let all_here = engine.members_here(comm.group()).count() == comm.size() as usize;
+        let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
         }
@@ -121,7 +121,7 @@ impl ShmBuffers {
     /// Makes the buffers on several nodes: each leader holds those of all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        let nodes = engine.block_on(comm.internal().share(&[engine.node_id()]))?;
+        let nodes = engine.block_on(comm.internal().share(&[engine.place().node_id()]))?;
         let two_level = TwoLevel::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;

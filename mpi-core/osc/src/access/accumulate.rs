@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
-use crate::access::{TargetArgs, TargetLocation};
+use crate::access::TargetLocation;
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
 use crate::direct::pieces::{self, Buffers};
@@ -13,6 +13,7 @@ use crate::op::{Op, Predefined};
 use crate::request::Req;
 use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
+use crate::target_args::TargetArgs;
 use crate::win::Win;
 
 /// The longest element that the fast path accesses.

@@ -1,4 +1,4 @@
-//! Accesses to a member's window: their arguments and their location at the target, and the operations.
+//! Accesses to a member's window: their location at the target, and the operations.
 //!
 //! | file | subject |
 //! |---|---|
@@ -12,17 +12,7 @@ mod attach;
 mod location;
 mod transfer;
 
-use crate::datatype::Datatype;
 use crate::direct::apply::Memory;
-
-/// The target arguments of an access.
-#[derive(Clone, Copy)]
-pub struct TargetArgs<'a> {
-    pub rank: i32,
-    pub disp: i64,
-    pub count: i64,
-    pub datatype: &'a Datatype,
-}
 
 /// The location of an access at the target.
 pub(crate) enum TargetLocation<'a> {

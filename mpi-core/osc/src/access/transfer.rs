@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
+use crate::access::TargetLocation;
 use crate::access::location::Accesses;
-use crate::access::{TargetArgs, TargetLocation};
 use crate::datatype::{self, RecvBuf, SendBuf};
 use crate::direct::apply::{Memory, Reach};
 use crate::error::{OscClass, OscError};
@@ -11,6 +11,7 @@ use crate::request::Req;
 use crate::runs;
 use crate::state::access_kind::AccessKind;
 use crate::state::target::Target;
+use crate::target_args::TargetArgs;
 use mpi_base::cma::{self, CmaError, Region};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};

@@ -1,7 +1,7 @@
 //! The origin's side of active messages: accesses become messages; waits for replies.
 
-use super::super::access::TargetArgs;
 use super::super::runs;
+use super::super::target_args::TargetArgs;
 use super::super::win::Win;
 use super::wire::{self, put_word};
 use super::{ASKED, Fetch, QUEUED};

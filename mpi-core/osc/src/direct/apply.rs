@@ -2,7 +2,7 @@
 //!
 //! Elements of 1, 2, 4 or 8 bytes at a multiple of their size are updated by one atomic instruction or a compare-and-swap loop,
 //! and so are those of 16 bytes (complex numbers and long doubles) if the processor has a 16-byte compare-and-swap.
-//! Many of them are updated by a pass of plain loads and stores that excludes all other updates ([`crate::direct::exclusion`]).
+//! Many of them are updated by a pass of plain loads and stores that excludes all other updates ([`crate::state::exclusion`]).
 //! All other elements, and all memory that some member can reach only by `process_vm_readv` and `process_vm_writev`, are updated under the lock of their stripe.
 //! `MPI_BYTE` elements are updated under the lock too, so that a structure sent as bytes changes as a whole as far as it is in one stripe.
 //! The standard requires atomicity only per byte.
@@ -14,10 +14,10 @@
 mod tests;
 
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, Scalar, SendBuf};
-use crate::direct::exclusion::{BLOCK, Exclusion, Way};
 use crate::direct::word::{Instruction, instruct};
 use crate::op::{DenseOp, Op, OpError, Predefined};
 use crate::state::control::{STRIPE_BYTES, STRIPES};
+use crate::state::exclusion::{BLOCK, Exclusion, Way};
 use mpi_base::cma::{self, CmaError};
 use mpi_base::node::Node;
 use mpi_base::window::Stripe;

@@ -3,14 +3,12 @@
 //! | file | subject |
 //! |---|---|
 //! | [`apply`] | one operator on elements in memory, atomically |
-//! | [`exclusion`] | atomic instructions, or passes that exclude all other updates |
 //! | [`pieces`] | long accumulates, piece by piece |
 //! | [`last_combine`] | the operator and the type that were combined last |
 //! | [`word`] | one operator on one word by one atomic instruction |
 //! | [`mapped`] | memory outside of the arenas, mapped by XPMEM |
 
 pub(crate) mod apply;
-pub(crate) mod exclusion;
 pub(crate) mod last_combine;
 pub(crate) mod mapped;
 pub(crate) mod pieces;

@@ -1,12 +1,12 @@
 //! Accumulates on memory that this process reaches, piece by piece, so that buffers with gaps need no packed copy of all their elements.
 #![allow(unsafe_code)]
 
-use crate::access::TargetArgs;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::direct::apply::{Combine, Memory, Reach};
-use crate::direct::exclusion::{BLOCK, Exclusion};
 use crate::op::Predefined;
 use crate::runs;
+use crate::state::exclusion::{BLOCK, Exclusion};
+use crate::target_args::TargetArgs;
 use mpi_base::cma::CmaError;
 
 /// The buffers of the origin; `result` is that of a get form.

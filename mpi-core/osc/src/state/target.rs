@@ -1,7 +1,7 @@
 //! The record of one member of a window.
 
 use crate::btl::ProcId;
-use crate::direct::exclusion::Guard;
+use crate::state::exclusion::Guard;
 use mpi_base::window::Mode;
 use std::cell::Cell;
 

@@ -113,7 +113,7 @@ impl<'a> ActiveSync<'a> {
             return Ok(());
         }
         let far = ranks.iter().any(|rank| record(rank).here.is_none());
-        if !far && self.win.engine().wait_briefly(all_in) {
+        if !far && self.win.engine().waiting().briefly(all_in) {
             return Ok(());
         }
         let service = self.win.service();

@@ -310,8 +310,8 @@ impl<'a> PassiveSync<'a> {
         fence(Ordering::SeqCst);
         self.win.engine().progress();
         // Programs call it in a loop until another process has stored a value; that process may need this core.
-        if self.win.engine().is_oversubscribed() {
-            self.win.engine().give_core_away();
+        if self.win.engine().waiting().is_oversubscribed() {
+            self.win.engine().waiting().give_core_away();
         }
     }
 

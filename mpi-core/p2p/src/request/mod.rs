@@ -392,10 +392,16 @@ impl Table {
 
     /// Returns all requests that have not completed.
     pub fn under_way(&self) -> Vec<Req> {
-        let free = self.free.borrow();
-        let is_free = |req: &Req| free.iter().any(|free| Rc::ptr_eq(free, req));
-        let waits = |req: &&Req| !req.has_ended() && !is_free(req);
-        self.all.borrow().iter().filter(waits).cloned().collect()
+        let all = self.all.borrow();
+        let mut is_free = vec![false; all.len()];
+        for free in self.free.borrow().iter() {
+            if let Some(is_free) = is_free.get_mut(free.index as usize) {
+                *is_free = true;
+            }
+        }
+        let each = all.iter().zip(is_free);
+        let waits = each.filter(|(req, is_free)| !is_free && !req.has_ended());
+        waits.map(|(req, _)| req.clone()).collect()
     }
 
     /// Returns the requests that a layer above knows by a number: those of the program.

@@ -1,8 +1,8 @@
 //! BML, the BTL management layer: selects the transport to each peer.
 //!
 //! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
-//! The transport of the highest exclusivity that reaches the peer is used;
-//! several transports of the same exclusivity are bonded (`multirail`).
+//! The transport of the highest exclusivity that reaches the peer is used.
+//! If it is a network, all networks that reach the peer are bonded (`multirail`), so that they share long messages and the loss of one is survived.
 //!
 //! A transport whose poll is a system call ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)) is polled on each call only while the other transports are idle,
 //! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).
@@ -17,7 +17,8 @@ use crate::btl::{
 };
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
-use multirail::Multirail;
+use mpi_base::param::{Level, Param};
+use multirail::{Multirail, Reached};
 use poll_throttle::PollThrottle;
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -26,12 +27,32 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// Whether networks of different kinds are bonded.
+pub static SHARE: Param<bool> = Param::new(
+    "bml",
+    "",
+    "share",
+    "true",
+    Level::USER,
+    "Whether all networks that reach a process share its messages, so that the loss of one is survived; false: only networks of one kind, see btl_tcp_links",
+);
+
+/// A transport of this process.
+struct Carrier {
+    btl: Rc<dyn Btl>,
+    /// Whether it is polled: from the start if it listens, else from its first route on.
+    polled: Cell<bool>,
+    /// Its number in the bond of the networks.
+    link: Option<usize>,
+}
+
 /// The transports of one process.
 pub struct Bml {
     me: ProcId,
-    btls: Vec<Rc<dyn Btl>>,
-    /// Whether each transport is polled: from the start if it listens, else from its first route on.
-    polled: Vec<Cell<bool>>,
+    carriers: Vec<Carrier>,
+    /// The bond, if this process has several networks, and whether it mixes kinds of them.
+    networks: Option<Rc<Multirail<Rc<dyn Btl>>>>,
+    mixes: bool,
     /// Number of transports at the front whose poll is no system call.
     cheap: usize,
     throttle: PollThrottle,
@@ -66,36 +87,31 @@ impl fmt::Display for Rejection {
 }
 
 impl Bml {
-    /// Sorts the transports by exclusivity, highest first; this is the order of lookup and polling.
-    pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>) -> Bml {
+    /// Sorts the transports by exclusivity, highest first; this is the order of lookup and polling. With `mixes`, networks of different kinds are bonded.
+    pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>, mixes: bool) -> Bml {
         all.sort_by_key(|btl| std::cmp::Reverse(btl.info().exclusivity));
-        let mut btls: Vec<Rc<dyn Btl>> = Vec::new();
-        while let Some(first) = all.first() {
-            let exclusivity = first.info().exclusivity;
-            let alike = all
-                .iter()
-                .take_while(|b| b.info().exclusivity == exclusivity);
-            let mut links: Vec<Transport> = all.drain(..alike.count()).collect();
-            btls.push(match (links.len(), links.pop()) {
-                (1, Some(alone)) => Rc::from(alone as Box<dyn Btl>),
-                (_, last) => {
-                    links.extend(last);
-                    Rc::new(Multirail::new(me, size, links))
-                }
-            });
-        }
-        let polled = btls
-            .iter()
-            .map(|btl| Cell::new(btl.info().listens))
-            .collect();
+        let btls = all.into_iter().map(|btl| Rc::from(btl as Box<dyn Btl>));
+        let btls: Vec<Rc<dyn Btl>> = btls.collect();
+        let networks = btls.iter().filter(|btl| btl.info().is_network).cloned();
+        let networks: Vec<_> = networks.collect();
+        let is_bonded = networks.len() > 1;
+        let mut links = 0..;
+        let carriers = btls.into_iter().map(|btl| Carrier {
+            polled: Cell::new(btl.info().listens),
+            link: match is_bonded && btl.info().is_network {
+                true => links.next(),
+                false => None,
+            },
+            btl,
+        });
+        let carriers: Vec<Carrier> = carriers.collect();
+        let is_cheap = |carrier: &&Carrier| !carrier.btl.info().poll_is_syscall;
         Bml {
             me,
-            cheap: btls
-                .iter()
-                .take_while(|btl| !btl.info().poll_is_syscall)
-                .count(),
-            btls,
-            polled,
+            cheap: carriers.iter().take_while(is_cheap).count(),
+            carriers,
+            networks: is_bonded.then(|| Rc::new(Multirail::new(me, size, networks))),
+            mixes,
             throttle: PollThrottle::default(),
             job_size: size,
             joined: RefCell::default(),
@@ -109,9 +125,9 @@ impl Bml {
         self.me
     }
 
-    /// The transports of this process, in the order in which the user or the default names them.
-    pub fn btls(&self) -> &[Rc<dyn Btl>] {
-        &self.btls
+    /// The transports of this process, in the order of lookup.
+    pub fn btls(&self) -> impl Iterator<Item = &Rc<dyn Btl>> {
+        self.carriers.iter().map(|carrier| &carrier.btl)
     }
 
     /// Adds a transport to processes of other jobs.
@@ -156,10 +172,7 @@ impl Bml {
         }
         let mut rejections = Vec::new();
         match self.ask(peer, &mut rejections) {
-            Some((index, endpoint)) => {
-                self.polled[index].set(true);
-                Route::Via(self.btls[index].clone(), endpoint)
-            }
+            Some((btl, endpoint)) => Route::Via(btl, endpoint),
             None => {
                 let reasons: Vec<String> = rejections.iter().map(Rejection::to_string).collect();
                 Route::None {
@@ -169,25 +182,59 @@ impl Bml {
         }
     }
 
-    /// Returns the transport that reaches a peer, and why those queried before it do not. Queries in the order of [`Bml::route`]; used for explanations.
-    pub fn survey(&self, peer: ProcId) -> (Option<Rc<dyn Btl>>, Vec<Rejection>) {
+    /// Returns the names of the transports that reach a peer, if any, and why those queried before them do not. Queries in the order of [`Bml::route`]; used for explanations.
+    pub fn survey(&self, peer: ProcId) -> (Option<String>, Vec<Rejection>) {
         let mut rejections = Vec::new();
         let found = self.ask(peer, &mut rejections);
-        (found.map(|(index, _)| self.btls[index].clone()), rejections)
+        let name = found.map(|(btl, _)| match &self.networks {
+            Some(bond) if btl.info().is_network => bond.names(peer),
+            _ => btl.info().name.to_owned(),
+        });
+        (name, rejections)
     }
 
-    /// Queries the transports in order until one reaches the peer.
-    fn ask(&self, peer: ProcId, rejections: &mut Vec<Rejection>) -> Option<(usize, Endpoint)> {
-        for (index, btl) in self.btls.iter().enumerate() {
-            match btl.reach(peer) {
-                Reach::Yes(endpoint) => return Some((index, endpoint)),
+    /// Queries the transports in order until one reaches the peer, the networks together.
+    fn ask(
+        &self,
+        peer: ProcId,
+        rejections: &mut Vec<Rejection>,
+    ) -> Option<(Rc<dyn Btl>, Endpoint)> {
+        for carrier in self.carriers.iter() {
+            // The networks are last, since no other transport has a lower exclusivity.
+            if carrier.link.is_some() {
+                return self.ask_networks(peer, rejections);
+            }
+            match carrier.btl.reach(peer) {
+                Reach::Yes(endpoint) => {
+                    carrier.polled.set(true);
+                    return Some((carrier.btl.clone(), endpoint));
+                }
                 Reach::No(reason) => rejections.push(Rejection {
-                    btl: btl.info().name,
+                    btl: carrier.btl.info().name,
                     reason,
                 }),
             }
         }
         None
+    }
+
+    fn ask_networks(
+        &self,
+        peer: ProcId,
+        rejections: &mut Vec<Rejection>,
+    ) -> Option<(Rc<dyn Btl>, Endpoint)> {
+        let bond = self.networks.as_ref()?;
+        let (reached, rejected) = bond.route(peer, self.mixes);
+        rejections.extend(rejected);
+        match reached {
+            Reached::Bonded(endpoint) => Some((bond.clone(), endpoint)),
+            Reached::Alone(link, endpoint) => {
+                let mut all = self.carriers.iter();
+                let alone = all.find(|carrier| carrier.link == Some(link))?;
+                Some((alone.btl.clone(), endpoint))
+            }
+            Reached::No => None,
+        }
     }
 
     /// The handlers of active messages that are not point-to-point messages.
@@ -211,11 +258,11 @@ impl Bml {
         if abroad {
             by_memory += self.look_abroad(false, sink);
         }
-        let no_wire = self.cheap == self.btls.len() && !abroad;
+        let no_wire = self.cheap == self.carriers.len() && !abroad;
         if no_wire || !self.throttle.is_due(by_memory) {
             return by_memory;
         }
-        let mut by_wire = self.look(self.cheap..self.btls.len(), sink);
+        let mut by_wire = self.look(self.cheap..self.carriers.len(), sink);
         if abroad {
             by_wire += self.look_abroad(true, sink);
         }
@@ -228,9 +275,12 @@ impl Bml {
     #[inline]
     fn look(&self, which: Range<usize>, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
-        for index in which {
-            if self.polled[index].get() {
-                delivered += self.btls[index].progress(sink);
+        for carrier in &self.carriers[which] {
+            if carrier.polled.get() {
+                delivered += match (carrier.link, &self.networks) {
+                    (Some(link), Some(bond)) => bond.poll(link, sink),
+                    _ => carrier.btl.progress(sink),
+                };
             }
         }
         delivered
@@ -259,7 +309,7 @@ impl Bml {
     ) -> R {
         let joined = self.joined.borrow().clone();
         let (mut all, mut doorbells) = (Vec::new(), Vec::new());
-        for btl in self.btls.iter().chain(&joined) {
+        for btl in self.btls().chain(&joined) {
             if let Some(wakeup) = btl.capabilities().wakeup {
                 wakeup.descriptors(&mut all);
                 wakeup.doorbells(&mut doorbells);
@@ -270,7 +320,7 @@ impl Bml {
 
     /// Returns the longest sleep that loses no time, if the descriptors of some transport may miss a message.
     pub fn longest_sleep(&self) -> Option<Duration> {
-        let each = self.btls.iter().filter_map(|btl| btl.capabilities().wakeup);
+        let each = self.btls().filter_map(|btl| btl.capabilities().wakeup);
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
@@ -279,14 +329,14 @@ impl Bml {
         if self.has_joined.get() {
             return Traffic::Uncounted;
         }
-        let all = self.btls.iter().map(|btl| btl.capabilities().traffic);
+        let all = self.btls().map(|btl| btl.capabilities().traffic);
         all.fold(Traffic::InMemory, Traffic::and)
     }
 
     /// Calls `what` for all transports with connections, those to other jobs last.
     fn each(&self, what: impl Fn(&dyn Connections)) {
         let joined = self.joined.borrow().clone();
-        let all = self.btls.iter().chain(&joined);
+        let all = self.btls().chain(&joined);
         all.filter_map(|btl| btl.capabilities().connections)
             .for_each(what);
     }
@@ -303,7 +353,11 @@ impl Bml {
 
     /// Returns true if any transport has a message to deliver.
     pub fn pending(&self) -> bool {
-        let mut pending = self.btls.iter().any(|btl| btl.pending());
+        let mut pending = self
+            .networks
+            .as_ref()
+            .is_some_and(|bond| bond.before_sleep());
+        pending |= self.btls().any(|btl| btl.pending());
         if self.has_joined.get() {
             pending |= self.joined.borrow().iter().any(|btl| btl.pending());
         }

@@ -14,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+type Bond = Multirail<Transport>;
+
 /// The transports of a job whose processes have `links` tcp links each.
 fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
     let params = cramped(&[("btl", "tcp"), ("btl_tcp_links", &links.to_string())]);
@@ -103,7 +105,7 @@ impl Connections for Meter {
 }
 
 /// A sender over metered links, a receiver over plain ones, and the meters' counters.
-fn metered(meters: &[(u32, u64)]) -> (Multirail, Multirail, Vec<Arc<AtomicU64>>) {
+fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
     let mut all = opened(2, meters.len() as u32).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
     let counts: Vec<_> = meters.iter().map(|_| Default::default()).collect();
@@ -180,13 +182,13 @@ impl Sink for Assembly {
         self.losses.borrow_mut().push(why.into());
     }
 
-    fn note(&self, what: &str) {
-        self.notes.borrow_mut().push(what.into());
+    fn link_lost(&self, _: ProcId, what: Option<&str>) {
+        self.notes.borrow_mut().extend(what.map(String::from));
     }
 }
 
 /// Sends `len` bytes in fragments that may overtake each other; returns the data, and what receiver and sender recorded.
-fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly, Assembly) {
+fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly) {
     let data = pattern(1, len);
     let (here, there) = (Assembly::default(), Assembly::default());
     *there.data.borrow_mut() = vec![0; len];
@@ -214,29 +216,67 @@ fn transfer(from: &Multirail, to: &Multirail, len: usize) -> (Vec<u8>, Assembly,
     (data, here, there)
 }
 
-#[test]
-fn links_share_a_message_in_proportion_to_their_bandwidth() {
-    let (from, to, meters) = metered(&[(3000, u64::MAX), (1000, u64::MAX)]);
-    // Few enough bytes to be taken at once, so that the configured bandwidths decide and not the actual ones.
-    let peer = endpoint(&from, 1);
-    let sink = Keep::default();
-    for n in 0..4000 {
-        while from
-            .send(peer, OVERTAKES, [n; 2], Payload::Bytes(&[7; 100]))
-            .is_err()
-        {
-            from.progress(&sink);
-            to.progress(&sink);
-        }
-        if n % 20 == 0 {
-            from.progress(&sink);
-            to.progress(&sink);
+/// A link in memory that takes everything and counts its bytes.
+struct Sponge {
+    info: Info,
+    megabits: u32,
+    carried: Arc<AtomicU64>,
+}
+
+impl Btl for Sponge {
+    fn info(&self) -> &Info {
+        &self.info
+    }
+    fn reach(&self, peer: ProcId) -> Reach {
+        Reach::Yes(Endpoint(peer))
+    }
+    fn send(&self, _: Endpoint, _: Am, _: Header, payload: Payload<'_>) -> Result<(), SendError> {
+        self.carried
+            .fetch_add(payload.len() as u64, Ordering::Relaxed);
+        Ok(())
+    }
+    fn progress(&self, _: &dyn Sink) -> usize {
+        0
+    }
+    fn pending(&self) -> bool {
+        false
+    }
+    fn capabilities(&self) -> Capabilities<'_> {
+        Capabilities {
+            connections: Some(self),
+            ..Capabilities::default()
         }
     }
-    let carried: Vec<u64> = meters
-        .iter()
-        .map(|meter| meter.load(Ordering::Relaxed))
-        .collect();
+}
+
+impl Connections for Sponge {
+    fn bandwidth(&self, _: Endpoint) -> u32 {
+        self.megabits
+    }
+}
+
+/// Nothing is acknowledged here, so the speeds that the links claim decide.
+#[test]
+fn links_share_a_message_in_proportion_to_their_bandwidth() {
+    let carried: [Arc<AtomicU64>; 2] = Default::default();
+    let links = carried.iter().zip([3000, 1000]).map(|(carried, megabits)| {
+        let limits = Limits {
+            eager: 32 << 10,
+            max_send: 32 << 10,
+        };
+        Box::new(Sponge {
+            info: Info::of_memory("sponge", 1, limits),
+            megabits,
+            carried: carried.clone(),
+        }) as Transport
+    });
+    let from = Multirail::new(0, 2, links.collect());
+    let peer = endpoint(&from, 1);
+    for _ in 0..24 {
+        let piece = Payload::Bytes(&[7; 20_000]);
+        from.send(peer, OVERTAKES, [0; 2], piece).unwrap();
+    }
+    let carried = carried.map(|carried| carried.load(Ordering::Relaxed));
     let ratio = carried[0] as f64 / carried[1] as f64;
     assert!((2.5..3.5).contains(&ratio), "{carried:?}");
 }
@@ -344,6 +384,51 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     assert_eq!(again, Err(SendError::PeerGone));
 }
 
+/// A link that works, or has died and has not reported that yet.
+struct Mortal {
+    is_dead: bool,
+}
+
+impl Btl for Mortal {
+    fn info(&self) -> &Info {
+        const LIMITS: Limits = Limits {
+            eager: 4096,
+            max_send: 4096,
+        };
+        &const { Info::of_memory("mortal", 0, LIMITS) }
+    }
+    fn reach(&self, peer: ProcId) -> Reach {
+        Reach::Yes(Endpoint(peer))
+    }
+    fn send(&self, _: Endpoint, _: Am, _: Header, _: Payload<'_>) -> Result<(), SendError> {
+        match self.is_dead {
+            true => Err(SendError::PeerGone),
+            false => Ok(()),
+        }
+    }
+    fn progress(&self, sink: &dyn Sink) -> usize {
+        if self.is_dead {
+            sink.lost(1, "the cable was cut");
+        }
+        0
+    }
+    fn pending(&self) -> bool {
+        false
+    }
+}
+
+/// The second link is connected for long messages only, so it is not in use when the first one dies.
+#[test]
+fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
+    let links = [true, false].map(|is_dead| Box::new(Mortal { is_dead }) as Transport);
+    let bond = Multirail::new(0, 2, links.into());
+    let send = || bond.send(Endpoint(1), 3, [1, 2], Payload::Bytes(&[5]));
+    assert_eq!(send(), Err(SendError::WouldBlock));
+    let sink = Keep::default();
+    bond.progress(&sink);
+    assert_eq!(send(), Ok(()));
+}
+
 /// A transport that counts its polls, and delivers a message on each one while it is told to.
 struct Watched {
     info: Info,
@@ -392,7 +477,7 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
     };
     // The TCP-like transport first, so that the order is the layer's own.
     let all = vec![transport(true, &silent), transport(false, &talking)];
-    let bml = Bml::new(0, 2, all);
+    let bml = Bml::new(0, 2, all, true);
     let sink = Keep::default();
     let look = |times| {
         let before = looks.each_ref().map(|n| n.load(Ordering::Relaxed));

@@ -216,8 +216,8 @@ impl<F: Sink> Sink for Dispatch<'_, F> {
         }
     }
 
-    fn note(&self, what: &str) {
-        self.first.note(what);
+    fn link_lost(&self, peer: ProcId, what: Option<&str>) {
+        self.first.link_lost(peer, what);
     }
 }
 

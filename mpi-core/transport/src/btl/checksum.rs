@@ -165,7 +165,7 @@ impl Sink for Checking<'_> {
         self.sink.parted(peer);
     }
 
-    fn note(&self, what: &str) {
-        self.sink.note(what);
+    fn link_lost(&self, peer: ProcId, what: Option<&str>) {
+        self.sink.link_lost(peer, what);
     }
 }

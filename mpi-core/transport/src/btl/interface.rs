@@ -57,8 +57,10 @@ pub struct Limits {
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Of several BTLs that reach a peer, only those of the highest exclusivity are used.
+    /// Of several BTLs that reach a peer, the one of the highest exclusivity is used, with others only if it is a network.
     pub exclusivity: u32,
+    /// Whether it may share the messages to a peer with other networks that reach the peer.
+    pub is_network: bool,
     /// Payload limits in bytes, the same for every peer.
     pub limits: Limits,
     /// Whether messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
@@ -78,6 +80,7 @@ impl Info {
         Info {
             name,
             exclusivity,
+            is_network: false,
             limits,
             listens: true,
             poll_is_syscall: false,
@@ -214,6 +217,16 @@ pub trait Connections {
 
     /// Returns what carries the connections, for explanations: a library and its version.
     fn about(&self) -> Option<String> {
+        None
+    }
+
+    /// Starts a connection to a peer without a message, if there is none; returns true if there is one.
+    fn open(&self, _to: Endpoint) -> bool {
+        true
+    }
+
+    /// Returns the network of the connection to a peer, as a user names it: `10.1.0.0/16`.
+    fn network(&self, _to: Endpoint) -> Option<String> {
         None
     }
 

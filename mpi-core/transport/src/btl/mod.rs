@@ -203,6 +203,6 @@ pub trait Sink {
     ) {
     }
 
-    /// Reports an event that was handled without loss and that the user should know.
-    fn note(&self, _what: &str) {}
+    /// One of several links to a peer is lost, and the others carry its messages; `what` is a sentence for the user, at the process that prints it.
+    fn link_lost(&self, _peer: ProcId, _what: Option<&str>) {}
 }

@@ -160,7 +160,7 @@ impl Sink for Tracing<'_> {
         self.sink.parted(peer);
     }
 
-    fn note(&self, what: &str) {
-        self.sink.note(what);
+    fn link_lost(&self, peer: ProcId, what: Option<&str>) {
+        self.sink.link_lost(peer, what);
     }
 }

@@ -3,14 +3,16 @@
 //! The proof is in [`crate::hang::proof`]; this module takes the snapshots for it.
 //! Snapshots of other hosts are asked for only while all ranks of this host are passive, and the next ones only when all hosts have answered,
 //! so that each round begins after the one before has ended everywhere.
+//! A part of this host's ranks that stands still while others go on is reported as well ([`crate::hang::standstill`]).
 
 use super::control::JobControl;
 use super::watching::seen;
-use crate::hang::Seen;
 use crate::hang::proof::{Proof, may_be_passive};
+use crate::hang::standstill::Standstill;
+use crate::hang::{Finding, Seen};
 use crate::launch::program::{EndDead, Plan};
 use crate::launch::wire::ToDaemon;
-use crate::pmi::Proc;
+use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -21,9 +23,24 @@ const ROUND: Duration = Duration::from_millis(250);
 /// The time until the next question to other hosts, after one of their ranks has been seen moving.
 const ELSEWHERE: Duration = Duration::from_secs(1);
 
+/// The time between two rounds of a part that stands still.
+const PART: Duration = Duration::from_secs(2);
+
+/// What the snapshots have shown.
+pub(super) enum Seems {
+    /// Nothing new.
+    Alive,
+    /// No rank will move again; once for each proof.
+    Dead,
+    /// These ranks have stood still for long, while others go on.
+    InPart(Vec<Finding>),
+}
+
 pub(super) struct DeadJob {
     wanted: EndDead,
     proof: Proof,
+    standstill: Standstill,
+    next_part: Instant,
     next: Instant,
     /// When the snapshots of ranks on other hosts that were used last were taken.
     used: BTreeMap<Proc, u64>,
@@ -40,6 +57,8 @@ impl DeadJob {
                 false => plan.end_dead,
             },
             proof: Proof::default(),
+            standstill: Standstill::default(),
+            next_part: Instant::now() + PART,
             next: Instant::now() + PAUSE,
             used: BTreeMap::new(),
             is_asked: false,
@@ -52,19 +71,19 @@ impl DeadJob {
         (is_running && self.wanted != EndDead::No).then_some(self.next)
     }
 
-    /// Takes snapshots, if they are due. Returns true once for each proof that no rank will move again.
-    pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> bool {
+    /// Takes snapshots, if they are due.
+    pub(super) fn step(&mut self, now: Instant, control: &mut JobControl<'_>) -> Seems {
         let is_due = self
             .next(control.is_running())
             .is_some_and(|next| now >= next);
         if !is_due {
-            return false;
+            return Seems::Alive;
         }
         if !is_this_host_passive(control) {
             self.proof.reset();
             (self.is_asked, self.is_reported) = (false, false);
             self.next = now + PAUSE;
-            return false;
+            return self.part(now, control);
         }
         self.next = now + ROUND;
         if self.have_hosts_answered(control) {
@@ -79,7 +98,7 @@ impl DeadJob {
             }
             if dead && !self.is_reported {
                 self.is_reported = true;
-                return true;
+                return Seems::Dead;
             }
             self.is_reported &= dead;
             self.is_asked = false;
@@ -88,7 +107,25 @@ impl DeadJob {
             self.is_asked = true;
             control.ranks.links.send_all(&ToDaemon::TakeSnapshots);
         }
-        false
+        Seems::Alive
+    }
+
+    /// Finds ranks of this host that stand still while others go on.
+    fn part(&mut self, now: Instant, control: &JobControl<'_>) -> Seems {
+        if now < self.next_part {
+            return Seems::Alive;
+        }
+        self.next_part = now + PART;
+        let jobs = &control.ranks.jobs;
+        let here = jobs
+            .alive()
+            .filter(|(_, rank)| rank.here && rank.job == Job(0));
+        let ranks = here.filter_map(|(proc, _)| seen(proc, jobs, &control.ranks.local));
+        let found = self.standstill.add(&ranks.collect::<Vec<Seen>>());
+        match found.is_empty() {
+            true => Seems::Alive,
+            false => Seems::InPart(found),
+        }
     }
 
     /// Returns true if the job ends because of the proof.
@@ -125,6 +162,14 @@ fn is_this_host_passive(control: &JobControl<'_>) -> bool {
     here.all(|(proc, _)| {
         seen(proc, jobs, &control.ranks.local).is_some_and(|seen| may_be_passive(&seen))
     })
+}
+
+/// The report of ranks that stand still while others go on.
+pub(super) fn part_sentence(finding: &Finding) -> String {
+    format!(
+        "a part of the job has stood still for {} s while other ranks go on; the job is not ended for that (--timeout ends it after a time):\n{finding}",
+        4 * PART.as_secs()
+    )
 }
 
 /// The sentence above the report.

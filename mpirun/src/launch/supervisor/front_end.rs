@@ -1,10 +1,12 @@
 //! The supervisor's socket to the front end, which carries one byte for each signal of the user and closes when the front end dies.
+//! In the other direction it carries the news for debuggers ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
+use super::super::mpir::RELEASED;
 use super::super::sys::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, SendFlags};
 
 /// How long one wait for other descriptors lasts at most.
 const PAUSE: Timespec = Timespec {
@@ -15,6 +17,8 @@ const PAUSE: Timespec = Timespec {
 pub(super) struct FrontEnd {
     socket: OwnedFd,
     alive: bool,
+    /// Signals that arrived while something else was waited for.
+    early: Vec<Signal>,
 }
 
 /// What the front end has sent.
@@ -30,6 +34,7 @@ impl FrontEnd {
         FrontEnd {
             socket,
             alive: true,
+            early: Vec::new(),
         }
     }
 
@@ -46,9 +51,39 @@ impl FrontEnd {
                 FromUser::Died
             }
             Ok((got, _)) => {
-                FromUser::Signals(bytes[..got].iter().copied().map(Signal::from).collect())
+                let mut signals = std::mem::take(&mut self.early);
+                let arrived = bytes[..got].iter().filter(|byte| **byte != RELEASED);
+                signals.extend(arrived.copied().map(Signal::from));
+                FromUser::Signals(signals)
             }
-            Err(_) => FromUser::Signals(Vec::new()),
+            Err(_) => FromUser::Signals(std::mem::take(&mut self.early)),
+        }
+    }
+
+    /// Reports something to the front end.
+    pub(super) fn send(&self, byte: u8) {
+        // A front end that has died or was stopped for long has no debugger that needs it.
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = rustix::net::send(&self.socket, &[byte], flags);
+    }
+
+    /// Waits until the debugger of the front end has read the table of processes, a signal ends the job, or the front end has died.
+    pub(super) fn wait_for_release(&mut self) {
+        let mut byte = [0; 1];
+        loop {
+            match rustix::net::recv(&self.socket, &mut byte, RecvFlags::empty()) {
+                Ok((1, _)) if byte == [RELEASED] => return,
+                Ok((1, _)) => {
+                    let signal = Signal::from(byte[0]);
+                    self.early.push(signal);
+                    if ends_the_job(signal) {
+                        return;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                // The next read reports the death.
+                _ => return,
+            }
         }
     }
 

@@ -74,6 +74,7 @@ impl Supervisor<'_> {
             FromDaemon::Started { proc, pid, bound } => {
                 control.ranks.jobs.record_start(Proc(proc), pid);
                 self.report_start(Proc(proc), bound.as_deref());
+                self.show_debuggers_the_ranks();
             }
             FromDaemon::NotStarted { job, why, code } => {
                 let job = Job(job);

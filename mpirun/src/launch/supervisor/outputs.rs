@@ -9,6 +9,7 @@ use super::super::starter::{StartError, system};
 use super::super::wire::Order;
 use super::front_end::FrontEnd;
 use super::poller::{Poller, Watch};
+use super::tracebacks::Tracebacks;
 use crate::pmi::Proc;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
@@ -26,6 +27,7 @@ pub(super) struct Outputs<'a> {
     quiet: bool,
     sinks: Sinks,
     streams: BTreeMap<Proc, Streams>,
+    tracebacks: Tracebacks,
     /// The ranks are not read, because a sink is full.
     held: bool,
     watching_room: bool,
@@ -77,6 +79,7 @@ impl<'a> Outputs<'a> {
                 err: Sink::new(err),
             },
             streams: BTreeMap::new(),
+            tracebacks: Tracebacks::default(),
             held: false,
             watching_room: false,
             incomplete: false,
@@ -161,6 +164,14 @@ impl<'a> Outputs<'a> {
         if let Some(stream) = streams.and_then(|streams| streams[index(of)].as_mut()) {
             stream.take(bytes, self.sinks.of(stream.to));
         }
+        if of == Target::Stderr {
+            self.tracebacks.take(proc, bytes);
+        }
+    }
+
+    /// Returns the last line of the latest Python traceback that a rank has written.
+    pub(super) fn exception(&self, proc: Proc) -> Option<String> {
+        self.tracebacks.exception(proc)
     }
 
     /// Ends one stream of a rank: its incomplete line is printed.
@@ -173,6 +184,7 @@ impl<'a> Outputs<'a> {
         }
         if streams.iter().all(Option::is_none) {
             self.streams.remove(&proc);
+            self.tracebacks.end(proc);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::launch::output::Target;
 use crate::launch::pmi_socket::PmiSocket;
 use crate::launch::program::App;
 use crate::launch::starter::{Inherited, StartError, system};
+use crate::launch::under::Under;
 use crate::launch::wire::{Order, ToDaemon};
 use crate::pmi::{Job, Proc, SpawnRequest};
 use mpi_base::ranges;
@@ -44,6 +45,7 @@ impl Supervisor<'_> {
         let here = control.ranks.jobs.here();
         let prepared = control.ranks.local.prepare(&order, here, inherited)?;
         let mut sentences: Vec<String> = prepared.sentences().collect();
+        sentences.extend(order.under.as_ref().map(Under::sentence));
         // Several sections may have one program.
         sentences.dedup();
         let streams = control.ranks.outputs.prepare(&order)?;
@@ -102,6 +104,7 @@ impl Supervisor<'_> {
             binding: self.plan.binding,
             slots: self.plan.slots(),
             tolerates_deaths: self.plan.tolerates_deaths,
+            under: self.plan.under.clone().filter(|_| job == Job(0)),
         })
     }
 
@@ -179,7 +182,7 @@ impl Supervisor<'_> {
             return control.apply(effects);
         }
         let asked = request.apps.into_iter();
-        let apps = asked.map(|app| crate::cli::spawned_app(app, &self.plan.hosts));
+        let apps = asked.map(|app| crate::launch::spawned::spawned_app(app, &self.plan.hosts));
         let next = control.server.jobs();
         let outcome = match apps.collect::<Result<Vec<App>, String>>() {
             Ok(apps) => self.launch(&apps, &request.preput).map_err(|error| {

@@ -80,7 +80,9 @@ impl<'a> HangReports<'a> {
 
     pub(super) fn print(&self, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &mut Outputs<'_>) {
         let numbers = jobs.numbers().into_iter();
-        let reports: Vec<Report> = numbers.map(|job| report(job, jobs, local)).collect();
+        let reports: Vec<Report> = numbers
+            .map(|job| report(job, jobs, local, outputs))
+            .collect();
         let texts: Vec<String> = reports.iter().map(Report::to_string).collect();
         outputs.say(&texts.join("\n"));
         let Some(file) = self.file else { return };
@@ -102,9 +104,14 @@ fn counts(jobs: &Jobs<'_>, local: &LocalRanks) -> Vec<(u64, u64)> {
 }
 
 /// Returns the report of one job, as ranks of different jobs have the same numbers.
-fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks) -> Report {
+fn report(job: Job, jobs: &Jobs<'_>, local: &LocalRanks, outputs: &Outputs<'_>) -> Report {
     let ranks = jobs.iter().filter(|(_, rank)| rank.job == job);
-    let seen = ranks.filter_map(|(proc, _)| seen(proc, jobs, local));
+    let seen = ranks.filter_map(|(proc, _)| {
+        Some(Seen {
+            exception: outputs.exception(proc),
+            ..seen(proc, jobs, local)?
+        })
+    });
     Report::of(job.0, seen.collect())
 }
 
@@ -116,6 +123,7 @@ pub(super) fn seen(proc: Proc, jobs: &Jobs<'_>, local: &LocalRanks) -> Option<Se
         host: jobs.host_name(rank.host),
         alive: rank.alive,
         lost: rank.lost.clone(),
+        exception: None,
         snapshot: jobs.snapshot(proc, local),
     })
 }

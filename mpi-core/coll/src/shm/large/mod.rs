@@ -18,8 +18,9 @@
 
 mod reductions;
 
-use super::cells::{Cells, Flow};
+use super::cells::Cells;
 use super::cma_access::CmaAccess;
+use super::layout::Flow;
 use super::members::Members;
 use super::wait::{Wait, or_leave};
 use super::{WORD, scattered};
@@ -73,6 +74,7 @@ impl Large {
         let wanted = match call {
             Call::Bcast { buf, .. } => one_way(buf.bytes()),
             Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => long(recv.bytes()),
+            Call::Allgatherv { recv, .. } => recv.iter().any(|block| long(block.bytes())),
             Call::Gather { send, recv, .. } => one_way(either(send, recv)),
             Call::Scatter { send, recv, .. } => long(either(send, recv)),
             Call::Allreduce { recv, .. } | Call::Scan { recv, .. } | Call::Exscan { recv, .. } => {
@@ -166,7 +168,13 @@ impl<W: Wait> LargeOp<'_, W> {
     pub async fn run(&self, call: &Call) -> Result<(), Error> {
         match call {
             Call::Bcast { buf, root } => self.bcast(buf, *root).await,
-            Call::Allgather { send, recv } => self.allgather(send.as_ref(), recv).await,
+            Call::Allgather { send, recv } => {
+                let blocks = Blocks::equal(recv, self.size());
+                self.allgather(send.as_ref(), &blocks).await
+            }
+            Call::Allgatherv { send, recv } => {
+                self.allgather(send.as_ref(), &Blocks::each(recv)).await
+            }
             Call::Alltoall { send, recv } => self.alltoall(send.as_ref(), recv).await,
             Call::Gather { send, recv, root } => {
                 self.gather(send.as_ref(), recv.as_ref(), *root).await
@@ -348,9 +356,12 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    async fn allgather(&self, send: Option<&SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
+    async fn allgather(
+        &self,
+        send: Option<&SendBuf>,
+        blocks: &Blocks<RecvBuf>,
+    ) -> Result<(), Error> {
         let number = self.number;
-        let blocks = Blocks::equal(recv, self.size());
         let mine = blocks.of(self.me());
         let own = send.cloned().unwrap_or_else(|| mine.as_send());
         let data = expose(&own)?;

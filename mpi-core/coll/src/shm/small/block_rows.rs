@@ -14,7 +14,7 @@ use super::steps::await_room;
 use crate::Error;
 use crate::algo::Buffer;
 use crate::datatype::SendBuf;
-use crate::shm::cells::DEPTH;
+use crate::shm::layout::DEPTH;
 use crate::shm::members::LINE;
 use crate::shm::wait::{Wait, or_leave};
 use crate::{Call, CallId};

@@ -5,7 +5,7 @@ use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::CollError;
 use crate::Error;
-use crate::shm::cells::Flow;
+use crate::shm::layout::Flow;
 use crate::shm::wait::Wait;
 use mpi_base::cells::CellOf;
 use mpi_base::copy::copy;

@@ -12,6 +12,7 @@
 
 mod block_rows;
 mod blocks;
+mod counts;
 mod cut;
 mod data;
 mod pieces;
@@ -19,7 +20,8 @@ mod reductions;
 mod scan_lookback;
 mod steps;
 
-use super::cells::{Cells, DEPTH, FEW, Flow, Lane};
+use super::cells::Cells;
+use super::layout::{FEW, Flow, Lane};
 use super::members::Members;
 use super::scattered;
 use super::wait::Wait;
@@ -35,6 +37,7 @@ use mpi_base::occupancy::Occupancy;
 use std::ops::Deref;
 
 pub use block_rows::goes_in_rows;
+pub use counts::knows_only_its_own;
 
 /// The short collectives of one communicator in one lane.
 pub struct Small {
@@ -53,6 +56,8 @@ pub enum Shape {
     Rows(Rows),
     /// One piece after another; the number of pieces.
     Pieces(u64),
+    /// One cell per member, which says where the data are: see [`counts`].
+    Counts,
 }
 
 impl Shape {
@@ -60,7 +65,7 @@ impl Shape {
     #[inline]
     pub fn numbers(self) -> u64 {
         match self {
-            Shape::Whole => 1,
+            Shape::Whole | Shape::Counts => 1,
             Shape::Rows(rows) => rows.cells * rows.rounds,
             Shape::Pieces(numbers) => numbers,
         }
@@ -69,7 +74,7 @@ impl Shape {
     /// Returns true if no block is cut.
     fn is_one_part(self) -> bool {
         match self {
-            Shape::Whole => true,
+            Shape::Whole | Shape::Counts => true,
             Shape::Rows(rows) => rows.rounds == 1,
             Shape::Pieces(_) => false,
         }
@@ -108,11 +113,27 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 }
 
 impl Small {
-    /// The maximum size of a call's blocks that go through cells in one piece.
+    /// The maximum size of a call's blocks that go through cells in one piece, if they could go in several.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
-        let all = self.cells.capacity() as u64;
+        let divisible = pieces::of_a_block(u64::MAX, call, members, self.occupancy).is_some();
+        let cell = match divisible || knows_only_its_own(call) {
+            true => self.cells.undivided(),
+            false => self.cells.capacity(),
+        };
+        Small::block(cell as u64, call, members)
+    }
+
+    /// The maximum size of a call's blocks that fit one cell.
+    fn fits_a_cell(&self, call: CallId, members: u32) -> u64 {
+        Small::block(self.cells.capacity() as u64, call, members)
+    }
+
+    /// The maximum size of a call's blocks in a cell of `all` bytes.
+    fn block(all: u64, call: CallId, members: u32) -> u64 {
         match call {
             CallId::Alltoall
+            | CallId::Alltoallv
+            | CallId::Alltoallw
             | CallId::Scatter
             | CallId::ReduceScatter
             | CallId::ReduceScatterBlock => all / u64::from(members.max(1)),
@@ -140,7 +161,9 @@ impl Small {
             // No rank completes such a request before all poll it.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Requests may be polled rarely, so all pieces must have room at once.
-            Lane::Nonblocking => self.pieces_up_to.min(DEPTH * piece as u64),
+            Lane::Nonblocking => self
+                .pieces_up_to
+                .min(self.cells.pieces_at_once() * piece as u64),
         };
         match pieces::of_a_block(all, call, members, self.occupancy) {
             Some(all) if piece > 0 => one.max(all),
@@ -169,6 +192,15 @@ impl Small {
             Call::Allgather { recv, .. } | Call::Alltoall { recv, .. } => {
                 return self.cut(call.id(), recv.bytes(), members);
             }
+            Call::Allgatherv { recv, .. } => {
+                let (longest, _) = counts::extents(recv);
+                return self.cut(call.id(), longest as i64, members);
+            }
+            Call::Gatherv { .. } | Call::Scatterv { .. } => return Some(Shape::Counts),
+            Call::Alltoallv { .. } | Call::Alltoallw { .. } => {
+                let fits = counts::holds_rows(self.cells.undivided(), members);
+                return fits.then_some(Shape::Counts);
+            }
             Call::Gather { send, recv, .. } => {
                 let block = send.as_ref().map(SendBuf::bytes);
                 let block = block.or(recv.as_ref().map(RecvBuf::bytes));
@@ -189,9 +221,12 @@ impl Small {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
-                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
+                let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
                 // With MPI_IN_PLACE the result would overwrite data that are still to be shown.
-                return shape.filter(|shape| shape.is_one_part() || send.is_some());
+                return match shape.is_one_part() || send.is_some() {
+                    true => Some(shape),
+                    false => self.whole(call.id(), recv.bytes() as u64, members),
+                };
             }
             Call::ReduceScatter { recv, counts, .. } => {
                 let (datatype, total) = (recv.datatype(), counts.iter().sum());
@@ -211,7 +246,7 @@ impl Small {
             return Some(Shape::Whole);
         }
         if bytes > self.fits(call, members) {
-            return None;
+            return self.whole(call, bytes, members);
         }
         if goes_in_rows(call, self.occupancy) {
             let rows = Rows::of(bytes, self.cells.capacity(), members);
@@ -220,6 +255,11 @@ impl Small {
         let piece = self.piece(call, members) as u64;
         // Data that go whole fit every rank's blocks. Where these do not fit, there are at least two pieces, even if one is empty.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
+    }
+
+    /// The layout of data that do not go in pieces.
+    fn whole(&self, call: CallId, bytes: u64, members: u32) -> Option<Shape> {
+        (bytes <= self.fits_a_cell(call, members)).then_some(Shape::Whole)
     }
 
     /// The same for operands, which are cut between elements.
@@ -233,10 +273,11 @@ impl Small {
     ) -> Option<Shape> {
         datatype.as_named()?;
         let (size, bytes) = (datatype.size().max(1), datatype.bytes(count));
-        self.cut(call, bytes, members).filter(|shape| {
+        let shape = self.cut(call, bytes, members).filter(|shape| {
             let dense = datatype.contiguous_bytes(count).is_some();
             shape.is_one_part() || (dense && LINE as i64 % size == 0)
-        })
+        });
+        shape.or_else(|| self.whole(call, bytes as u64, members))
     }
 }
 
@@ -268,6 +309,14 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
+    /// Chooses the cells of a piece.
+    fn piece(&self) -> OpInCell<'_, 'a, W> {
+        OpInCell {
+            op: self,
+            address: self.cells.piece_address(self.number),
+        }
+    }
+
     /// The operation `numbers` after this one.
     fn behind(&self, numbers: u64) -> Self {
         SmallOp {
@@ -283,6 +332,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Shape::Whole => self.run_at_once(call).await,
             Shape::Rows(rows) => self.run_in_rows(call, rows).await,
             Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
+            // These need an invocation for their messages: see `run_counts`.
+            Shape::Counts => Ok(()),
         }
     }
 
@@ -302,6 +353,9 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Call::Allgather { send, recv } => {
                 let (every, len) = (every_recv(recv), Given::bytes(recv));
                 return self.allgather(send.as_ref(), &every, len).await;
+            }
+            Call::Allgatherv { send, recv } => {
+                return self.allgatherv(send.as_ref(), recv).await;
             }
             Call::Alltoall { send, recv } => {
                 let (send, len) = (send.as_ref().map(every_send), Given::bytes(recv));

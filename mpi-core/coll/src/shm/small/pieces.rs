@@ -6,6 +6,7 @@
 //! which of the two is faster is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
+use super::counts::of_allgather;
 use super::cut::Cut;
 use super::data::{Combine, CopyTo, Given};
 use super::steps::{await_cell, await_room, show};
@@ -35,9 +36,11 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         // These go in rows, if at all.
         _ if goes_in_rows(call, occupancy) => None,
         // A root, or every rank, receives as much from each other rank.
-        CallId::Gather | CallId::Reduce | CallId::Allgather | CallId::Alltoall => {
-            Some(up_to / u64::from(members.max(2) - 1))
-        }
+        CallId::Gather
+        | CallId::Reduce
+        | CallId::Allgather
+        | CallId::Allgatherv
+        | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
         // The rank that arrives last works for all.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
         // With more than two ranks, every rank would do the work of all.
@@ -50,7 +53,11 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
 pub fn go_both_ways(call: CallId) -> bool {
     matches!(
         call,
-        CallId::Allgather | CallId::Alltoall | CallId::Allreduce | CallId::ReduceScatterBlock
+        CallId::Allgather
+            | CallId::Allgatherv
+            | CallId::Alltoall
+            | CallId::Allreduce
+            | CallId::ReduceScatterBlock
     )
 }
 
@@ -103,7 +110,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let blocks = send.as_ref().map(|send| Blocks::equal(send, members));
                     let recv = recv.as_ref().map(|recv| Cut::of(recv, &bytes));
                     cell_op
-                        .long()
+                        .piece()
                         .scatter_piece(blocks.as_ref(), recv.as_ref(), &bytes, *root)
                         .await
                 }
@@ -125,11 +132,11 @@ impl<W: Wait> SmallOp<'_, W> {
                 }
                 Call::Scan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    cell_op.long().scan_piece(send.as_ref(), &recv, op).await
+                    cell_op.piece().scan_piece(send.as_ref(), &recv, op).await
                 }
                 Call::Exscan { send, recv, op } => {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
-                    cell_op.long().exscan_piece(send.as_ref(), &recv, op).await
+                    cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // The others go both ways, or are not cut.
                 _ => Ok(()),
@@ -146,11 +153,11 @@ impl<W: Wait> SmallOp<'_, W> {
         let bytes = |i: u64| i as usize * piece..(i as usize + 1) * piece;
         for i in 0..pieces + AHEAD {
             if i < pieces {
-                self.behind(i).long().show_piece(call, bytes(i)).await?;
+                self.behind(i).piece().show_piece(call, bytes(i)).await?;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
                 // After an operator's failure the other pieces go on, since other ranks wait for them.
-                let of_this = self.behind(i).long().take_piece(call, bytes(i)).await;
+                let of_this = self.behind(i).piece().take_piece(call, bytes(i)).await;
                 outcome = outcome.and(or_leave(self.comm, of_this)?);
                 self.cells.end(self.members, self.number + i);
             }
@@ -258,12 +265,14 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             let cut = move |rank| Cut::of(&blocks.of(rank), piece);
             self.members.others().map(cut)
         };
+        if let Some((send, blocks)) = of_allgather(call, count) {
+            let own = || blocks.of(self.me()).as_send();
+            let own = send.cloned().unwrap_or_else(own);
+            show!(self, &Cut::of(&own, piece));
+            self.ring_others();
+            return Ok(());
+        }
         match call {
-            Call::Allgather { send, recv } => {
-                let own = || Blocks::equal(recv, count).of(self.me()).as_send();
-                let own = send.clone().unwrap_or_else(own);
-                show!(self, &Cut::of(&own, piece));
-            }
             Call::Allreduce { send, recv, .. } => {
                 let own = send.clone().unwrap_or_else(|| recv.as_send());
                 show!(self, &Cut::of(&own, piece));
@@ -288,16 +297,16 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     async fn take_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (me, count) = (self.me(), self.members.count());
         self.await_cells(self.members.others()).await?;
-        match call {
-            Call::Allgather { send, recv } => {
-                let blocks = Blocks::equal(recv, count);
-                for rank in self.members.others() {
-                    self.take(rank, 0, &Cut::of(&blocks.of(rank), &piece));
-                }
-                if let Some(send) = send {
-                    Cut::of(send, &piece).copy_to(&Cut::of(&blocks.of(me), &piece));
-                }
+        if let Some((send, blocks)) = of_allgather(call, count) {
+            for rank in self.members.others() {
+                self.take(rank, 0, &Cut::of(&blocks.of(rank), &piece));
             }
+            if let Some(send) = send {
+                Cut::of(send, &piece).copy_to(&Cut::of(&blocks.of(me), &piece));
+            }
+            return Ok(());
+        }
+        match call {
             Call::Alltoall { send, recv } => {
                 let blocks = Blocks::equal(recv, count);
                 for rank in self.members.others() {

@@ -5,7 +5,7 @@ use super::steps::{await_cell, await_room, show};
 use super::{OpInCell, SmallOp};
 use crate::Error;
 use crate::op::DenseOp;
-use crate::shm::cells::Flow;
+use crate::shm::layout::Flow;
 use crate::shm::wait::{Wait, or_leave};
 use mpi_base::cells::CellOf;
 use mpi_base::occupancy::Occupancy;

@@ -19,7 +19,7 @@ use super::data::{CopyTo, Target};
 use super::steps::{await_cell, await_room};
 use crate::Error;
 use crate::op::DenseOp;
-use crate::shm::cells::FEW;
+use crate::shm::layout::FEW;
 use crate::shm::wait::Wait;
 use mpi_base::atomic::{Ordering, fence};
 
@@ -36,7 +36,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         let (me, before) = (self.me(), self.me().checked_sub(1));
         await_room!(self);
         self.cells
-            .fetch_ahead(self.address, 2, before.unwrap_or(me));
+            .prefetch()
+            .both(self.address, 2, before.unwrap_or(me));
         match send {
             Some(send) => self.fill(me, send),
             None => self.fill(me, recv),

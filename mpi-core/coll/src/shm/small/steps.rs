@@ -78,12 +78,20 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.publish_of(0);
     }
 
+    /// Publishes the header of another member's cell, which this rank writes.
+    pub(super) fn publish_for(&self, cell: u32, bytes: usize) {
+        self.cells.publish_of(cell, self.address, bytes);
+        if self.occupancy == Occupancy::Dedicated {
+            self.cells.prefetch().next_of(cell, self.address);
+        }
+    }
+
     /// The same with the length of the data.
     #[inline(always)]
-    fn publish_of(&self, bytes: usize) {
+    pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
-            self.cells.fetch_next(self.address);
+            self.cells.prefetch().next(self.address);
         }
     }
 
@@ -203,7 +211,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             await_cell!(self, CellOf::Result);
             return Ok(true);
         }
-        self.cells.fetch_all(self.address);
+        self.cells.prefetch().all(self.address);
         self.cells.forget_arrivals(self.address);
         let outcome = work();
         self.members.ring_all();
@@ -243,7 +251,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
                 self.wait.until(self.engine, arrived).await?;
             }
         }
-        cells.fetch_all(address);
+        cells.prefetch().all(address);
         cells.forget_arrivals(address);
         Ok(())
     }

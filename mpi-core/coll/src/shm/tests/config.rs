@@ -1,6 +1,6 @@
 //! Tests of one-way data: the sender does not wait for the receiver while there are free cells.
 
-use super::super::cells::{MIDDLING, SHORT, depth};
+use super::super::layout::{MIDDLING, SHORT, depth};
 use super::{OCCUPANCIES, job, job_with};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};

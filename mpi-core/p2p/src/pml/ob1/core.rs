@@ -3,6 +3,7 @@
 //! The parts hold no reference to it; each of their methods takes one, so that the path of a short message has no extra indirection.
 
 use super::config::Config;
+use super::counts::Counts;
 use super::links::Links;
 use super::losses::Losses;
 use crate::bml::Bml;
@@ -24,6 +25,7 @@ pub(super) struct Core {
     links: Links,
     requests: Table,
     losses: Losses,
+    counts: Counts,
     /// The number of malformed messages, which are dropped.
     protocol_errors: Cell<u64>,
     observer: OnceCell<Rc<dyn Observer>>,
@@ -36,6 +38,7 @@ impl Core {
             links: Links::new(bml, job_size, config.sharing),
             requests: Table::default(),
             losses: Losses::default(),
+            counts: Counts::default(),
             protocol_errors: Cell::new(0),
             observer: OnceCell::new(),
         }
@@ -57,6 +60,11 @@ impl Core {
 
     pub(super) fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    #[inline]
+    pub(super) fn counts(&self) -> &Counts {
+        &self.counts
     }
 
     /// Returns the observer of matching; usually none.

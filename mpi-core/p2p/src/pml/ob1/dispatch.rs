@@ -85,6 +85,12 @@ impl Ob1 {
 
     #[cold]
     fn declare_lost(&self, peer: ProcId, why: &str) {
+        if !self.core.losses().has(peer) {
+            self.core.counts().loses_peer();
+            if let Some(observer) = self.core.observer() {
+                observer.loses(peer);
+            }
+        }
         self.core.losses().declare(peer, why);
         self.receiver.close_slot(&self.core, peer);
         end_all(&self.core, peer);
@@ -129,7 +135,13 @@ impl Sink for Ob1 {
         self.declare_lost(peer, why);
     }
 
-    fn note(&self, what: &str) {
-        printable::eprintln!("{what}");
+    fn link_lost(&self, peer: ProcId, what: Option<&str>) {
+        self.core.counts().loses_link();
+        if let Some(observer) = self.core.observer() {
+            observer.loses_link(peer);
+        }
+        if let Some(what) = what {
+            printable::eprintln!("{what}");
+        }
     }
 }

@@ -25,6 +25,7 @@
 mod buffer_pool;
 pub mod config;
 mod core;
+pub mod counts;
 mod dispatch;
 mod fast_path;
 mod flow_control;
@@ -60,6 +61,7 @@ use crate::group::Group;
 use crate::observer::Observer;
 use crate::request::{Outcome, Req, Status, Table};
 use config::Config;
+use counts::Counts;
 use matching::{Key, Matching};
 use peer::Peer;
 use probe::Message;
@@ -99,16 +101,15 @@ impl Ob1 {
         self.core.set_observer(observer);
     }
 
-    /// Returns the observer of matching; usually none.
-    #[inline]
-    pub fn observer(&self) -> Option<&dyn Observer> {
-        self.core.observer()
-    }
-
     /// Returns the transports.
     #[inline]
     pub fn bml(&self) -> &Bml {
         self.core.links().bml()
+    }
+
+    /// Returns the counters of rare events.
+    pub fn counts(&self) -> &Counts {
+        self.core.counts()
     }
 
     /// Returns the number of arriving messages that were dropped as malformed.
@@ -170,12 +171,19 @@ impl Ob1 {
     #[inline]
     pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.core.links().peer(envelope.proc)?;
-        if let Some(observer) = self.core.observer() {
-            observer.sends(&envelope, buf.bytes() as u64);
-        }
+        self.observe_send(&envelope, buf.bytes() as u64);
         match (self.sender).try_eager(&self.core, &peer, &envelope, &buf, mode)? {
             true => Ok(Sent::Done),
             false => self.isend_slow(&peer, envelope, buf, mode),
+        }
+    }
+
+    /// Shows a message to the observer, if there is one.
+    #[inline]
+    pub fn observe_send(&self, envelope: &Envelope, bytes: u64) {
+        if let Some(observer) = self.core.observer() {
+            self.core.counts().sends_observed();
+            observer.sends(envelope, bytes);
         }
     }
 
@@ -296,6 +304,11 @@ impl Ob1 {
     /// Returns what the receive on the fast path waits for, for the state page.
     pub fn about_here(&self) -> (Context, Key, u64) {
         self.receiver.slot().about()
+    }
+
+    /// As [`Ob1::about_here`], if a receive waits there.
+    pub fn waits_here(&self) -> Option<(Context, Key, u64)> {
+        self.receiver.slot().waiting()
     }
 
     /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.

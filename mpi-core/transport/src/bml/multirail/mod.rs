@@ -1,7 +1,11 @@
-//! Bonding: several links to each peer, used as one transport.
+//! Bonding: several links to a peer, used as one transport.
 //!
-//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link with the
-//! least load relative to its bandwidth, or to the next one if that one is full. So each link carries a share in proportion to its actual throughput.
+//! **Links.** A bond is made of all networks of a process; those that reach a peer are the links to it.
+//! The first link carries the first message. The others are connected when a long message is sent,
+//! and carry messages from the moment at which their connection exists, so a network that is blocked delays none.
+//!
+//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link that
+//! is expected to deliver them first: the one with the smallest `(outstanding + length) / speed` ([`speed`]).
 //! All other messages use the first live link, which keeps their order.
 //!
 //! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
@@ -11,74 +15,188 @@
 //! and a [`VOID`] replaces a message that its sender no longer has, so that the sequence has no gap.
 //! The receiver drops duplicates and delivers ordered messages by number, whichever link they arrived on.
 //! The peer is lost only when its last link has died; the error text then quotes the reason of every link.
+//! The death of a link is printed when the peer has proved by a message that it lives: the death of a peer ends all links.
 //!
-//! **Wire format.** A message over a link has header `[number, 0]` and a payload that begins with [`PREFIX`] bytes:
-//! its own header, and the two cumulative acknowledgements of the other direction.
+//! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with header `[number, its own number | link << 8]`
+//! and a payload that begins with [`PREFIX`] bytes: its own header, and the two cumulative acknowledgements of the other direction.
 //! Ordered and overtaking messages have separate sequences, both from 1.
-//! An [`ACK`] carries the acknowledgements only. It is sent when much has arrived and nothing was sent back, and before a process sleeps.
+//! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
+//! It is sent when much has arrived, and before a process sleeps.
 //!
-//! Both ends must bond the same links; the transports check this when they are asked which peers they reach.
+//! The messages of a bond name themselves, so a link carries them beside those of peers to which it is the only link,
+//! and the two ends may use different links.
 
 mod repair;
 mod side;
+mod speed;
 mod through;
 
+use super::Rejection;
 use crate::btl::{
     Am, Btl, Capabilities, Connections, Endpoint, Family, Header, Info, Limits, OVERTAKES, Payload,
-    Pipeline, ProcId, Reach, SendError, Sink, Traffic, Transport, Wakeup,
+    Pipeline, ProcId, Reach, SendError, Sink, Traffic, Wakeup,
 };
-use side::{FREE, Kept, ORDERED, Side, What, sequence};
+use side::{FREE, Kept, ORDERED, Side, Stage, Way, What, sequence};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use through::Through;
 
+/// A message of the ordered sequence.
+pub const IN_ORDER: Am = Family::Multirail.am(12);
+/// A message of the sequence in which messages may overtake others.
+pub const FREELY: Am = Family::Multirail.am(13) | OVERTAKES;
 /// The active message of acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
-
 /// The active message that fills the number of a message that is no longer wanted; its payload is a prefix.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
 /// Length of the prefix of each payload: the message's header and two acknowledgements.
 const PREFIX: usize = 4 * size_of::<u64>();
 
-/// Maximum number of links.
+/// Maximum number of links; further networks are not used.
 const MOST: usize = 16;
 /// Maximum number of bytes remembered for one peer.
 const WINDOW: usize = 8 << 20;
 /// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
-const SOON_BYTES: usize = WINDOW / 8;
+const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// A message is cut into this many fragments per link, so that the shares can follow the bandwidths,
-const PIECES: usize = 8;
+/// A message is cut into this many fragments for the slowest link, so that the shares can follow the speeds,
+const PIECES: u64 = 8;
 /// but no fragment is shorter than this, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;
+/// A link that is this many times slower than all together gets no regular share.
+const MOST_SPREAD: u64 = 16;
 /// Maximum number of buffers kept for reuse.
 const SPARE: usize = 128;
 
-/// The bonded links of one process.
-pub struct Multirail {
+/// The bonded links of one process. `L` is an owned or shared transport.
+pub struct Multirail<L> {
     me: ProcId,
     info: Info,
-    links: Vec<Transport>,
+    links: Vec<L>,
     sides: Vec<OnceCell<Box<Side>>>,
     spare: RefCell<Vec<Vec<u8>>>,
+    /// The peers to which an acknowledgement or a retransmission is due, and whether it is due now.
+    due: RefCell<Vec<ProcId>>,
+    urgent: Cell<bool>,
+    /// The deaths of links that their polls have reported: peer, link and reason.
+    deaths: RefCell<Vec<(ProcId, usize, String)>>,
+    /// The speeds of the links to the peer of the last acknowledgement, added up and divided by the lowest.
+    spread: Cell<u64>,
+    /// The links whose death has been printed.
+    printed: Cell<u32>,
 }
 
-impl Multirail {
-    pub fn new(me: ProcId, size: u32, links: Vec<Transport>) -> Multirail {
+/// How a peer is reached.
+pub enum Reached {
+    /// By one link, over which messages need no bond.
+    Alone(usize, Endpoint),
+    Bonded(Endpoint),
+    No,
+}
+
+impl<L> Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
+    pub fn new(me: ProcId, size: u32, mut links: Vec<L>) -> Self {
+        links.truncate(MOST);
         Multirail {
             me,
             info: bonded(&links),
+            spread: Cell::new(links.len() as u64),
             links,
             sides: (0..size).map(|_| OnceCell::new()).collect(),
             spare: RefCell::default(),
+            due: RefCell::default(),
+            urgent: Cell::new(false),
+            deaths: RefCell::default(),
+            printed: Cell::new(0),
         }
     }
 
+    /// Returns how a peer is reached, and why the other links are not used. If not `mixed`, only links of the first one's kind are bonded.
+    pub fn route(&self, peer: ProcId, mixed: bool) -> (Reached, Vec<Rejection>) {
+        let Some(side) = self.side(peer) else {
+            return (Reached::No, Vec::new());
+        };
+        let ways = self.ways(side);
+        let live = || (0..ways.len()).filter(|&way| ways[way].is_live());
+        let first = live().next();
+        if let (Some(first), false) = (first, mixed) {
+            let name = self.links[first].info().name;
+            live()
+                .filter(|&way| self.links[way].info().name != name)
+                .for_each(|way| {
+                    ways[way].leave_out("the parameter bml_share allows one kind of network")
+                });
+        }
+        let reached = match (first, live().count()) {
+            (None, _) if ways.iter().all(Way::is_unused) => Reached::No,
+            // All links have died; each message to the peer fails.
+            (None, _) => Reached::Bonded(Endpoint(peer)),
+            (Some(first), 1) => Reached::Alone(first, ways[first].endpoint),
+            _ => Reached::Bonded(Endpoint(peer)),
+        };
+        (reached, self.rejections(ways))
+    }
+
+    /// Why no link of a kind reaches a peer, each reason once.
+    fn rejections(&self, ways: &[Way]) -> Vec<Rejection> {
+        let mut all: Vec<Rejection> = Vec::new();
+        let each = || self.links.iter().zip(ways);
+        for (link, way) in each() {
+            let name = link.info().name;
+            let is_live = |(other, way): (&L, &Way)| other.info().name == name && way.is_live();
+            if each().any(is_live) {
+                continue;
+            }
+            if let Some(reason) = way.dead.borrow().clone() {
+                let btl = name;
+                let is_new = |other: &Rejection| other.btl != btl || other.reason != reason;
+                if all.iter().all(is_new) {
+                    all.push(Rejection { btl, reason });
+                }
+            }
+        }
+        all
+    }
+
+    /// The names of the links to a peer, with their numbers, for explanations.
+    pub fn names(&self, peer: ProcId) -> String {
+        let ways = self.side(peer).map_or(&[][..], |side| self.ways(side));
+        let mut names: Vec<(&str, u32)> = Vec::new();
+        for (link, _) in self.links.iter().zip(ways).filter(|(_, way)| way.is_live()) {
+            match names.last_mut() {
+                Some((name, count)) if *name == link.info().name => *count += 1,
+                _ => names.push((link.info().name, 1)),
+            }
+        }
+        let shown = names.iter().map(|(name, count)| match count {
+            1 => (*name).to_owned(),
+            _ => format!("{name} over {count} networks"),
+        });
+        shown.collect::<Vec<_>>().join(" and ")
+    }
+
     fn side(&self, peer: ProcId) -> Option<&Side> {
-        let make = || Box::new(Side::new(peer, &self.links));
+        let make = || Box::new(Side::new(peer));
         Some(self.sides.get(peer as usize)?.get_or_init(make))
+    }
+
+    /// The links to a peer; never called while a link polls, because a link may have to connect to answer.
+    fn ways<'a>(&self, side: &'a Side) -> &'a [Way] {
+        side.ways.get_or_init(|| {
+            let each = self.links.iter();
+            let mut ways: Vec<Way> = each.map(|link| Way::new(link.reach(side.peer))).collect();
+            if let Some(first) = ways.iter_mut().find(|way| way.is_live()) {
+                first.stage.set(Stage::Open);
+            }
+            ways
+        })
     }
 
     /// Offers a message to one link; `runs` are a prefix and the payload, or the whole message and an empty run. Returns the link's error if the link refused the message.
@@ -90,16 +208,22 @@ impl Multirail {
         number: u64,
         runs: [&[u8]; 2],
     ) -> Result<(), SendError> {
-        let endpoint = side.ways[way].endpoint;
+        let link = &self.ways(side)[way];
         let payload = match runs {
             [all, []] => Payload::Bytes(all),
             [prefix, rest] => Payload::Joined(prefix, rest),
         };
-        let weighed = (payload.len() as u64) << 20;
-        self.links[way].send(endpoint, am, [number, 0], payload)?;
-        let bandwidth = u64::from(self.links[way].capabilities().bandwidth(endpoint)).max(1);
-        let load = &side.ways[way].load;
-        load.set(load.get() + weighed / bandwidth);
+        let len = payload.len();
+        let (outer, word) = match am {
+            ACK | VOID => (am, u64::from(am)),
+            _ if sequence(am) == FREE => (FREELY, u64::from(am)),
+            _ => (IN_ORDER, u64::from(am)),
+        };
+        let header = [number, word | (way as u64) << 8];
+        self.links[way].send(link.endpoint, outer, header, payload)?;
+        if outer == FREELY {
+            link.speed.sent(len);
+        }
         Ok(())
     }
 
@@ -110,8 +234,17 @@ impl Multirail {
             let sent = side.sent[which].borrow();
             sent.acked + sent.kept.len() as u64 + 1
         };
+        let len = runs[0].len() + runs[1].len();
+        if which == FREE && len >= SHORTEST / 2 {
+            self.open_idle(side);
+        }
         let mut result = Err(SendError::PeerGone);
-        for way in self.order(side, which) {
+        let mut limit = u64::MAX;
+        for (way, cost) in self.order(side, which, len) {
+            // A slow link would deliver it later than the fast one that has no space now.
+            if cost > limit {
+                break;
+            }
             match self.offer(side, way, am, number, runs) {
                 Ok(()) => return Ok(way),
                 Err(SendError::WouldBlock) => {
@@ -120,12 +253,35 @@ impl Multirail {
                     if which == ORDERED {
                         break;
                     }
+                    limit = limit.min(cost.saturating_mul(2));
                 }
                 // The link has died; its next poll reports it.
                 Err(_) => {}
             }
         }
-        result
+        match result {
+            // Another link is tried once that poll has recorded the death: it may have no connection yet.
+            Err(SendError::PeerGone) if self.has_idle(side) => Err(SendError::WouldBlock),
+            other => other,
+        }
+    }
+
+    /// Returns true if a live link to a peer is not in use.
+    fn has_idle(&self, side: &Side) -> bool {
+        let mut ways = self.ways(side).iter();
+        ways.any(|way| way.is_live() && way.stage.get() != Stage::Open)
+    }
+
+    /// Starts the connections of the links that have none.
+    fn open_idle(&self, side: &Side) {
+        for (link, way) in self.links.iter().zip(self.ways(side)) {
+            if way.is_live() && way.stage.get() != Stage::Open {
+                let connections = link.capabilities().connections;
+                let is_open = connections.is_none_or(|all| all.open(way.endpoint));
+                let stage = if is_open { Stage::Open } else { Stage::Opening };
+                way.stage.set(stage);
+            }
+        }
     }
 
     /// Copies a message into one buffer, after its prefix.
@@ -147,20 +303,41 @@ impl Multirail {
 
     /// Records a message that a link has taken.
     fn remember(&self, side: &Side, which: usize, kept: Kept) {
-        side.told();
+        side.told_by_prefix();
         side.kept_bytes.set(side.kept_bytes.get() + kept.len());
         side.sent[which].borrow_mut().kept.push_back(kept);
     }
 
-    /// Returns the live links, in the order in which a message of a sequence tries them.
-    fn order(&self, side: &Side, which: usize) -> impl Iterator<Item = usize> {
-        let mut ways = [usize::MAX; MOST];
-        let up = (0..side.ways.len().min(MOST)).filter(|&way| side.is_up(way));
-        let count = ways.iter_mut().zip(up).map(|(at, way)| *at = way).count();
+    /// Returns the live links with their expected times, in the order in which a message of a sequence tries them.
+    fn order(&self, side: &Side, which: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.ways(side);
+        let is_open = |way: &usize| all[*way].is_live() && all[*way].stage.get() == Stage::Open;
+        if !(0..all.len()).any(|way| is_open(&way))
+            && let Some(next) = all.iter().find(|way| way.is_live())
+        {
+            // The message waits for the connection.
+            next.stage.set(Stage::Open);
+        }
+        let mut ways = [(usize::MAX, u64::MAX); MOST];
+        let mut count = 0;
+        for (place, way) in ways.iter_mut().zip((0..all.len()).filter(is_open)) {
+            let cost = match which {
+                FREE => self.cost(&all[way], way, len),
+                _ => 0,
+            };
+            *place = (way, cost);
+            count += 1;
+        }
         if which == FREE {
-            ways[..count].sort_unstable_by_key(|&way| side.ways[way].load.get());
+            ways[..count].sort_by_key(|&(_, cost)| cost);
         }
         ways.into_iter().take(count)
+    }
+
+    /// The time until a message is delivered over a link, in nanoseconds.
+    fn cost(&self, link: &Way, way: usize, len: usize) -> u64 {
+        let claimed = || self.links[way].capabilities().bandwidth(link.endpoint);
+        link.speed.time(len, claimed)
     }
 
     fn connections(&self) -> impl Iterator<Item = &dyn Connections> {
@@ -168,14 +345,90 @@ impl Multirail {
         each.filter_map(|link| link.capabilities().connections)
     }
 
-    /// The peers with state.
-    fn known(&self) -> impl Iterator<Item = &Side> {
-        self.sides.iter().filter_map(|side| Some(&**side.get()?))
+    /// The links to a peer that are in use.
+    fn used(&self, to: Endpoint) -> impl Iterator<Item = (&L, &Way)> {
+        let ways = self.side(to.0).and_then(|side| side.ways.get());
+        let each = self.links.iter().zip(ways.into_iter().flatten());
+        each.filter(|(_, way)| way.is_live() && way.stage.get() == Stage::Open)
+    }
+
+    /// Notes that something is due to a peer.
+    fn set_due(&self, side: &Side, now: bool) {
+        if !side.is_due.replace(true) {
+            self.due.borrow_mut().push(side.peer);
+        }
+        if now {
+            self.urgent.set(true);
+        }
+    }
+
+    /// Polls one link; returns the number of messages that the sink has got.
+    #[inline]
+    pub fn poll(&self, way: usize, sink: &dyn Sink) -> usize {
+        let through = Through {
+            bond: self,
+            way,
+            sink,
+            delivered: Cell::new(0),
+        };
+        self.links[way].progress(&through);
+        if self.urgent.get() {
+            self.do_due(sink);
+        }
+        through.delivered.get()
+    }
+
+    /// Retransmits and acknowledges what is due.
+    fn do_due(&self, sink: &dyn Sink) {
+        self.urgent.set(false);
+        self.record_deaths(sink);
+        for peer in self.due.take() {
+            let Some(side) = self.side(peer) else {
+                continue;
+            };
+            side.is_due.set(false);
+            if !side.again.borrow().is_empty() {
+                self.repair(side, sink);
+            }
+            let has_much =
+                side.news_bytes.get() >= SOON_BYTES || side.news_messages.get() >= SOON_MESSAGES;
+            if has_much {
+                self.acknowledge(side);
+            }
+            let is_broken = !side.again.borrow().is_empty();
+            if is_broken || side.news_messages.get() > 0 {
+                self.set_due(side, is_broken);
+            }
+        }
+    }
+
+    /// Acknowledges everything, because the process is about to sleep; returns true if a retransmission is due.
+    pub fn before_sleep(&self) -> bool {
+        let mut busy = !self.deaths.borrow().is_empty();
+        for peer in self.due.take() {
+            let Some(side) = self.side(peer) else {
+                continue;
+            };
+            side.is_due.set(false);
+            if side.news_messages.get() > 0 {
+                self.acknowledge(side);
+            }
+            let is_broken = !side.again.borrow().is_empty();
+            if is_broken || side.news_messages.get() > 0 {
+                self.set_due(side, is_broken);
+            }
+            busy |= is_broken && self.ways(side).iter().any(Way::is_live);
+        }
+        busy
     }
 }
 
 /// Returns what is constant about a bond of these links.
-fn bonded(links: &[Transport]) -> Info {
+fn bonded<L>(links: &[L]) -> Info
+where
+    L: Deref,
+    L::Target: Btl,
+{
     let all = || links.iter().map(|link| link.info());
     let least = |of: fn(&Limits) -> usize| {
         let least = all().map(|info| of(&info.limits)).min();
@@ -184,6 +437,7 @@ fn bonded(links: &[Transport]) -> Info {
     Info {
         name: all().next().map_or("bond", |info| info.name),
         exclusivity: all().next().map_or(0, |info| info.exclusivity),
+        is_network: true,
         limits: Limits {
             eager: least(|limits| limits.eager),
             max_send: least(|limits| limits.max_send),
@@ -195,21 +449,27 @@ fn bonded(links: &[Transport]) -> Info {
     }
 }
 
-impl Btl for Multirail {
+impl<L> Btl for Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
     fn info(&self) -> &Info {
         &self.info
     }
 
     fn reach(&self, peer: ProcId) -> Reach {
-        let mut reasons = Vec::new();
-        for link in &self.links {
-            match link.reach(peer) {
-                Reach::Yes(_) => return Reach::Yes(Endpoint(peer)),
-                Reach::No(why) => reasons.push(why),
+        match self.route(peer, true) {
+            (Reached::Alone(..) | Reached::Bonded(_), _) => Reach::Yes(Endpoint(peer)),
+            (Reached::No, rejected) => {
+                let reasons = rejected.into_iter().map(|rejection| rejection.reason);
+                let reasons: Vec<String> = reasons.collect();
+                match reasons.is_empty() {
+                    true => Reach::No("it is no process of this job".into()),
+                    false => Reach::No(reasons.join("; ")),
+                }
             }
         }
-        reasons.dedup();
-        Reach::No(reasons.join("; "))
     }
 
     fn send(
@@ -254,36 +514,11 @@ impl Btl for Multirail {
     }
 
     fn progress(&self, sink: &dyn Sink) -> usize {
-        let mut delivered = 0;
-        for (way, link) in self.links.iter().enumerate() {
-            let through = Through {
-                bond: self,
-                way,
-                sink,
-                delivered: Cell::new(0),
-            };
-            link.progress(&through);
-            delivered += through.delivered.get();
-        }
-        for side in self.known() {
-            if !side.again.borrow().is_empty() {
-                self.repair(side, sink);
-            }
-            if side.news_bytes.get() >= SOON_BYTES || side.news_messages.get() >= SOON_MESSAGES {
-                self.acknowledge(side);
-            }
-        }
-        delivered
+        (0..self.links.len()).map(|way| self.poll(way, sink)).sum()
     }
 
     fn pending(&self) -> bool {
-        let mut busy = false;
-        for side in self.known() {
-            if side.news_messages.get() > 0 {
-                self.acknowledge(side);
-            }
-            busy |= !side.again.borrow().is_empty() && side.first_up().is_some();
-        }
+        let busy = self.before_sleep();
         self.links
             .iter()
             .fold(busy, |busy, link| busy | link.pending())
@@ -302,20 +537,32 @@ impl Btl for Multirail {
     }
 }
 
-impl Pipeline for Multirail {
+impl<L> Pipeline for Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
     fn fragment(&self, bytes: u64, _packed: bool, _alone: bool) -> usize {
         let most = self.info.limits.max_send;
-        let piece = bytes / (PIECES * self.links.len().max(1)) as u64;
+        let piece = bytes / (PIECES * self.spread.get().max(1));
         usize::try_from(piece).map_or(most, |piece| piece.max(SHORTEST).min(most))
     }
 }
 
-impl Connections for Multirail {
+impl<L> Connections for Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
     fn is_connected(&self, to: Endpoint) -> bool {
-        let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
         // A link that was never used counts as connected, so all links must be checked: one that is connected does not imply that another is.
-        let mut each = self.links.iter().zip(ways);
+        let mut each = self.used(to);
         each.all(|(link, way)| link.capabilities().is_connected(way.endpoint))
+    }
+
+    fn cut(&self, to: Endpoint) {
+        let each = self.used(to);
+        each.for_each(|(link, way)| link.capabilities().cut(way.endpoint));
     }
 
     fn flush(&self) {
@@ -327,14 +574,17 @@ impl Connections for Multirail {
     }
 
     fn bandwidth(&self, to: Endpoint) -> u32 {
-        let ways = self.side(to.0).map_or(&[][..], |side| &side.ways);
-        let each = self.links.iter().zip(ways);
+        let each = self.used(to);
         each.map(|(link, way)| link.capabilities().bandwidth(way.endpoint))
             .sum()
     }
 }
 
-impl Wakeup for Multirail {
+impl<L> Wakeup for Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>) {
         let each = self.links.iter();
         let each = each.filter_map(|link| link.capabilities().wakeup);

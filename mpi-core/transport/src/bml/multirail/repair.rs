@@ -1,10 +1,15 @@
 //! Retransmission after the death of a link, and acknowledgements.
 
-use super::side::{FREE, Side, What};
+use super::side::{FREE, ORDERED, Side, Stage, Way, What};
 use super::{ACK, Multirail, PREFIX, VOID};
-use crate::btl::{Am, Header, Sink};
+use crate::btl::{Am, Btl, Header, Sink};
+use std::ops::Deref;
 
-impl Multirail {
+impl<L> Multirail<L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
     /// Retransmits what dead links may have lost, until no link takes more.
     pub(super) fn repair(&self, side: &Side, sink: &dyn Sink) {
         while let Some((which, number)) = { side.again.borrow().front().copied() } {
@@ -49,21 +54,37 @@ impl Multirail {
 
     /// Offers a lost message to the links; returns the link that took it.
     fn mend(&self, side: &Side, am: Am, number: u64, runs: [&[u8]; 2]) -> Option<usize> {
+        let len = runs[0].len() + runs[1].len();
         let offer = |&way: &usize| self.offer(side, way, am, number, runs).is_ok();
-        self.order(side, FREE).find(offer)
+        let ways = self.order(side, FREE, len).map(|(way, _)| way);
+        ways.collect::<Vec<_>>().into_iter().find(offer)
+    }
+
+    /// Records the deaths that the links have reported; outside of their polls, because this process may have to ask which links reach the peer.
+    #[cold]
+    pub(super) fn record_deaths(&self, sink: &dyn Sink) {
+        for (peer, way, why) in self.deaths.take() {
+            match self.side(peer) {
+                Some(side) => self.record_link_death(side, way, &why, sink),
+                None => sink.lost(peer, &why),
+            }
+        }
     }
 
     /// Records the death of a link, and reports the peer as lost if it was the last one.
-    #[cold]
-    pub(super) fn record_link_death(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
-        if !side.is_up(way) {
+    fn record_link_death(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
+        let ways = self.ways(side);
+        if !ways[way].is_live() {
             return;
         }
-        *side.ways[way].dead.borrow_mut() = Some(why.into());
+        ways[way].die(why);
         let (me, peer) = (self.me, side.peer);
-        let name = self.links[way].info().name;
-        if side.first_up().is_none() {
-            let all = side.ways.iter().enumerate().map(|(at, way)| {
+        let mut others = ways.iter().enumerate().filter(|(at, _)| *at != way);
+        if others.all(|(_, other)| other.is_unused()) {
+            return sink.lost(peer, why);
+        }
+        if !ways.iter().any(Way::is_live) {
+            let all = ways.iter().enumerate().map(|(at, way)| {
                 let dead = way.dead.borrow();
                 format!("link {at}: {}", dead.as_deref().unwrap_or_default())
             });
@@ -73,6 +94,10 @@ impl Multirail {
                 all.join("; ")
             );
             return sink.lost(peer, &why);
+        }
+        // No message has used a link that was never open.
+        if ways[way].stage.get() != Stage::Open {
+            return;
         }
         let (mut messages, mut bytes) = (0, 0);
         let mut again = side.again.borrow_mut();
@@ -86,17 +111,45 @@ impl Multirail {
                 }
             }
         }
-        sink.note(&format!(
-            "job rank {me}: {name} link {way} to job rank {peer} is gone ({why}); {messages} messages of {bytes} bytes that may have been lost with it are sent again over the others"
-        ));
+        drop(again);
+        self.set_due(side, true);
+        let network = self.links[way].capabilities().connections;
+        let network = network.and_then(|all| all.network(ways[way].endpoint));
+        let network = network.map_or(String::new(), |network| format!(" ({network})"));
+        let name = self.links[way].info().name;
+        let sentence = format!(
+            "job rank {me}: {name} link {way}{network} to job rank {peer} is gone ({why}); {messages} messages of {bytes} bytes that may have been lost with it are sent again over the others"
+        );
+        side.unsaid.borrow_mut().push((way, sentence));
+        side.has_unsaid.set(true);
     }
 
-    /// Sends the peer a cumulative acknowledgement.
+    /// Prints the sentences about links that have died, because a message has proved that the peer lives.
+    /// The lower rank of the two prints one for each of its links, so that a network that fails under many ranks does not fill the screen.
+    #[cold]
+    pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
+        let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);
+        // What arrived over the dead link before its end is no proof.
+        if !side.ways.get().is_some_and(is_live) {
+            return;
+        }
+        side.has_unsaid.set(false);
+        for (way, sentence) in side.unsaid.take() {
+            let bit = 1 << way;
+            let prints = self.me < side.peer && self.printed.get() & bit == 0;
+            if prints {
+                self.printed.set(self.printed.get() | bit);
+            }
+            sink.link_lost(side.peer, prints.then_some(&*sentence));
+        }
+    }
+
+    /// Sends the peer an acknowledgement of everything.
     pub(super) fn acknowledge(&self, side: &Side) {
-        let mut acks = [0; 16];
-        side.tell(&mut acks);
-        if let Some(way) = side.first_up()
-            && self.offer(side, way, ACK, 0, [&acks, &[]]).is_ok()
+        let report = side.report();
+        let way = self.order(side, ORDERED, 0).next();
+        if let Some((way, _)) = way
+            && self.offer(side, way, ACK, 0, [&report, &[]]).is_ok()
         {
             side.told();
         }

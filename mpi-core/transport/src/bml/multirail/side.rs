@@ -1,38 +1,98 @@
 //! State of one peer: its links, the unacknowledged messages, and the receive sequences.
 
-use super::{PREFIX, SPARE};
-use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach, Transport};
-use std::cell::{Cell, RefCell};
+use super::speed::Speed;
+use super::{MOST, PREFIX, SPARE};
+use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The state of one peer.
 pub(super) struct Side {
     pub(super) peer: ProcId,
-    pub(super) ways: Vec<Way>,
+    /// Each link of the bond, once this process has asked which of them reach the peer.
+    pub(super) ways: OnceCell<Vec<Way>>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
     pub(super) received: [RefCell<Received>; 2],
     /// Bytes and messages received since the last acknowledgement.
     pub(super) news_bytes: Cell<usize>,
     pub(super) news_messages: Cell<u32>,
+    /// Overtaking messages have arrived that no acknowledgement has reported.
+    pub(super) has_unreported: Cell<bool>,
+    /// Bytes of overtaking messages that have arrived, for each link of the peer.
+    pub(super) carried: [Cell<u64>; MOST],
+    /// The message that is being received in place, for each link of this process.
+    pub(super) landings: [Cell<Landing>; MOST],
     /// Messages of dead links to retransmit: sequence and number.
     pub(super) again: RefCell<VecDeque<(usize, u64)>>,
+    /// An acknowledgement or a retransmission is due.
+    pub(super) is_due: Cell<bool>,
+    /// Sentences about dead links, to be printed when the peer has proved that it lives, with the links.
+    pub(super) unsaid: RefCell<Vec<(usize, String)>>,
+    pub(super) has_unsaid: Cell<bool>,
 }
 
 /// One link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
+    /// It does not reach the peer, or may not be used.
+    is_unused: Cell<bool>,
     /// Why the link is unusable; `None` while it is alive.
     pub(super) dead: RefCell<Option<String>>,
-    /// Bytes sent over it, divided by its bandwidth.
-    pub(super) load: Cell<u64>,
-    /// The message that is being received in place.
-    pub(super) landing: Cell<Landing>,
+    pub(super) stage: Cell<Stage>,
+    pub(super) speed: Speed,
 }
 
-/// The prefix of a message whose payload is being received in place.
+/// Whether messages use a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is no connection.
+    Idle,
+    /// The connection is being made, and no message waits for it.
+    Opening,
+    Open,
+}
+
+impl Way {
+    pub(super) fn new(reach: Reach) -> Way {
+        let (endpoint, dead) = match reach {
+            Reach::Yes(endpoint) => (endpoint, None),
+            Reach::No(why) => (Endpoint(u32::MAX), Some(why)),
+        };
+        Way {
+            endpoint,
+            is_unused: Cell::new(dead.is_some()),
+            dead: RefCell::new(dead),
+            stage: Cell::new(Stage::Idle),
+            speed: Speed::default(),
+        }
+    }
+
+    pub(super) fn is_live(&self) -> bool {
+        self.dead.borrow().is_none()
+    }
+
+    /// Returns true if the link never carries messages to the peer.
+    pub(super) fn is_unused(&self) -> bool {
+        self.is_unused.get()
+    }
+
+    /// Does not use the link, though it reaches the peer.
+    pub(super) fn leave_out(&self, why: &str) {
+        self.die(why);
+        self.is_unused.set(true);
+    }
+
+    pub(super) fn die(&self, why: &str) {
+        *self.dead.borrow_mut() = Some(why.into());
+    }
+}
+
+/// The message whose payload is being received in place: its own number and prefix, and the link of the sender.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
+    pub(super) am: Am,
+    pub(super) link: usize,
     pub(super) header: Header,
     pub(super) acks: [u64; 2],
 }
@@ -88,39 +148,23 @@ pub(super) struct Received {
 }
 
 impl Side {
-    pub(super) fn new(peer: ProcId, links: &[Transport]) -> Side {
-        let ways = links.iter().map(|link| {
-            let (endpoint, dead) = match link.reach(peer) {
-                Reach::Yes(endpoint) => (endpoint, None),
-                Reach::No(why) => (Endpoint(u32::MAX), Some(why)),
-            };
-            Way {
-                endpoint,
-                dead: RefCell::new(dead),
-                load: Cell::new(0),
-                landing: Cell::default(),
-            }
-        });
+    pub(super) fn new(peer: ProcId) -> Side {
         Side {
             peer,
-            ways: ways.collect(),
+            ways: OnceCell::new(),
             sent: Default::default(),
             kept_bytes: Cell::new(0),
             received: Default::default(),
             news_bytes: Cell::new(0),
             news_messages: Cell::new(0),
+            has_unreported: Cell::new(false),
+            carried: Default::default(),
+            landings: Default::default(),
             again: RefCell::default(),
+            is_due: Cell::new(false),
+            unsaid: RefCell::default(),
+            has_unsaid: Cell::new(false),
         }
-    }
-
-    pub(super) fn is_up(&self, way: usize) -> bool {
-        self.ways
-            .get(way)
-            .is_some_and(|way| way.dead.borrow().is_none())
-    }
-
-    pub(super) fn first_up(&self) -> Option<usize> {
-        (0..self.ways.len()).find(|&way| self.is_up(way))
     }
 
     pub(super) fn acks(&self) -> [u64; 2] {
@@ -159,15 +203,62 @@ impl Side {
         }
     }
 
-    /// Counts a received message for the next acknowledgement.
-    pub(super) fn has_news(&self, bytes: usize) {
+    /// Returns the payload of an acknowledgement.
+    pub(super) fn report(&self) -> Vec<u8> {
+        let carried = self.carried.iter().map(Cell::get);
+        let all: Vec<u64> = self.acks().into_iter().chain(carried).collect();
+        let used = all
+            .iter()
+            .rposition(|word| *word > 0)
+            .map_or(2, |at| at + 1);
+        let words = all.iter().take(used.max(2));
+        words.flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// Takes the peer's report of what has arrived over each link of this process.
+    pub(super) fn take_report(&self, carried: &[u8]) {
+        let ways = self.ways.get().map_or(&[][..], |ways| ways);
+        for (way, bytes) in ways.iter().zip(carried.as_chunks::<8>().0) {
+            way.speed.report(u64::from_le_bytes(*bytes));
+        }
+    }
+
+    /// Returns the speeds of the links added up and divided by the lowest, if all links in use have been measured.
+    pub(super) fn spread(&self) -> Option<u64> {
+        let ways = self.ways.get()?;
+        let used = ways
+            .iter()
+            .filter(|way| way.is_live() && way.stage.get() == Stage::Open);
+        let mut rates = Vec::new();
+        for way in used {
+            rates.push(way.speed.rate()?);
+        }
+        let least = rates.iter().min()?;
+        Some(rates.iter().sum::<u64>() / (*least).max(1))
+    }
+
+    /// Counts a received message for the next acknowledgement; `link` is that of the sender for an overtaking message.
+    pub(super) fn has_news(&self, bytes: usize, link: Option<usize>) {
+        if let Some(carried) = link.and_then(|link| self.carried.get(link)) {
+            carried.set(carried.get() + bytes as u64);
+            self.has_unreported.set(true);
+        }
         self.news_messages.set(self.news_messages.get() + 1);
         self.news_bytes.set(self.news_bytes.get() + bytes);
     }
 
+    /// An acknowledgement with its report has been sent.
     pub(super) fn told(&self) {
         self.news_bytes.set(0);
         self.news_messages.set(0);
+        self.has_unreported.set(false);
+    }
+
+    /// A message whose prefix acknowledges everything has been sent.
+    pub(super) fn told_by_prefix(&self) {
+        if !self.has_unreported.get() {
+            self.told();
+        }
     }
 
     /// Drops the messages that these acknowledgements cover, and keeps their buffers for reuse.
@@ -202,15 +293,20 @@ impl Received {
         number <= self.upto || self.beyond.contains_key(&number)
     }
 
+    /// Takes the message that arrived early and whose turn it is now.
+    pub(super) fn advance(&mut self) -> Option<Option<(Am, Vec<u8>)>> {
+        let waited = self.beyond.remove(&(self.upto + 1))?;
+        self.upto += 1;
+        Some(waited)
+    }
+
     /// Records the arrival of a number; returns true if it is new.
     pub(super) fn admit_free(&mut self, number: u64) -> bool {
         if self.knows(number) {
             return false;
         }
         self.beyond.insert(number, None);
-        while self.beyond.remove(&(self.upto + 1)).is_some() {
-            self.upto += 1;
-        }
+        while self.advance().is_some() {}
         true
     }
 }

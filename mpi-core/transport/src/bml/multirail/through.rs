@@ -1,42 +1,114 @@
-//! The sink of one link: processes acknowledgements, drops duplicates and restores the order of ordered messages.
+//! The sink of one link: passes on the messages of peers without a bond;
+//! processes acknowledgements, drops duplicates and restores the order of the others.
 
-use super::side::{FREE, Landing, ORDERED, Way, sequence};
-use super::{ACK, Multirail, PREFIX, VOID};
-use crate::btl::{Am, Header, ProcId, Sink};
+use super::side::{FREE, Landing, ORDERED, Side};
+use super::{
+    ACK, FREELY, IN_ORDER, MOST_SPREAD, Multirail, PREFIX, SOON_BYTES, SOON_MESSAGES, VOID,
+};
+use crate::btl::{Am, Btl, Header, ProcId, Sink};
 use std::cell::Cell;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// The sink of one link's poll.
-pub(super) struct Through<'a> {
-    pub(super) bond: &'a Multirail,
+pub(super) struct Through<'a, L> {
+    pub(super) bond: &'a Multirail<L>,
     pub(super) way: usize,
     pub(super) sink: &'a dyn Sink,
     pub(super) delivered: Cell<usize>,
 }
 
-impl Through<'_> {
-    fn way(&self, from: ProcId) -> Option<&Way> {
-        self.bond.side(from)?.ways.get(self.way)
+/// Returns true for the active messages of a bond.
+fn is_bonded(am: Am) -> bool {
+    matches!(am, IN_ORDER | FREELY | VOID | ACK)
+}
+
+/// Returns a message's own number and the sender's link from the second word of its header; `None` if no bond has written it.
+fn own(am: Am, word: u64) -> Option<(Am, usize)> {
+    let own = Am::try_from(word & 0xff).ok()?;
+    let fits = match am {
+        FREELY => super::sequence(own) == FREE,
+        _ => super::sequence(own) == ORDERED,
+    };
+    fits.then_some((own, usize::try_from(word >> 8).ok()?))
+}
+
+impl<L> Through<'_, L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
+    fn landing(&self, from: ProcId) -> Option<&Cell<Landing>> {
+        self.bond.side(from)?.landings.get(self.way)
     }
 
-    /// Returns true if an overtaking message has arrived before, over a link that has died since.
-    fn has_had(&self, from: ProcId, header: Header) -> bool {
-        let side = self.bond.side(from);
-        side.is_some_and(|side| side.received[FREE].borrow().knows(header[0]))
+    /// Delivers a message of a peer without a bond.
+    #[inline]
+    fn pass(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        self.delivered.set(self.delivered.get() + 1);
+        self.sink.deliver(from, am, header, payload);
     }
 
     /// Delivers one message whose prefix has been checked.
     fn hand_on(&self, from: ProcId, am: Am, bytes: &[u8]) {
         if let (Some(first), Some(second)) = (word(bytes, 0), word(bytes, 8)) {
-            self.delivered.set(self.delivered.get() + 1);
-            self.sink
-                .deliver(from, am, [first, second], &bytes[PREFIX..]);
+            self.pass(from, am, [first, second], &bytes[PREFIX..]);
+        }
+    }
+
+    /// Takes a cumulative acknowledgement of both sequences.
+    fn acknowledged(&self, side: &Side, acks: [u64; 2]) {
+        side.acknowledge(acks, &self.bond.spare);
+        if side.has_unsaid.get() {
+            self.bond.print_unsaid(side, self.way, self.sink);
+        }
+    }
+
+    fn report(&self, side: &Side, carried: &[u8]) {
+        side.take_report(carried);
+        if let Some(spread) = side.spread() {
+            self.bond.spread.set(spread.clamp(1, MOST_SPREAD));
+        }
+    }
+
+    /// Counts an arrival, of which the peer must be notified.
+    fn count(&self, side: &Side, bytes: usize, link: Option<usize>) {
+        side.has_news(bytes, link);
+        let is_much =
+            side.news_bytes.get() >= SOON_BYTES || side.news_messages.get() >= SOON_MESSAGES;
+        self.bond.set_due(side, is_much);
+    }
+
+    fn in_order(&self, side: &Side, am: Am, number: u64, payload: &[u8]) {
+        let received = &side.received[ORDERED];
+        let next = received.borrow().upto + 1;
+        if number > next {
+            let waiting = Some((am, payload.to_vec()));
+            let mut received = received.borrow_mut();
+            received.beyond.entry(number).or_insert(waiting);
+        } else if number == next {
+            received.borrow_mut().upto = number;
+            self.hand_on(side.peer, am, payload);
+            loop {
+                let waited = received.borrow_mut().advance();
+                let Some(waited) = waited else { break };
+                if let Some((am, bytes)) = waited {
+                    self.hand_on(side.peer, am, &bytes);
+                }
+            }
         }
     }
 }
 
-impl Sink for Through<'_> {
+impl<L> Sink for Through<'_, L>
+where
+    L: Deref,
+    L::Target: Btl,
+{
+    #[inline]
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
+        if !is_bonded(am) {
+            return self.pass(from, am, header, payload);
+        }
         let Some(side) = self.bond.side(from) else {
             return;
         };
@@ -45,43 +117,25 @@ impl Sink for Through<'_> {
         let (Some(ordered), Some(free)) = (word(payload, at), word(payload, at + 8)) else {
             return;
         };
-        side.acknowledge([ordered, free], &self.bond.spare);
-        if am == ACK {
-            return;
-        }
+        self.acknowledged(side, [ordered, free]);
         let number = header[0];
-        side.has_news(payload.len());
-        if sequence(am) == FREE {
-            let is_new = side.received[FREE].borrow_mut().admit_free(number);
-            if is_new && am != VOID {
-                self.hand_on(from, am, payload);
+        match (am, own(am, header[1])) {
+            (ACK, _) => self.report(side, &payload[16..]),
+            (VOID, _) => {
+                self.count(side, payload.len(), None);
+                side.received[FREE].borrow_mut().admit_free(number);
             }
-            return;
-        }
-        let received = &side.received[ORDERED];
-        let next = received.borrow().upto + 1;
-        if number > next {
-            let waiting = Some((am, payload.to_vec()));
-            received
-                .borrow_mut()
-                .beyond
-                .entry(number)
-                .or_insert(waiting);
-        } else if number == next {
-            received.borrow_mut().upto = number;
-            self.hand_on(from, am, payload);
-            loop {
-                let mut state = received.borrow_mut();
-                let next = state.upto + 1;
-                let Some(waited) = state.beyond.remove(&next) else {
-                    break;
-                };
-                state.upto = next;
-                drop(state);
-                if let Some((am, bytes)) = waited {
-                    self.hand_on(from, am, &bytes);
+            (FREELY, Some((am, link))) => {
+                self.count(side, payload.len(), Some(link));
+                if side.received[FREE].borrow_mut().admit_free(number) {
+                    self.hand_on(from, am, payload);
                 }
             }
+            (IN_ORDER, Some((am, _))) => {
+                self.count(side, payload.len(), None);
+                self.in_order(side, am, number, payload);
+            }
+            _ => {}
         }
     }
 
@@ -89,63 +143,83 @@ impl Sink for Through<'_> {
     ///
     /// If the link dies before the message is complete, the same bytes arrive at the same address over another link.
     fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
-        let Some(way) = self.way(from) else {
+        if !is_bonded(am) {
+            return self.sink.begin(from, am, header, len, begun);
+        }
+        let (FREELY, Some((own, link)), Some(landing)) =
+            (am, own(am, header[1]), self.landing(from))
+        else {
             return false;
         };
         let words = [0, 8, 16, 24].map(|at| word(begun, at));
         let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
             return false;
         };
-        if sequence(am) == ORDERED || self.has_had(from, header) {
+        // It may have arrived before, over a link that has died since.
+        let side = self.bond.side(from);
+        if side.is_none_or(|side| side.received[FREE].borrow().knows(header[0])) {
             return false;
         }
         let header = [first, second];
-        way.landing.set(Landing {
+        landing.set(Landing {
+            am: own,
+            link,
             header,
             acks: [ordered, free],
         });
         let begun = &begun[PREFIX..];
-        self.sink.begin(from, am, header, len - PREFIX, begun)
+        self.sink.begin(from, own, header, len - PREFIX, begun)
     }
 
     fn land(
         &self,
         from: ProcId,
         am: Am,
-        _: Header,
+        header: Header,
         range: Range<usize>,
         fill: &mut dyn FnMut(&mut [u8]),
     ) -> bool {
-        let Some(way) = self.way(from) else {
+        if !is_bonded(am) {
+            return self.sink.land(from, am, header, range, fill);
+        }
+        let Some(landing) = self.landing(from).map(Cell::get) else {
             return false;
         };
-        let header = way.landing.get().header;
         let range = range.start - PREFIX..range.end - PREFIX;
+        let Landing { am, header, .. } = landing;
         self.sink.land(from, am, header, range, fill)
     }
 
     fn landed(&self, from: ProcId, am: Am, header: Header, len: usize) {
-        let (Some(side), Some(way)) = (self.bond.side(from), self.way(from)) else {
+        if !is_bonded(am) {
+            self.delivered.set(self.delivered.get() + 1);
+            return self.sink.landed(from, am, header, len);
+        }
+        let (Some(side), Some(landing)) = (self.bond.side(from), self.landing(from)) else {
             return;
         };
-        let landing = way.landing.get();
-        side.acknowledge(landing.acks, &self.bond.spare);
-        side.has_news(len);
+        let landing = landing.get();
+        self.acknowledged(side, landing.acks);
+        self.count(side, len, Some(landing.link));
         if side.received[FREE].borrow_mut().admit_free(header[0]) {
             self.delivered.set(self.delivered.get() + 1);
             let len = len - PREFIX;
-            self.sink.landed(from, am, landing.header, len);
+            self.sink.landed(from, landing.am, landing.header, len);
         }
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        if let Some(side) = self.bond.side(peer) {
-            self.bond.record_link_death(side, self.way, why, self.sink);
-        }
+        let death = (peer, self.way, why.to_owned());
+        self.bond.deaths.borrow_mut().push(death);
+        self.bond.urgent.set(true);
     }
 
-    fn note(&self, what: &str) {
-        self.sink.note(what);
+    fn parted(&self, peer: ProcId) {
+        self.sink.parted(peer);
+    }
+
+    fn link_lost(&self, peer: ProcId, what: Option<&str>) {
+        self.sink.link_lost(peer, what);
     }
 }
 
@@ -196,13 +270,14 @@ mod tests {
                 1..60,
             ),
         ) {
-            let bond = Multirail::new(0, 2, vec![Box::new(Quiet)]);
+            let bond = Multirail::new(0, 2, vec![Box::new(Quiet) as Box<dyn Btl>]);
             bond.send(Endpoint(1), 3, [1, 2], Payload::Bytes(&[5])).unwrap();
             let sink = Keep::default();
             let through = Through { bond: &bond, way: 0, sink: &sink, delivered: Cell::new(0) };
             for (am, wild, near, is_near, bytes) in &messages {
                 // Numbers near the expected ones reach more of the code.
-                let header = [if *is_near { *near } else { *wild }, 0];
+                let header = if *is_near { [*near, wild % 1000] } else { [*wild; 2] };
+                let am = &[ACK, VOID, FREELY, IN_ORDER][usize::from(*am) % 4];
                 let len = bytes.len() + 100;
                 if bytes.len() >= crate::btl::BEGUN && through.begin(1, *am, header, len, bytes) {
                     through.land(1, *am, header, bytes.len()..len, &mut |_| {});

@@ -73,6 +73,8 @@ impl<'a, P: Port> Turn<'a, P> {
         match self.sink {
             Some(sink) => {
                 self.delivered.set(self.delivered.get() + 1);
+                let received = &self.fabric.received;
+                received.set(received.get() + 1);
                 sink.deliver(from, am, header, payload);
             }
             None => self.fabric.held.borrow_mut().push_back(Held::Message {
@@ -86,15 +88,15 @@ impl<'a, P: Port> Turn<'a, P> {
 
     /// Handles a message whose turn it is.
     #[inline]
-    fn take(&self, peer: &Peer, am: Am, header: Header, is_goodbye: bool, payload: &[u8]) {
-        match is_goodbye {
+    fn take(&self, peer: &Peer, am: Am, header: Header, is_disconnect: bool, payload: &[u8]) {
+        match is_disconnect {
             false => self.hand(peer.proc, am, header, payload),
-            true => self.goodbye(peer),
+            true => self.disconnected(peer),
         }
     }
 
     #[cold]
-    fn goodbye(&self, peer: &Peer) {
+    fn disconnected(&self, peer: &Peer) {
         peer.has_left.set(true);
         let mut chores = self.fabric.chores.borrow_mut();
         chores.push(Chore::Answer(peer.proc));
@@ -105,7 +107,7 @@ impl<'a, P: Port> Turn<'a, P> {
         let early = Early {
             am: frame.am,
             header: frame.header,
-            is_goodbye: frame.kind == Kind::Goodbye,
+            is_disconnect: frame.kind == Kind::Disconnect,
             payload: payload.to_vec(),
         };
         peer.order.borrow_mut().keep(frame.number, early);
@@ -162,12 +164,18 @@ impl<P: Port> Events for Turn<'_, P> {
                 return self.lose(peer, "a message has arrived twice or far before its turn");
             }
         }
-        let is_goodbye = frame.kind == Kind::Goodbye;
-        self.take(peer, frame.am, frame.header, is_goodbye, payload);
+        let is_disconnect = frame.kind == Kind::Disconnect;
+        self.take(peer, frame.am, frame.header, is_disconnect, payload);
         loop {
             let next = peer.order.borrow_mut().advance();
             let Some(next) = next else { break };
-            self.take(peer, next.am, next.header, next.is_goodbye, &next.payload);
+            self.take(
+                peer,
+                next.am,
+                next.header,
+                next.is_disconnect,
+                &next.payload,
+            );
         }
     }
 

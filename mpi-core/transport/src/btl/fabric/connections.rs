@@ -65,7 +65,7 @@ impl<P: Port> Fabric<P> {
             return;
         }
         if peer.state.get() == State::Up {
-            if self.say(peer, Kind::Goodbye) == Err(SendError::WouldBlock) {
+            if self.say(peer, Kind::Disconnect) == Err(SendError::WouldBlock) {
                 return self.chores.borrow_mut().push(Chore::Answer(proc));
             }
             self.port.close(proc, Close::InOrder);
@@ -174,17 +174,17 @@ impl<P: Port> Fabric<P> {
         let sink: Option<&dyn Sink> = Some(&Discard);
         // A dead peer that was not reported must not use up the time of the disconnect messages to the others.
         self.wait_while(begin + limit / 2, sink, || self.is_sending());
-        for peer in self.known().filter(|peer| peer.expects_goodbye()) {
-            let said = Cell::new(self.say(peer, Kind::Goodbye));
+        for peer in self.known().filter(|peer| peer.expects_disconnect()) {
+            let said = Cell::new(self.say(peer, Kind::Disconnect));
             let is_refused = || said.get() == Err(SendError::WouldBlock);
             self.wait_while(deadline, sink, || {
                 if is_refused() {
-                    said.set(self.say(peer, Kind::Goodbye));
+                    said.set(self.say(peer, Kind::Disconnect));
                 }
                 is_refused()
             });
         }
-        let is_missing = |peer: &Peer| peer.expects_goodbye() && !peer.has_left.get();
+        let is_missing = |peer: &Peer| peer.expects_disconnect() && !peer.has_left.get();
         self.wait_while(deadline, sink, || answers && self.known().any(is_missing));
         self.flush_until(deadline, sink);
         let how = if answers {

@@ -29,7 +29,7 @@ pub struct Frame {
 pub enum Kind {
     Message,
     /// The sender leaves, and this is its last message on this connection.
-    Goodbye,
+    Disconnect,
     /// The sender has given up the connection.
     Cut,
 }
@@ -39,7 +39,7 @@ impl Frame {
     pub fn encode(&self) -> [u8; HEADER] {
         let kind = match self.kind {
             Kind::Message => 0,
-            Kind::Goodbye => 1,
+            Kind::Disconnect => 1,
             Kind::Cut => 2,
         };
         let words = [
@@ -69,7 +69,7 @@ impl Frame {
         let third = word(2);
         let kind = match (third >> 56) as u8 {
             VERSION => Kind::Message,
-            kind if kind == VERSION | 1 => Kind::Goodbye,
+            kind if kind == VERSION | 1 => Kind::Disconnect,
             kind if kind == VERSION | 2 => Kind::Cut,
             _ => return None,
         };

@@ -29,7 +29,7 @@ pub mod settings;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    SendError, Sink, Wakeup,
+    SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};
@@ -80,6 +80,9 @@ pub struct Fabric<P: Port> {
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
+    /// Messages accepted, and those that a sink has got.
+    sent: Cell<u64>,
+    received: Cell<u64>,
 }
 
 /// A change of a connection; the libraries do not allow it within their callbacks.
@@ -294,7 +297,9 @@ impl<P: Port> Btl for Fabric<P> {
             return Err(SendError::WouldBlock);
         };
         payload.put(slot.payload_mut());
-        self.post(peer, slot, am, header, Kind::Message)
+        self.post(peer, slot, am, header, Kind::Message)?;
+        self.sent.set(self.sent.get() + 1);
+        Ok(())
     }
 
     #[inline]
@@ -334,6 +339,10 @@ impl<P: Port> Btl for Fabric<P> {
         Capabilities {
             connections: Some(self),
             wakeup: Some(self),
+            traffic: Traffic::Counted {
+                sent: self.sent.get(),
+                received: self.received.get(),
+            },
             ..Capabilities::default()
         }
     }

@@ -136,6 +136,7 @@ pub fn assemble<P: Port>(
         info: Info {
             name: names.name,
             exclusivity: names.exclusivity,
+            is_network: true,
             limits: settings.limits,
             listens: true,
             poll_is_syscall: names.poll_is_syscall,
@@ -159,5 +160,7 @@ pub fn assemble<P: Port>(
         is_leaving: Cell::new(false),
         wants_space: Cell::new(false),
         has_space: Cell::new(false),
+        sent: Cell::new(0),
+        received: Cell::new(0),
     })
 }

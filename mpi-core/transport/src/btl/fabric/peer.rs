@@ -40,7 +40,7 @@ pub(super) enum State {
 pub(super) struct Early {
     pub am: Am,
     pub header: Header,
-    pub is_goodbye: bool,
+    pub is_disconnect: bool,
     pub payload: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl Peer {
     }
 
     /// Returns true if it must be notified when this process leaves.
-    pub fn expects_goodbye(&self) -> bool {
+    pub fn expects_disconnect(&self) -> bool {
         self.state.get() == State::Up && self.has_spoken.get()
     }
 }

@@ -1,9 +1,11 @@
 //! Addresses of this machine, and the order in which a peer's addresses are tried.
 //!
 //! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
-//! interfaces (`eth0`) or networks (`10.1.0.0/16`, `fd00::/8`) to use exclusively or to leave out.
+//! interfaces (`eth0`), networks (`10.1.0.0/16`, `fd00::/8`) or families (`ipv4`, `ipv6`) to use exclusively or to leave out.
 //! Reachability is never derived from an address, it is tried ([`super::rendezvous_points`]). The order only decides which address is tried first:
 //! the loopback address on the same machine, then networks of both ends, then the rest, each by speed.
+//!
+//! Two machines have a network in common if an address of each is in it ([`in_common`]). Both ends compute the same list from their records.
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
@@ -15,6 +17,18 @@ pub struct Local {
     pub ip: IpAddr,
     pub prefix: u8,
     pub megabits: u32,
+    /// The number of its interface on this machine; [`NO_CABLE`] if no cable leads from it to another machine.
+    pub interface: u8,
+}
+
+/// The number of interfaces that lead nowhere: loopback, and those without a carrier.
+pub const NO_CABLE: u8 = u8::MAX;
+
+impl Local {
+    /// The network as a user writes it.
+    pub fn network(&self) -> String {
+        format!("{}/{}", masked(self.ip, self.prefix), self.prefix)
+    }
 }
 
 /// Assumed speed of an interface that does not report one.
@@ -22,11 +36,13 @@ const UNKNOWN_SPEED: u32 = 1_000;
 /// Higher than any speed that network interfaces report, since loopback is a copy in memory.
 const LOOPBACK_SPEED: u32 = 100_000;
 
-/// An interface name or a network, as the user writes it.
+/// An interface name, a network or a family, as the user writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Name(String),
     Network(IpAddr, u8),
+    Ipv4,
+    Ipv6,
 }
 
 impl Pattern {
@@ -39,7 +55,11 @@ impl Pattern {
         match (network, text.parse()) {
             (Some(network), _) => network,
             (None, Ok(ip)) => Pattern::Network(ip, 128),
-            (None, Err(_)) => Pattern::Name(text.to_string()),
+            (None, Err(_)) => match text {
+                "ipv4" => Pattern::Ipv4,
+                "ipv6" => Pattern::Ipv6,
+                name => Pattern::Name(name.to_string()),
+            },
         }
     }
 
@@ -47,6 +67,8 @@ impl Pattern {
         match self {
             Pattern::Name(pattern) => pattern == name,
             Pattern::Network(network, prefix) => same_network(*network, ip, *prefix),
+            Pattern::Ipv4 => ip.is_ipv4(),
+            Pattern::Ipv6 => ip.is_ipv6(),
         }
     }
 }
@@ -87,6 +109,7 @@ impl Filter {
 
 /// Returns the addresses that the filter allows, loopback included, faster ones first.
 pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
+    let mut names: Vec<String> = Vec::new();
     let mut locals: Vec<Local> = getifaddrs()?
         .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
         .filter_map(|interface| {
@@ -97,7 +120,12 @@ pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
                 IpAddr::V6(ip) => !ip.is_unicast_link_local(),
             };
             let name = &interface.interface_name;
+            let leads_on = interface.flags.contains(InterfaceFlags::IFF_RUNNING);
             (usable && filter.allows(name, ip)).then(|| Local {
+                interface: match leads_on && !ip.is_loopback() {
+                    true => number(&mut names, name),
+                    false => NO_CABLE,
+                },
                 ip,
                 prefix: interface
                     .netmask
@@ -115,6 +143,25 @@ pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
     // The sort is stable, so the system's order decides between equal speeds.
     locals.sort_by_key(|local| std::cmp::Reverse(local.megabits));
     Ok(locals)
+}
+
+/// The number of an interface; those beyond the largest number do not count as networks of their own.
+fn number(names: &mut Vec<String>, name: &str) -> u8 {
+    let at = names.iter().position(|known| known == name);
+    let at = at.unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    u8::try_from(at).unwrap_or(NO_CABLE)
+}
+
+/// The number of interfaces from which a cable leads to other machines.
+pub fn interfaces(locals: &[Local]) -> usize {
+    let mut numbers: Vec<u8> = locals.iter().map(|local| local.interface).collect();
+    numbers.retain(|number| *number != NO_CABLE);
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.len()
 }
 
 fn ip(address: &nix::sys::socket::SockaddrStorage) -> Option<IpAddr> {
@@ -151,11 +198,72 @@ fn same_network(a: IpAddr, b: IpAddr, prefix: u8) -> bool {
     differing >= u32::from(prefix).min(bits)
 }
 
+/// The address without the bits of the host.
+fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
+    let prefix = u32::from(prefix);
+    match ip {
+        IpAddr::V4(ip) => {
+            let mask = u32::MAX.checked_shl(32 - prefix.min(32)).unwrap_or(0);
+            IpAddr::V4((ip.to_bits() & mask).into())
+        }
+        IpAddr::V6(ip) => {
+            let mask = u128::MAX.checked_shl(128 - prefix.min(128)).unwrap_or(0);
+            IpAddr::V6((ip.to_bits() & mask).into())
+        }
+    }
+}
+
+/// The networks that two machines have in common, with this and the other machine's address in each, the faster ones first.
+///
+/// Each interface of either machine is in one of them at most, so that two networks have no cable in common.
+/// Both machines get the same networks in the same order.
+pub fn in_common<'a>(ours: &'a [Local], theirs: &'a [Local]) -> Vec<(&'a Local, &'a Local)> {
+    let has_cable = |local: &&Local| local.interface != NO_CABLE;
+    // An address of both machines is a bridge with the same number everywhere.
+    let is_shared = |our: &&Local| theirs.iter().any(|their| their.ip == our.ip);
+    let mut pairs: Vec<(&Local, &Local)> = Vec::new();
+    for our in ours.iter().filter(has_cable).filter(|our| !is_shared(our)) {
+        let in_it = |their: &&Local| {
+            let is_bridge = ours.iter().any(|our| our.ip == their.ip);
+            !is_bridge && same_network(our.ip, their.ip, our.prefix.min(their.prefix))
+        };
+        let mates = theirs.iter().filter(has_cable).filter(in_it);
+        pairs.extend(mates.map(|their| (our, their)));
+    }
+    let network = |(our, their): &(&Local, &Local)| masked(our.ip, our.prefix.min(their.prefix));
+    pairs.sort_by_key(|pair| {
+        let (our, their) = *pair;
+        let speed = our.megabits.min(their.megabits);
+        let (low, high) = (our.ip.min(their.ip), our.ip.max(their.ip));
+        (std::cmp::Reverse(speed), network(pair), low, high)
+    });
+    let mut chosen: Vec<(&Local, &Local)> = Vec::new();
+    for pair in pairs {
+        let overlaps = |other: &(&Local, &Local)| {
+            other.0.interface == pair.0.interface
+                || other.1.interface == pair.1.interface
+                || network(other) == network(&pair)
+        };
+        if !chosen.iter().any(overlaps) {
+            chosen.push(pair);
+        }
+    }
+    chosen
+}
+
 /// An address of a peer to try, and the assumed speed of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub to: SocketAddr,
     pub megabits: u32,
+}
+
+/// Returns a peer's addresses in the order in which to try them, with that of the best common network first.
+pub fn preferring(common: Option<&Local>, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let is_best = |candidate: &Candidate| common.is_some_and(|best| candidate.to.ip() == best.ip);
+    let (mut best, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_best);
+    best.extend(rest);
+    best
 }
 
 /// Returns a peer's addresses in the order in which to try them, for link number `link` of several.
@@ -214,7 +322,43 @@ mod tests {
             ip: ip.parse().unwrap(),
             prefix: prefix.parse().unwrap(),
             megabits,
+            interface: NO_CABLE,
         }
+    }
+
+    fn on(interface: u8, text: &str, megabits: u32) -> Local {
+        Local {
+            interface,
+            ..local(text, megabits)
+        }
+    }
+
+    #[test]
+    fn both_ends_find_the_same_networks_and_no_cable_twice() {
+        let ours = [
+            on(0, "10.0.1.1/24", 1000),
+            on(0, "fd01::1/64", 1000),
+            on(1, "10.0.0.1/24", 1000),
+            on(2, "172.17.0.1/16", 1000),
+            on(3, "10.0.9.1/24", 25_000),
+            on(4, "10.0.3.1/24", 1000),
+        ];
+        let theirs = [
+            on(0, "10.0.0.2/24", 1000),
+            on(0, "10.0.3.2/24", 1000),
+            on(1, "fd01::2/64", 1000),
+            on(1, "10.0.1.2/24", 1000),
+            on(2, "172.17.0.1/16", 1000),
+            on(7, "10.0.9.2/24", 100_000),
+        ];
+        let networks = |ours, theirs| {
+            let all = in_common(ours, theirs).into_iter();
+            all.map(|(our, _)| our.network()).collect::<Vec<_>>()
+        };
+        let expected = ["10.0.9.0/24", "10.0.0.0/24", "10.0.1.0/24"];
+        assert_eq!(networks(&ours, &theirs), expected);
+        assert_eq!(networks(&theirs, &ours), expected);
+        assert_eq!(interfaces(&ours), 5);
     }
 
     fn order(ours: &[Local], theirs: &[Local], same_machine: bool, link: usize) -> Vec<String> {
@@ -232,6 +376,10 @@ mod tests {
         assert_eq!(none, []);
         let without = of_this_machine(&Filter::new("", "lo")).unwrap();
         assert!(without.iter().all(|local| !local.ip.is_loopback()));
+        let no_ipv4 = of_this_machine(&Filter::new("", "ipv4")).unwrap();
+        assert!(no_ipv4.iter().all(|local| local.ip.is_ipv6()));
+        let ipv4 = of_this_machine(&Filter::new("ipv4", "")).unwrap();
+        assert!(!ipv4.is_empty() && ipv4.iter().all(|local| local.ip.is_ipv4()));
         let network = of_this_machine(&Filter::new("127.0.0.0/8", "")).unwrap();
         assert!(!network.is_empty());
         assert!(network.iter().all(|local| local.ip.is_loopback()));

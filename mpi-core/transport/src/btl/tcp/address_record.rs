@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! version u8 | links u8 | port u16 | machine u64 | key 32 bytes | addresses u8 | address ...
-//! address: family u8 (4 or 6) | prefix length u8 | megabit/s u32 | 4 or 16 bytes
+//! address: family u8 (4 or 6) | prefix length u8 | interface u8 | megabit/s u32 | 4 or 16 bytes
 //! ```
 //!
 //! [`AddressRecord::decode`] is total.
@@ -11,15 +11,18 @@ use super::address::Local;
 use mpi_base::fdpass::Key;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Maximum number of addresses in a record; a machine with more publishes its fastest ones.
 /// A record of this size still fits a launcher that takes 900 digits.
 pub const ADDRESSES: usize = 16;
 
+/// The bit of the number of links that is set if a link is used for each common network.
+pub const PER_NETWORK: u8 = 0x80;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressRecord {
-    /// Number of links of this process; it must be the same at both ends.
+    /// Number of links of this process; it must be the same at both ends, except with [`PER_NETWORK`].
     pub links: u8,
     pub port: u16,
     /// Equal for processes that reach each other by the loopback address.
@@ -29,19 +32,24 @@ pub struct AddressRecord {
 }
 
 impl AddressRecord {
+    /// The addresses that fit the record.
+    pub fn published(&self) -> &[Local] {
+        &self.addresses[..self.addresses.len().min(ADDRESSES)]
+    }
+
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION, self.links];
         out.extend(self.port.to_le_bytes());
         out.extend(self.machine.to_le_bytes());
         out.extend(self.key.bytes());
-        let shown = &self.addresses[..self.addresses.len().min(ADDRESSES)];
+        let shown = self.published();
         out.push(shown.len() as u8);
         for local in shown {
             let (family, bytes) = match &local.ip {
                 IpAddr::V4(ip) => (4, ip.octets().to_vec()),
                 IpAddr::V6(ip) => (6, ip.octets().to_vec()),
             };
-            out.extend([family, local.prefix]);
+            out.extend([family, local.prefix, local.interface]);
             out.extend(local.megabits.to_le_bytes());
             out.extend(bytes);
         }
@@ -57,7 +65,7 @@ impl AddressRecord {
         let [count] = take(&mut rest)?;
         let mut addresses = Vec::new();
         for _ in 0..count {
-            let [family, prefix] = take(&mut rest)?;
+            let [family, prefix, interface] = take(&mut rest)?;
             let megabits = u32::from_le_bytes(take(&mut rest)?);
             let (ip, bits) = match family {
                 4 => (Ipv4Addr::from(take::<4>(&mut rest)?).into(), 32),
@@ -71,6 +79,7 @@ impl AddressRecord {
                 ip,
                 prefix,
                 megabits,
+                interface,
             });
         }
         let whole = version == VERSION && port != 0 && addresses.len() <= ADDRESSES;
@@ -100,6 +109,7 @@ mod tests {
             ip: ip.parse().unwrap(),
             prefix,
             megabits: 10_000,
+            interface: 3,
         };
         AddressRecord {
             links: 2,

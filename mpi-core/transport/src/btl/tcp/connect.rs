@@ -1,7 +1,7 @@
 //! Connection setup: candidate addresses, and the transition to an established connection.
 
 use super::address::{self, Candidate, Local};
-use super::address_record::AddressRecord;
+use super::address_record::{AddressRecord, PER_NETWORK};
 use super::incoming::Incoming;
 use super::peer::{Fate, Peer};
 use super::rendezvous_points::{Met, News, Settled};
@@ -22,13 +22,17 @@ impl Tcp {
             Some(card) => card,
             unknown => unknown.insert(self.card(peer.proc())?),
         };
-        let candidates = address::candidates(
-            &self.ours.addresses,
-            &card.addresses,
-            card.machine == self.ours.machine,
-            card.port,
-            self.link as usize,
-        );
+        let link = self.link as usize;
+        let ours = &self.ours.addresses;
+        let is_inside = card.machine == self.ours.machine;
+        let is_per_network = self.ours.links & PER_NETWORK != 0;
+        let turned = if is_per_network { 0 } else { link };
+        let all = address::candidates(ours, &card.addresses, is_inside, card.port, turned);
+        let candidates = match (is_per_network, is_inside) {
+            (true, true) if link > 0 => return Err("it is on the same machine".into()),
+            (true, false) => self.of_network(card, all)?,
+            _ => all,
+        };
         if candidates.is_empty() {
             let shown: Vec<String> = card.addresses.iter().map(|a| a.ip.to_string()).collect();
             let unknown = rte::unknown_machine().map(|why| format!(": {why}"));
@@ -41,18 +45,53 @@ impl Tcp {
         Ok((card.key, candidates))
     }
 
-    /// Reads the address record that a peer has published.
+    /// Returns the addresses to try for this link: the first link prefers the first common network, and any other uses only its own.
+    fn of_network(
+        &self,
+        card: &AddressRecord,
+        all: Vec<Candidate>,
+    ) -> Result<Vec<Candidate>, String> {
+        let link = self.link as usize;
+        let networks = address::in_common(self.ours.published(), &card.addresses);
+        let theirs = networks.get(link).map(|(_, their)| *their);
+        if link == 0 {
+            return Ok(address::preferring(theirs, all));
+        }
+        let count = networks.len();
+        let its = theirs.ok_or_else(|| format!("the two machines have {count} common networks"))?;
+        let is_its = |candidate: &Candidate| candidate.to.ip() == its.ip;
+        Ok(all.into_iter().filter(is_its).collect())
+    }
+
+    /// Reads the address record that a peer has published for this link.
     fn card(&self, of: ProcId) -> Result<AddressRecord, String> {
-        let bytes = self.modex.get(of, &modex_key(self.link))?;
-        let card =
-            AddressRecord::decode(&bytes).ok_or("its published address record is malformed")?;
-        if card.links != self.ours.links {
+        let first = self.record(of, 0)?;
+        let (theirs, ours) = (first.links, self.ours.links);
+        let is_per_network = theirs & ours & PER_NETWORK != 0;
+        if theirs != ours && !is_per_network {
+            let number = |links: u8| match links & PER_NETWORK {
+                0 => links.to_string(),
+                _ => "0".into(),
+            };
             return Err(format!(
-                "it has {} links and this process {}; btl_tcp_links must be the same everywhere",
-                card.links, self.ours.links
+                "its parameter btl_tcp_links is {} and that of this process {}; it must be the same everywhere",
+                number(theirs),
+                number(ours)
             ));
         }
-        Ok(card)
+        let links = u32::from(theirs & !PER_NETWORK);
+        match self.link {
+            0 => Ok(first),
+            link if link < links => self.record(of, link),
+            _ => Err(format!("it has {links} networks")),
+        }
+    }
+
+    fn record(&self, of: ProcId, link: u32) -> Result<AddressRecord, String> {
+        let bytes = self.modex.get(of, &modex_key(link))?;
+        let record =
+            AddressRecord::decode(&bytes).ok_or("its published address record is malformed")?;
+        Ok(record)
     }
 
     /// Listens again: this process makes progress, so it has returned to MPI.
@@ -122,12 +161,21 @@ impl Tcp {
         }
         *peer.socket.borrow_mut() = Some(met);
         peer.megabits.set(self.speed(peer));
+        *peer.network.borrow_mut() = self.network_of(peer);
         *peer.incoming.borrow_mut() = Some(Incoming::new(self.info.limits.max_send));
         self.turn(peer, Fate::Up);
         peer.was_up.set(true);
         peer.is_second.set(self.is_still_read(peer.proc()));
         self.up.borrow_mut().push(peer.proc());
         self.flush(peer);
+    }
+
+    /// Returns the network of this connection, as this machine knows it.
+    fn network_of(&self, peer: &Peer) -> Option<String> {
+        let local = peer.socket.borrow().as_ref().and_then(|met| met.local)?;
+        let mut ours = self.ours.addresses.iter();
+        let ours = ours.find(|address| address.ip == local.ip())?;
+        Some(ours.network())
     }
 
     /// Returns the speed of the peer's interface of this connection; 0 if unknown.

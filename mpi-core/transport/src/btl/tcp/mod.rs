@@ -13,8 +13,9 @@
 //! A disconnect message belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
 //! A stream that ends otherwise is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
 //!
-//! If a parameter asks for several links, this component opens one transport per link, each with its own port and connections;
-//! they start with different networks. The BML bonds them.
+//! The component opens one transport per link, each with its own port and connections, and the BML bonds them.
+//! By default there is a link for each network that both machines are in ([`address::in_common`]), and each but the first uses only its network.
+//! If a parameter gives their number, they begin with different networks, and each may use every network.
 //!
 //! Ownership: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every established one; nothing is shared between threads.
 //! The methods of [`Tcp`] on them are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
@@ -44,7 +45,8 @@ use super::{
 };
 use crate::rte;
 use crate::universe::Universe;
-use address_record::AddressRecord;
+use address::Local;
+use address_record::{AddressRecord, PER_NETWORK};
 use frame::Frame;
 use mpi_base::fdpass::Key;
 use mpi_base::param::Params;
@@ -85,10 +87,11 @@ fn open(context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         return Err(OpenError::NotNeeded);
     }
     let settings = Settings::read(context.params).map_err(OpenError::Param)?;
-    (0..settings.links)
+    let addresses = addresses(&settings)?;
+    (0..settings.links_for(&addresses, context.size))
         .map(|link| {
             let names = Arc::new(JobNames { size: context.size });
-            let tcp = Tcp::open(context, &settings, link, names)?;
+            let tcp = Tcp::open(context, &settings, link, names, addresses.clone())?;
             Ok(Box::new(tcp) as Transport)
         })
         .collect()
@@ -112,8 +115,24 @@ pub fn open_to_other_jobs(
         params,
         modex: Some(universe.clone()),
     };
-    let tcp = Tcp::open(&context, &settings, 0, universe.clone())?;
+    let addresses = addresses(&settings)?;
+    let tcp = Tcp::open(&context, &settings, 0, universe.clone(), addresses)?;
     Ok(Box::new(tcp))
+}
+
+/// The addresses of this machine that the parameters allow.
+fn addresses(settings: &Settings) -> Result<Vec<Local>, OpenError> {
+    let addresses =
+        address::of_this_machine(&settings.filter).map_err(|error| OpenError::System {
+            doing: "listing this machine's addresses",
+            reason: error.to_string(),
+        })?;
+    match addresses.is_empty() {
+        true => Err(OpenError::NoAddress {
+            parameters: params::FILTERS.into(),
+        }),
+        false => Ok(addresses),
+    }
 }
 
 struct Tcp {
@@ -158,6 +177,7 @@ impl Tcp {
         settings: &Settings,
         link: u32,
         names: Arc<dyn Names>,
+        addresses: Vec<Local>,
     ) -> Result<Tcp, OpenError> {
         let called = names
             .name(context.me)
@@ -167,13 +187,6 @@ impl Tcp {
         })?;
         let system =
             |doing: &'static str| move |reason: String| OpenError::System { doing, reason };
-        let addresses = address::of_this_machine(&settings.filter)
-            .map_err(|error| system("listing this machine's addresses")(error.to_string()))?;
-        if addresses.is_empty() {
-            return Err(OpenError::NoAddress {
-                parameters: params::FILTERS.into(),
-            });
-        }
         let key = Key::random().map_err(|e| system("drawing a random key")(e.to_string()))?;
         let on = match settings.filter.is_open() {
             true => On::Everywhere,
@@ -194,7 +207,10 @@ impl Tcp {
             .watch(epoll.as_fd())
             .map_err(|e| system("watching a TCP port")(rendezvous_points::text(e)))?;
         let mut ours = AddressRecord {
-            links: settings.links as u8,
+            links: match settings.links {
+                0 => PER_NETWORK | settings.links_for(&addresses, context.size) as u8,
+                links => links as u8,
+            },
             port,
             machine: rte::machine(),
             key,
@@ -291,6 +307,7 @@ fn info(limits: Limits) -> Info {
     Info {
         name: "tcp",
         exclusivity: 100,
+        is_network: true,
         limits,
         listens: true,
         poll_is_syscall: true,
@@ -389,6 +406,21 @@ impl Connections for Tcp {
     fn is_connected(&self, to: Endpoint) -> bool {
         let calling = |peer: &Peer| peer.fate.get() == Fate::Calling;
         !self.peer(to.0).is_some_and(calling)
+    }
+
+    fn open(&self, to: Endpoint) -> bool {
+        let Some(peer) = self.peer(to.0) else {
+            return false;
+        };
+        if peer.fate.get() == Fate::Fresh {
+            // A connection that cannot be started is started again at the next call.
+            let _ = self.call(peer);
+        }
+        peer.fate.get() == Fate::Up
+    }
+
+    fn network(&self, to: Endpoint) -> Option<String> {
+        self.peer(to.0)?.network.borrow().clone()
     }
 
     fn cut(&self, to: Endpoint) {

@@ -1,11 +1,12 @@
 //! MCA parameters of the transport.
 
-use super::address::Filter;
+use super::address::{self, Filter, Local};
 use super::rendezvous_points::{Buffers, Met};
 use crate::btl::Limits;
 use mpi_base::param::{About, Level, Param, ParamError, Params};
 use rustix::io::Errno;
 use rustix::net::sockopt;
+use rustix::process::{Resource, getrlimit};
 use std::time::Duration;
 
 static EAGER_LIMIT: Param<usize> = Param::new(
@@ -30,9 +31,9 @@ static LINKS: Param<u32> = Param::new(
     "btl",
     "tcp",
     "links",
-    "1",
+    "0",
     Level::TUNER,
-    "Number of connections between two processes; each prefers another network, they share large messages, and one replaces another that fails",
+    "Number of connections between two processes, which share large messages, and of which one replaces another that fails; 0: one for each network that both machines are in, at most 4",
 );
 
 static IF_INCLUDE: Param<String> = Param::new(
@@ -41,7 +42,7 @@ static IF_INCLUDE: Param<String> = Param::new(
     "if_include",
     "",
     Level::USER,
-    "Interfaces or networks to use, separated by commas: eth0,10.1.0.0/16; empty: all",
+    "Interfaces, networks or families to use, separated by commas: eth0,10.1.0.0/16,ipv4; empty: all",
 );
 
 static IF_EXCLUDE: Param<String> = Param::new(
@@ -50,7 +51,7 @@ static IF_EXCLUDE: Param<String> = Param::new(
     "if_exclude",
     "",
     Level::USER,
-    "Interfaces or networks to exclude, separated by commas: docker0,192.168.0.0/16",
+    "Interfaces, networks or families to exclude, separated by commas: docker0,192.168.0.0/16,ipv6",
 );
 
 static PORT: Param<u32> = Param::new(
@@ -131,9 +132,13 @@ const PLAIN: &str = "reno";
 /// More links would only be slower; the number also fits the byte in an address record.
 const MOST_LINKS: u32 = 16;
 
+/// Maximum number of networks that are used unless the user gives a number of links.
+const MOST_NETWORKS: usize = 4;
+
 #[derive(Clone)]
 pub(super) struct Settings {
     pub limits: Limits,
+    /// 0: one for each network.
     pub links: u32,
     pub filter: Filter,
     pub port: u32,
@@ -155,7 +160,7 @@ impl Settings {
                 eager: params.get(&EAGER_LIMIT)?.min(max_send),
                 max_send,
             },
-            links: params.get(&LINKS)?.clamp(1, MOST_LINKS),
+            links: params.get(&LINKS)?.min(MOST_LINKS),
             filter: Filter::new(&params.get(&IF_INCLUDE)?, &params.get(&IF_EXCLUDE)?),
             port: params.get(&PORT)?,
             buffers: Buffers {
@@ -167,6 +172,20 @@ impl Settings {
             megabits: params.get(&BANDWIDTH)?,
             most_card: usize::MAX,
         })
+    }
+
+    /// Returns the number of links of this process, with these addresses, in a job of `size` processes.
+    pub fn links_for(&self, addresses: &[Local], size: u32) -> u32 {
+        if self.links > 0 {
+            return self.links;
+        }
+        let networks = address::interfaces(addresses).clamp(1, MOST_NETWORKS) as u32;
+        // Connections to all processes must leave most descriptors to the program.
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
+        let for_each = descriptors / u64::from(size.max(1));
+        networks
+            .min(u32::try_from(for_each).unwrap_or(u32::MAX))
+            .max(1)
     }
 
     /// Returns the port of a link; 0 lets the system choose.
@@ -239,6 +258,25 @@ mod tests {
             super::super::address::of_this_machine(&s.filter).unwrap(),
             []
         );
+    }
+
+    #[test]
+    fn each_interface_is_a_network_until_descriptors_are_scarce() {
+        let on = |interface| Local {
+            ip: [10, 0, interface, 1].into(),
+            prefix: 24,
+            megabits: 1000,
+            interface,
+        };
+        let addresses: Vec<Local> = [0, 1, 1, address::NO_CABLE].map(on).into();
+        let automatic = settings(&[]);
+        assert_eq!(automatic.links_for(&addresses, 2), 2);
+        assert_eq!(automatic.links_for(&addresses[3..], 2), 1);
+        assert_eq!(automatic.links_for(&addresses, u32::MAX), 1);
+        let many: Vec<Local> = (0..9).map(on).collect();
+        assert_eq!(automatic.links_for(&many, 1), 4);
+        let told = settings(&[("btl_tcp_links", "3")]);
+        assert_eq!(told.links_for(&addresses, u32::MAX), 3);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(super) struct Peer {
     pub card: RefCell<Option<AddressRecord>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
+    /// The network of the last connection.
+    pub network: RefCell<Option<String>>,
     pub outgoing: RefCell<Outgoing>,
     pub incoming: RefCell<Option<Incoming>>,
     /// The socket is registered for EPOLLOUT.
@@ -52,6 +54,7 @@ impl Place for Peer {
             card: RefCell::default(),
             socket: RefCell::default(),
             megabits: Cell::new(0),
+            network: RefCell::default(),
             outgoing: RefCell::default(),
             incoming: RefCell::default(),
             stuck: Cell::new(false),
@@ -71,6 +74,7 @@ impl Place for Peer {
         self.was_up.set(false);
         self.card.take();
         self.megabits.set(0);
+        self.network.take();
         self.stuck.set(false);
     }
 }

@@ -29,6 +29,7 @@ fn job(modex: &TestModex, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
                 &settings,
                 0,
                 Arc::new(JobNames { size: around.size }),
+                addresses(&settings).unwrap(),
             )
             .unwrap()
         })
@@ -486,7 +487,7 @@ fn links_that_are_counted_differently_are_refused_with_both_numbers() {
     };
     assert_eq!(
         why,
-        "it has 3 links and this process 1; btl_tcp_links must be the same everywhere"
+        "its parameter btl_tcp_links is 3 and that of this process 0; it must be the same everywhere"
     );
 }
 

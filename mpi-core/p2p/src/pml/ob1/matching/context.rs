@@ -115,6 +115,15 @@ impl Matching {
         (self.posted.borrow().len(), self.unexpected.borrow().len())
     }
 
+    /// Returns the unexpected messages with their lengths, whether their data have arrived or not, in no particular order.
+    pub fn unexpected(&self) -> Vec<(Key, u64)> {
+        let unexpected = self.unexpected.borrow();
+        let messages = unexpected.messages();
+        messages
+            .map(|(key, message)| (key, message.content.bytes()))
+            .collect()
+    }
+
     /// Returns the keys of the unexpected messages, in order of arrival.
     pub fn unexpected_keys(&self) -> Vec<Key> {
         self.unexpected.borrow().keys()

@@ -141,6 +141,12 @@ impl<M> Unexpected<M> {
         all.into_iter().map(|(_, key)| key).collect()
     }
 
+    /// Returns the unexpected messages with their keys, in no particular order.
+    pub fn messages(&self) -> impl Iterator<Item = (Key, &M)> {
+        let waiting = self.slots.iter().flatten();
+        waiting.map(|slot| (slot.key, &slot.message))
+    }
+
     /// Returns the remaining messages in no particular order.
     pub fn into_messages(self) -> impl Iterator<Item = M> {
         self.slots.into_iter().flatten().map(|slot| slot.message)

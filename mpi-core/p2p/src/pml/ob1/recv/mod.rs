@@ -171,6 +171,7 @@ impl Receiver {
         if !is_plausible(core, from, &matching, key) {
             return Err(ProtocolError("a message in another rank's name"));
         }
+        keeps(core, context, key, payload.len() as u64);
         let mut data = self.memory.take(payload.len());
         data.extend_from_slice(payload);
         let message = Arrived {
@@ -226,6 +227,7 @@ impl Receiver {
                 return Err(ProtocolError("an announcement in another rank's name"));
             }
             None => {
+                keeps(core, context, key, message.content.bytes());
                 if message.content.is_charged() {
                     let bytes = message.content.bytes() as usize;
                     self.memory.charge(core, message.from, bytes);
@@ -340,6 +342,15 @@ impl Receiver {
         let matching = self.matcher.matching(context);
         let req = self.slot.move_on(core.requests(), &matching);
         core.requests().complete(&req, Err(error.clone()));
+    }
+}
+
+/// Counts an unexpected message and shows it to the observer.
+#[inline]
+fn keeps(core: &Core, context: Context, key: Key, bytes: u64) {
+    core.counts().keeps();
+    if let Some(observer) = core.observer() {
+        observer.keeps(context, key, bytes);
     }
 }
 

@@ -30,6 +30,7 @@ pub fn accept(
     let Some((wanted, too_long)) = meet(core, req, key, rendezvous.bytes) else {
         return core.protocol_error();
     };
+    core.counts().receives_rendezvous();
     let mut transfer = measured(core, &peer, req, &rendezvous, wanted);
     let in_fragments = |transfer: &TimedTransfer| transfer.way() == Way::Fragments;
     let copied = match &transfer {

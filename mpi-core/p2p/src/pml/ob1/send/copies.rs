@@ -63,7 +63,7 @@ impl SenderCopies {
     ) -> Result<(), SendError> {
         let bytes = copy.bytes() + REQUEST;
         let kept = core.requests().begin(Body::Send(copy));
-        if let Err(error) = announce(peer, &kept) {
+        if let Err(error) = announce(core, peer, &kept) {
             core.requests().release(&kept);
             return Err(error);
         }

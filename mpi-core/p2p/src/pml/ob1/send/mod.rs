@@ -26,7 +26,7 @@ use crate::datatype::SendBuf;
 use crate::pml::envelope::{Envelope, Mode};
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req, ReqId};
-use announce::{announce, answered};
+use announce::{announce, answered, released};
 use copies::SenderCopies;
 use eager::{is_eager, send_eager};
 use std::rc::Rc;
@@ -109,6 +109,7 @@ impl Sender {
                 }
             }
         }
+        core.counts().queues();
         core.links().enqueue(peer, Queued::Send(req.clone()));
         Ok(Sent::Pending(req))
     }
@@ -137,7 +138,7 @@ impl Sender {
         drop(body);
         match pipeline::send(core, &self.streams, peer, req) {
             Some(offered) => offered,
-            None => announce(peer, req),
+            None => announce(core, peer, req),
         }
     }
 
@@ -199,6 +200,7 @@ impl Sender {
             && !req.is_complete()
         {
             streams::stop(core, &req);
+            released(core, &req);
             core.requests().complete_ok(&req);
         }
         known

@@ -10,7 +10,7 @@ use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
 use super::super::wire;
-use super::announce::answered;
+use super::announce::{answered, released};
 use super::range::send_range;
 use super::unreachable::fail_send;
 use crate::btl::{Header, ProcId, SendError};
@@ -117,7 +117,12 @@ fn push_line(core: &Core, peer: &Peer) -> bool {
         };
         match push(core, peer, &req, &mut moved) {
             Ok(Pushed::All) if waits_for_answer(peer, &req) => {}
-            Ok(Pushed::All) => core.requests().complete_ok(&req),
+            Ok(Pushed::All) => {
+                if matches!(&*req.body.borrow(), Body::Send(send) if send.is_streaming()) {
+                    released(core, &req);
+                }
+                core.requests().complete_ok(&req);
+            }
             Ok(Pushed::Turn) => peer.line().push(req),
             Err(SendError::WouldBlock) => {
                 peer.line().put_back(req);

@@ -4,7 +4,7 @@ use super::super::address::Candidate;
 use super::super::hello::{self, Hello, Nonce};
 use super::acceptor::AcceptedStage;
 use super::socket::{Buffers, Heard, Met, local_address, open_socket, say, text, watch};
-use super::{Connector, News, REFUSED_PAUSE, RETRIES, STAGGER, Step, TOKEN, nonce};
+use super::{Connector, GREETED, News, REFUSED_PAUSE, RETRIES, STAGGER, Step, TOKEN, nonce};
 use crate::btl::ProcId;
 use mpi_base::fdpass::Key;
 use rustix::event::epoll;
@@ -122,7 +122,13 @@ impl Connector {
                 }
             }
         }
-        if now >= call.next
+        // An address that accepted the connection leads to a process, which may be computing.
+        let is_greeted = |racer: &Racer| matches!(racer.stage, RacerStage::Greeted);
+        let more = match call.racers.iter().any(is_greeted) {
+            true => GREETED - STAGGER,
+            false => Duration::ZERO,
+        };
+        if now >= call.next + more
             && let Some((candidate, retries)) = call.waiting.pop_front()
         {
             call.next = now + STAGGER;

@@ -1,7 +1,7 @@
 //! Connection setup: outgoing and incoming connections until both ends are authenticated.
 //!
 //! **Racing.** An attempt tries the peer's addresses in order, a new one whenever the last has failed or has not answered for [`STAGGER`]
-//! (after RFC 8305, "Happy Eyeballs"); all that were started stay in the race.
+//! (after RFC 8305, "Happy Eyeballs"), or for [`GREETED`] after it has accepted the connection; all that were started stay in the race.
 //! The first that answers with a correct challenge wins, and the others are closed.
 //! So an unreachable address costs a short delay, not the job.
 //! An answer has no time limit, because a peer may compute for an hour before it polls.
@@ -40,6 +40,8 @@ use std::time::{Duration, Instant};
 
 /// How long an address may be silent before the next one joins the race.
 const STAGGER: Duration = Duration::from_millis(50);
+/// The same for an address that has accepted the connection: a process listens there, and it may be computing.
+const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 /// Time limit for the hello of an incoming connection.

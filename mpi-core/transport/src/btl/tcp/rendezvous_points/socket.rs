@@ -24,7 +24,8 @@ pub struct Met {
     pub socket: OwnedFd,
     /// Both ends, for error texts.
     pub ends: String,
-    /// The other end's address.
+    /// The addresses of both ends.
+    pub local: Option<SocketAddr>,
     pub remote: Option<SocketAddr>,
     /// True if both ends are on this machine.
     pub is_inside: bool,
@@ -45,6 +46,7 @@ impl Met {
         Met {
             proc,
             ends: format!("{} to {}", shown(local), shown(remote)),
+            local,
             remote,
             // To reach an address of its own machine, the system uses the same address as source.
             is_inside: local.is_some() && ip(local) == ip(remote),

@@ -1,0 +1,136 @@
+//! Two groups of leaders at one board that choose the same free channel; one thread plays all nodes, one step after the other.
+
+use super::*;
+use barrier_board::live::{ChannelBoard, Memory, NodeLines};
+use barrier_driver::ports;
+
+/// The members of the first group, and of the second.
+const FIRST: u64 = 0b0011;
+const SECOND: u64 = 0b1100;
+
+struct OfNode(NodeLines<'static>);
+
+impl ports::Lines for OfNode {
+    fn set(&self, out: usize, high: bool) -> Option<()> {
+        self.0.set(out, high);
+        Some(())
+    }
+
+    fn get(&self, input: usize) -> Option<bool> {
+        Some(self.0.get(input))
+    }
+}
+
+/// The node ports of a board in shared memory, whose channels are all free.
+fn node_ports<const N: usize>() -> [NodePort; N] {
+    let memory = Memory::create(ChannelBoard::layout_size(N, 0)).expect("memory for a small board");
+    let memory: &'static Memory = Box::leak(Box::new(memory));
+    let board = memory.init_channels(N, 0).expect("a board");
+    core::array::from_fn(|node| {
+        let lines = OfNode(board.lines(node).expect("free lines"));
+        let lines = Lines {
+            channels: ports::channels_over(lines, "a node").expect("lines"),
+            node: Some(node as u32),
+            watch: None,
+            simulated: None,
+            remote: None,
+        };
+        let (lead, node) = Lead::open(lines).expect("the board answers");
+        NodePort {
+            node,
+            lead: Some(lead),
+        }
+    })
+}
+
+type Opened = Result<Box<dyn Wire>, OpenFailure>;
+
+/// Opens a channel at both nodes of a group; the first node takes it, and `meanwhile` runs in its first fence.
+fn open(
+    [first, other]: [&NodePort; 2],
+    channel: u8,
+    members: u64,
+    meanwhile: impl FnOnce(),
+) -> [Opened; 2] {
+    let mut meanwhile = Some(meanwhile);
+    let opened = first.open(channel, members, true, || {
+        if let Some(meanwhile) = meanwhile.take() {
+            meanwhile();
+        }
+        Ok(())
+    });
+    [opened, other.open(channel, members, false, || Ok(()))]
+}
+
+fn both(opened: [Opened; 2]) -> [Box<dyn Wire>; 2] {
+    opened.map(|opened| match opened {
+        Ok(wire) => wire,
+        Err(OpenFailure::Taken) => panic!("the channel is taken"),
+        Err(OpenFailure::Fault(fault)) => panic!("{}", fault.reason()),
+    })
+}
+
+/// Passes one barrier of a group, which changes the level of its channel's release.
+fn pass(wires: &mut [Box<dyn Wire>; 2]) {
+    for wire in &mut *wires {
+        wire.enter().expect("an idle node can enter");
+    }
+    for wire in wires {
+        while wire.poll().expect("the port works").is_pending() {}
+    }
+}
+
+/// Checks that the second group gets the next channel after it has lost `lost`, and that both groups pass barriers.
+fn second_choice(ports: &[NodePort; 4], lost: u8, mut first: [Box<dyn Wire>; 2]) {
+    let [_, _, leader, other] = ports;
+    leader.forget(lost);
+    let next = leader.free_channel(leader.in_use()).map_err(Fault::reason);
+    assert_eq!(next, Ok(lost + 1));
+    let mut second = both(open([leader, other], lost + 1, SECOND, || ()));
+    for _ in 0..3 {
+        pass(&mut first);
+        pass(&mut second);
+    }
+}
+
+#[test]
+fn a_channel_that_another_group_took_after_the_choice_is_taken_and_the_next_one_is_free() {
+    let ports = node_ports::<4>();
+    let [a, b, c, d] = &ports;
+    let choices = [a, c].map(|leader| leader.free_channel(0).map_err(Fault::reason));
+    assert_eq!(choices, [Ok(0), Ok(0)]);
+    let first = both(open([a, b], 0, FIRST, || ()));
+    let [taker, _] = open([c, d], 0, SECOND, || ());
+    assert!(matches!(taker, Err(OpenFailure::Taken)));
+    second_choice(&ports, 0, first);
+}
+
+/// The group that was faster already tests the channel, and the other one sees its release move.
+#[test]
+fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wires() {
+    let ports = node_ports::<4>();
+    let [a, b, c, d] = &ports;
+    let mut first = None;
+    let [taker, other] = open([c, d], 0, SECOND, || {
+        let mut wires = both(open([a, b], 0, FIRST, || ()));
+        pass(&mut wires);
+        first = Some(wires);
+    });
+    assert!(matches!(taker, Err(OpenFailure::Taken)));
+    drop(other);
+    second_choice(&ports, 0, first.expect("the first group has the channel"));
+}
+
+/// The release of a channel that no other group has moves because of leftovers or a fault, and no other channel helps.
+#[test]
+fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
+    let ports = node_ports::<2>();
+    let [a, b] = &ports;
+    let mut leftover = both(open([a, b], 0, FIRST, || ()));
+    let [taker, _] = open([a, b], 0, FIRST, || pass(&mut leftover));
+    let Err(OpenFailure::Fault(fault)) = taker else {
+        panic!("the release moved, so the wires cannot be trusted");
+    };
+    let reason = fault.reason();
+    assert!(reason.contains("before all nodes were idle"), "{reason}");
+}

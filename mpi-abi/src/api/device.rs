@@ -1,0 +1,23 @@
+//! Queries for buffers in device memory. Not part of MPI 5.0; Open MPI and MPICH have functions of these names.
+//!
+//! They return a truth value and no error code, and may be called at any time; before initialization they return 0.
+
+use crate::device;
+use std::ffi::c_int;
+
+fn is_in_use(accelerator: &str) -> c_int {
+    device::names().contains(&accelerator).into()
+}
+
+pub fn MPIX_Query_cuda_support() -> c_int {
+    is_in_use("cuda")
+}
+
+pub fn MPIX_Query_rocm_support() -> c_int {
+    is_in_use("rocm")
+}
+
+/// Memory of Level Zero devices is not recognised.
+pub fn MPIX_Query_ze_support() -> c_int {
+    0
+}

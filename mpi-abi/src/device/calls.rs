@@ -1,0 +1,109 @@
+//! The buffers that the running calls of a thread have staged.
+//!
+//! A callback of the program may call MPI inside a call, so a thread has a stack of calls.
+//! A call that ends without returning (a thrown exception) leaves its entry behind, which only keeps its memory.
+
+use super::staged::{DeviceError, Staged};
+use std::cell::RefCell;
+use std::ops::Range;
+
+thread_local! {
+    static CALLS: RefCell<Vec<Vec<Staged>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Calls `use_it` with the stack of calls; returns the default once the thread ends, when a handler may still finalize MPI.
+fn with<R: Default>(use_it: impl FnOnce(&mut Vec<Vec<Staged>>) -> R) -> R {
+    let used = CALLS.try_with(|calls| use_it(&mut calls.borrow_mut()));
+    used.unwrap_or_default()
+}
+
+/// Begins a call.
+pub fn enter() {
+    with(|calls| calls.push(Vec::new()));
+}
+
+/// Returns true in a call that keeps staged buffers.
+pub fn is_open() -> bool {
+    with(|calls| !calls.is_empty())
+}
+
+/// Ends a call.
+pub fn leave() {
+    // Dropped after the borrow has ended.
+    let _ended = with(Vec::pop);
+}
+
+/// Keeps a buffer until the running call ends.
+pub fn keep(staged: Staged) {
+    with(|calls| {
+        if let Some(call) = calls.last_mut() {
+            call.push(staged);
+        }
+    });
+}
+
+/// Takes the buffers of the running call.
+pub fn take() -> Views {
+    let views = with(|calls| calls.last_mut().map(std::mem::take));
+    Views(views.unwrap_or_default())
+}
+
+/// Sets the length of the message that the running call has received.
+#[cold]
+pub fn received(bytes: u64) {
+    with(|calls| {
+        let staged = calls.last().into_iter().flatten();
+        staged.for_each(|staged| staged.set_received(i64::try_from(bytes).unwrap_or(i64::MAX)));
+    });
+}
+
+/// The staged buffers of an operation.
+#[derive(Default)]
+pub struct Views(Vec<Staged>);
+
+impl Views {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns true if the operation writes to one of the buffers.
+    pub fn are_written(&self) -> bool {
+        self.0.iter().any(Staged::is_written)
+    }
+
+    /// Keeps the host memory until the process ends if the operation may still use it: messages of one that a death has ended may arrive later.
+    pub fn keep_if(self, is_in_use: bool) {
+        if is_in_use {
+            std::mem::forget(self);
+        }
+    }
+
+    /// Copies the data that the operation may read to the host.
+    pub fn fill(&self) -> Result<(), DeviceError> {
+        self.0.iter().try_for_each(Staged::fill)
+    }
+
+    /// Copies these elements of the buffers to the host.
+    pub fn fill_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
+        let mut all = self.0.iter();
+        all.try_for_each(|staged| staged.fill_elements(elements.clone()))
+    }
+
+    /// Copies what the operation has written to the device; all buffers, also after a failure.
+    pub fn land(&self) -> Result<(), DeviceError> {
+        let copied = self.0.iter().map(Staged::land);
+        copied.fold(Ok(()), Result::and)
+    }
+
+    /// Copies these elements of the buffers to the device.
+    pub fn land_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
+        let mut all = self.0.iter();
+        all.try_for_each(|staged| staged.land_elements(elements.clone()))
+    }
+
+    /// Sets the length of a received message.
+    pub fn set_received(&self, bytes: u64) {
+        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.0.iter().for_each(|staged| staged.set_received(bytes));
+    }
+}

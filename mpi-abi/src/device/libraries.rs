@@ -1,0 +1,207 @@
+//! The libraries of accelerators that the program has loaded.
+//!
+//! They are looked for at initialization, and again when the loader's list has grown since ([`Tail`]): a Python program may import
+//! its GPU package long after it has initialized MPI.
+
+use mpi_base::accelerator::{Accelerator, BUILT_IN, Memory, Tail};
+use mpi_base::param::{Level, Param, Params, Selection};
+use std::fmt;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The accelerators whose memory is recognised.
+pub static SELECTION: Param<Selection> = Param::selection(
+    "accelerator",
+    "",
+    "Accelerators whose memory is recognised in buffers once the program has loaded their library; empty: all; ^cuda,rocm: no buffer is asked about",
+);
+
+/// The kinds of memory that `mpirun --memory-alloc-kinds` requests.
+pub static KINDS: Param<String> = Param::new(
+    "mpi",
+    "base",
+    "memory_alloc_kinds",
+    "",
+    Level::USER,
+    "The kinds of memory that the program asks for, as in mpi,system,cuda; the info key mpi_memory_alloc_kinds contains the supported ones",
+);
+
+/// Words for [`WATCHED`]: no library is looked for, or some are in use.
+static QUIET: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE: AtomicUsize = AtomicUsize::new(1);
+
+/// The address of a word that is not 0 if a buffer must be asked about: [`QUIET`], [`ACTIVE`], or the word of a [`Tail`].
+static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
+
+static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries {
+    wanted: Vec::new(),
+    found: Vec::new(),
+    unusable: Vec::new(),
+    requested: String::new(),
+    tail: None,
+});
+
+struct Libraries {
+    /// The names of the selected components.
+    wanted: Vec<&'static str>,
+    found: Vec<&'static dyn Accelerator>,
+    /// The components whose library cannot be used.
+    unusable: Vec<&'static str>,
+    /// The kinds of memory that the job requests.
+    requested: String,
+    tail: Option<Tail>,
+}
+
+/// Memory of a device, with the accelerator that copies it.
+#[derive(Clone, Copy)]
+pub struct Located {
+    pub by: &'static dyn Accelerator,
+    pub memory: Memory,
+}
+
+impl fmt::Display for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.memory.is_managed {
+            true => "managed",
+            false => "device",
+        };
+        write!(f, "{} {kind} memory", self.by.title())
+    }
+}
+
+/// Returns true if buffers must be asked about, or a library was loaded since the last search.
+#[inline(always)]
+pub fn attention() -> bool {
+    // SAFETY: the address of a static, or of a word of the loader that exists as long as the process (`Tail`).
+    unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
+}
+
+fn libraries() -> MutexGuard<'static, Libraries> {
+    LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Libraries {
+    /// Looks for the selected libraries.
+    fn look(&mut self) {
+        // Before the search, so that a library that is loaded meanwhile is noticed.
+        self.tail = Tail::find();
+        for component in &BUILT_IN {
+            let name = component.name;
+            let is_known = self.found.iter().any(|found| found.name() == name)
+                || self.unusable.contains(&name);
+            if is_known || !self.wanted.contains(&name) {
+                continue;
+            }
+            match (component.resident)() {
+                Some(Ok(accelerator)) => self.found.push(Box::leak(accelerator)),
+                Some(Err(lacks)) => {
+                    printable::eprintln!("process {}: {lacks}", std::process::id());
+                    self.unusable.push(name);
+                }
+                None => {}
+            }
+        }
+        let word = match (self.found.is_empty(), self.tail) {
+            (false, _) => &ACTIVE,
+            (true, Some(tail)) => tail.word(),
+            (true, None) => &QUIET,
+        };
+        WATCHED.store(std::ptr::from_ref(word).cast_mut(), Relaxed);
+    }
+
+    /// Returns true if a library was loaded since the last search.
+    fn is_behind(&self) -> bool {
+        self.tail.is_some_and(|tail| tail.word().load(Relaxed) != 0)
+    }
+}
+
+/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
+pub fn start(params: &Params) -> Result<bool, mpi_base::param::ParamError> {
+    let selection = params.get(&SELECTION)?;
+    let mut libraries = libraries();
+    libraries.requested = params.get(&KINDS)?;
+    libraries.wanted = (BUILT_IN.iter().map(|component| component.name))
+        .filter(|name| selection.allows(name))
+        .collect();
+    if libraries.wanted.is_empty() {
+        return Ok(false);
+    }
+    libraries.look();
+    Ok(!libraries.found.is_empty())
+}
+
+/// Returns true if an accelerator is in use; searches first if a library was loaded since the last search.
+pub fn is_in_use() -> bool {
+    let mut libraries = libraries();
+    if libraries.is_behind() {
+        libraries.look();
+    }
+    !libraries.found.is_empty()
+}
+
+/// Returns the device memory at an address; `None` for memory of the host.
+pub fn locate(at: *const u8) -> Option<Located> {
+    libraries().found.iter().find_map(|by| {
+        let memory = by.recognise(at)?;
+        Some(Located { by: *by, memory })
+    })
+}
+
+/// Returns the names of the accelerators that are in use now.
+pub fn names() -> Vec<&'static str> {
+    match is_in_use() {
+        true => libraries().found.iter().map(|found| found.name()).collect(),
+        false => Vec::new(),
+    }
+}
+
+/// Returns the kinds of memory that are supported, of a list of requested ones or else of those that the job requests (MPI 5.0, section 11.4.3).
+pub fn kinds(requested: Option<&str>) -> String {
+    let of_job;
+    let requested = match requested {
+        Some(kinds) if !kinds.is_empty() => kinds,
+        _ => {
+            of_job = libraries().requested.clone();
+            of_job.as_str()
+        }
+    };
+    supported(requested, &names())
+}
+
+/// Returns the kinds of these accelerators in a list of requested ones, after those of the host.
+fn supported(requested: &str, names: &[&str]) -> String {
+    let mut all = vec!["mpi".to_string(), "system".to_string()];
+    let kinds = requested.split(',').map(str::trim);
+    for kind in kinds {
+        let (name, restrictors) = kind.split_once(':').unwrap_or((kind, ""));
+        if !names.contains(&name) {
+            continue;
+        }
+        let known = |restrictor: &&str| ["host", "device", "managed"].contains(restrictor);
+        let supported: Vec<&str> = restrictors.split(':').filter(known).collect();
+        match (restrictors.is_empty(), supported.is_empty()) {
+            (true, _) => all.push(name.to_string()),
+            (false, false) => all.push(format!("{name}:{}", supported.join(":"))),
+            (false, true) => {}
+        }
+    }
+    all.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_requested_kinds_the_supported_ones_are_answered_with_their_known_restrictors() {
+        let answer = |requested| supported(requested, &["cuda"]);
+        assert_eq!(answer(""), "mpi,system");
+        assert_eq!(answer("system, cuda"), "mpi,system,cuda");
+        assert_eq!(
+            answer("cuda:device:frozen:managed,rocm,level_zero:host"),
+            "mpi,system,cuda:device:managed"
+        );
+        assert_eq!(answer("cuda:frozen"), "mpi,system");
+        assert_eq!(supported("cuda,rocm", &[]), "mpi,system");
+    }
+}

@@ -1,0 +1,84 @@
+//! Buffers in device memory: recognised where a buffer argument is used, and replaced by host memory for the operation (staging).
+//!
+//! One place makes the engine's buffers of C's arguments (`api/args/memory.rs`), and it asks here whether an address is on a device.
+//! If so the engine gets a buffer of the host with the same layout, so no algorithm knows of devices:
+//! the data are copied to it before the operation, and from it before the call returns or the request completes.
+//!
+//! | file | subject |
+//! |---|---|
+//! | `libraries` | the libraries of accelerators that the program has loaded |
+//! | `staged` | a buffer in device memory and its host memory |
+//! | `pool` | pinned host memory |
+//! | `calls` | the buffers that the running calls of a thread have staged |
+//!
+//! Cost: a call whose buffers are in host memory reads one word of the loader and compares it, [`attention`], until the program has loaded such a library.
+//! From then on each buffer is asked about, which its library answers in a fraction of a microsecond.
+#![allow(unsafe_code)]
+
+mod calls;
+mod libraries;
+mod pool;
+mod staged;
+
+pub use calls::{Views, enter, leave, received, take};
+pub use libraries::{KINDS, SELECTION, attention, is_in_use, kinds, names};
+pub use pool::MAX_PINNED;
+pub use staged::{Access, DeviceError};
+
+use libraries::Located;
+use mpi_base::param::{ParamError, Params};
+use mpi_core::datatype::Datatype;
+
+/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
+pub fn start(params: &Params) -> Result<bool, ParamError> {
+    pool::set_limit(params.get(&MAX_PINNED)?);
+    libraries::start(params)
+}
+
+/// Returns the device memory at an address; none in a call that began before a library was found, and so keeps no staged buffers.
+fn locate(at: *const u8) -> Option<Located> {
+    match calls::is_open() {
+        true => libraries::locate(at),
+        false => None,
+    }
+}
+
+/// Returns true if an address is in device memory.
+#[cold]
+#[inline(never)]
+pub fn holds(at: *const u8) -> bool {
+    locate(at).is_some()
+}
+
+/// Returns the address of the host copy that the running call uses in place of a buffer in device memory; `None` for a buffer in host memory.
+#[cold]
+#[inline(never)]
+pub fn stage(
+    at: *mut u8,
+    count: i64,
+    datatype: &Datatype,
+    access: Access,
+) -> Result<Option<*mut u8>, DeviceError> {
+    let span = datatype.span(count);
+    if span.is_empty() {
+        return Ok(None);
+    }
+    let lowest = at.wrapping_offset(span.start as isize);
+    let Some(located) = locate(lowest) else {
+        return Ok(None);
+    };
+    let staged = staged::Staged::new(located, at, (count, datatype), access)?;
+    let address = staged.address();
+    calls::keep(staged);
+    Ok(Some(address))
+}
+
+/// Returns the sentence that refuses memory of a device for a window; `None` for other memory.
+#[cold]
+#[inline(never)]
+pub fn refused_window(at: *const u8) -> Option<String> {
+    let located = locate(at)?;
+    Some(format!(
+        "the memory at {at:p} is {located}, which other processes cannot reach: make the window of host memory, and pass device memory as origin of MPI_Put and MPI_Get"
+    ))
+}

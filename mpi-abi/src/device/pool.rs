@@ -1,0 +1,143 @@
+//! Host memory for copies of device memory.
+//!
+//! Blocks have sizes that are powers of two. They are pinned once and never freed, because pinning costs more than most copies.
+//! This module maps the memory and registers it with the accelerator's library.
+//! When its context ends, the library unpins the memory, and the mapping stays valid.
+//! Longer blocks, and those beyond the limit, are not pinned and are unmapped after use.
+
+use super::libraries::Located;
+use mpi_base::mem::PAGE;
+use mpi_base::param::{Level, Param};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The bytes of pinned memory that are kept for buffers in device memory.
+pub static MAX_PINNED: Param<usize> = Param::new(
+    "accelerator",
+    "base",
+    "max_pinned",
+    "256m",
+    Level::TUNER,
+    "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
+);
+
+/// The binary logarithms of the shortest and the longest block that is kept.
+const SHORTEST: u32 = 16;
+const LONGEST: u32 = 26;
+const SIZES: usize = (LONGEST - SHORTEST + 1) as usize;
+
+/// There is no memory.
+#[derive(Debug)]
+pub struct NoMemory;
+
+/// The most bytes that are kept.
+static LIMIT: AtomicUsize = AtomicUsize::new(0);
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    free: [const { Vec::new() }; SIZES],
+    kept: 0,
+});
+
+struct Pool {
+    /// Blocks that are not in use, by size.
+    free: [Vec<Mapped>; SIZES],
+    /// The bytes of all blocks that are kept, in use or not.
+    kept: usize,
+}
+
+/// The start of a block that is never unmapped.
+struct Mapped(NonNull<u8>);
+
+// SAFETY: memory without an owner may be used by any thread.
+unsafe impl Send for Mapped {}
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets the most bytes of pinned memory.
+pub fn set_limit(bytes: usize) {
+    LIMIT.store(bytes, Relaxed);
+}
+
+/// Host memory; its content is arbitrary.
+pub struct Block {
+    start: NonNull<u8>,
+    len: usize,
+    /// The index of its size, if it is kept after use.
+    class: Option<usize>,
+}
+
+impl Block {
+    /// Takes a block of at least `bytes` bytes for copies of this memory.
+    pub fn take(bytes: usize, located: &Located) -> Result<Block, NoMemory> {
+        let power = bytes.checked_next_power_of_two().ok_or(NoMemory)?;
+        let log = power.trailing_zeros().max(SHORTEST);
+        if log > LONGEST {
+            return Block::map(bytes);
+        }
+        let (class, len) = ((log - SHORTEST) as usize, 1usize << log);
+        let mut pool = pool();
+        if let Some(Mapped(start)) = pool.free[class].pop() {
+            return Ok(Block {
+                start,
+                len,
+                class: Some(class),
+            });
+        }
+        if pool.kept + len > LIMIT.load(Relaxed) {
+            return Block::map(len);
+        }
+        let mut block = Block::map(len)?;
+        block.class = Some(class);
+        pool.kept += len;
+        // A refusal only makes copies slower.
+        // SAFETY: a block with a class is never unmapped.
+        unsafe { located.by.pin(&located.memory, block.start.as_ptr(), len) };
+        Ok(block)
+    }
+
+    /// Maps memory, which costs nothing until it is used.
+    fn map(bytes: usize) -> Result<Block, NoMemory> {
+        let len = bytes.checked_next_multiple_of(PAGE).ok_or(NoMemory)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address that the system chooses.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                len.max(PAGE),
+                protection,
+                flags,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(NoMemory);
+        }
+        let start = NonNull::new(start.cast()).ok_or(NoMemory)?;
+        Ok(Block {
+            start,
+            len: len.max(PAGE),
+            class: None,
+        })
+    }
+
+    pub fn start(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        match self.class {
+            Some(class) => pool().free[class].push(Mapped(self.start)),
+            // SAFETY: `map` mapped this range, and the operation that used it has ended.
+            None => unsafe {
+                libc::munmap(self.start.as_ptr().cast(), self.len);
+            },
+        }
+    }
+}

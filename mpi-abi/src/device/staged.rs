@@ -1,0 +1,304 @@
+//! A buffer in device memory, and the host memory that replaces it for an operation.
+
+use super::libraries::Located;
+use super::pool::{Block, NoMemory};
+use mpi_base::accelerator::{AcceleratorError, Direction, Strip};
+use mpi_core::datatype::{Datatype, Run};
+use std::cell::Cell;
+use std::fmt;
+use std::ops::Range;
+
+/// What an operation does with a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads it.
+    Read,
+    /// May read and write any part of it.
+    Update,
+    /// Writes a message to its beginning, whose length is known when the operation is complete.
+    Receive,
+}
+
+/// Why a buffer in device memory cannot be used.
+#[derive(Clone, Debug)]
+pub enum DeviceError {
+    /// The host has no memory for it.
+    NoMemory { bytes: usize, memory: String },
+    /// A copy failed.
+    Copy {
+        at: usize,
+        memory: String,
+        bytes: i64,
+        direction: Direction,
+        error: AcceleratorError,
+    },
+    /// A datatype with absolute addresses covers memory of the host and of a device.
+    Mixed { memory: String },
+}
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeviceError::NoMemory { bytes, memory } => write!(
+                f,
+                "the buffer is {memory}, and the host has no {bytes} bytes for a copy of it"
+            ),
+            DeviceError::Copy {
+                at,
+                memory,
+                bytes,
+                direction,
+                error,
+            } => {
+                let way = match direction {
+                    Direction::ToHost => "from it to the host",
+                    Direction::ToDevice => "to it from the host",
+                };
+                write!(
+                    f,
+                    "the buffer at {at:#x} is {memory}, and {bytes} bytes cannot be copied {way}: {error}; it must stay allocated, with its context, until the operation is complete"
+                )
+            }
+            DeviceError::Mixed { memory } => write!(
+                f,
+                "the datatype covers {memory} and memory of the host by absolute addresses; use one datatype and one call for each"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+/// A buffer in device memory with its host memory.
+pub struct Staged {
+    located: Located,
+    /// The buffer address in the sense of MPI.
+    at: *mut u8,
+    count: i64,
+    datatype: Datatype,
+    access: Access,
+    host: Block,
+    /// The received bytes of a buffer with [`Access::Receive`].
+    received: Cell<i64>,
+}
+
+impl Staged {
+    /// Allocates the host memory and copies the data that the operation may read.
+    pub fn new(
+        located: Located,
+        at: *mut u8,
+        (count, datatype): (i64, &Datatype),
+        access: Access,
+    ) -> Result<Staged, DeviceError> {
+        let span = datatype.span(count);
+        let bytes = usize::try_from(span.end.saturating_sub(span.start)).unwrap_or(usize::MAX);
+        let host = Block::take(bytes, &located).map_err(|NoMemory| DeviceError::NoMemory {
+            bytes,
+            memory: located.to_string(),
+        })?;
+        let staged = Staged {
+            located,
+            at,
+            count,
+            datatype: datatype.clone(),
+            access,
+            host,
+            received: Cell::new(0),
+        };
+        if at.is_null() {
+            staged.check_addresses()?;
+        }
+        staged.fill()?;
+        Ok(staged)
+    }
+
+    /// Returns the buffer address of the host memory in the sense of MPI.
+    pub fn address(&self) -> *mut u8 {
+        let start = self.datatype.span(self.count).start;
+        self.host.start().wrapping_offset(-start as isize)
+    }
+
+    /// Fails unless all data are on the device.
+    fn check_addresses(&self) -> Result<(), DeviceError> {
+        let on_device = |run: Run| {
+            let at = self.at.wrapping_offset(run.offset as isize);
+            self.located.by.recognise(at).is_some()
+        };
+        let all = self.datatype.bytes(self.count);
+        match self.datatype.runs(self.count, 0..all).all(on_device) {
+            true => Ok(()),
+            false => Err(DeviceError::Mixed {
+                memory: self.located.to_string(),
+            }),
+        }
+    }
+
+    /// Returns true if the operation writes to the buffer.
+    pub fn is_written(&self) -> bool {
+        self.access != Access::Read
+    }
+
+    /// Copies the data that the operation may read to the host.
+    pub fn fill(&self) -> Result<(), DeviceError> {
+        match self.access {
+            Access::Receive => Ok(()),
+            Access::Read | Access::Update => self.copy(Direction::ToHost, self.all()),
+        }
+    }
+
+    /// Copies these elements to the host.
+    pub fn fill_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
+        self.copy(Direction::ToHost, self.bytes_of(elements))
+    }
+
+    /// Copies what the operation has written to the device.
+    pub fn land(&self) -> Result<(), DeviceError> {
+        match self.access {
+            Access::Read => Ok(()),
+            Access::Update => self.copy(Direction::ToDevice, self.all()),
+            Access::Receive => {
+                let bytes = self.received.get().min(self.all().end);
+                self.copy(Direction::ToDevice, 0..bytes)
+            }
+        }
+    }
+
+    /// Copies these elements to the device.
+    pub fn land_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
+        self.copy(Direction::ToDevice, self.bytes_of(elements))
+    }
+
+    /// Sets the length of the received message.
+    pub fn set_received(&self, bytes: i64) {
+        self.received.set(bytes);
+    }
+
+    /// Returns the range of all packed bytes.
+    fn all(&self) -> Range<i64> {
+        0..self.datatype.bytes(self.count)
+    }
+
+    fn bytes_of(&self, elements: Range<i64>) -> Range<i64> {
+        let size = self.datatype.size();
+        elements.start.saturating_mul(size)..elements.end.saturating_mul(size)
+    }
+
+    /// Copies packed bytes `range`; only data of the datatype are written, since other operations may use the bytes between them.
+    fn copy(&self, direction: Direction, range: Range<i64>) -> Result<(), DeviceError> {
+        if range.is_empty() {
+            return Ok(());
+        }
+        let bytes = range.end - range.start;
+        // Of contiguous elements each would be a run.
+        let whole = self.datatype.contiguous_bytes(self.count);
+        let only = whole.map(|(offset, _)| Run {
+            offset: offset + range.start,
+            len: bytes,
+        });
+        let rest = match only {
+            Some(_) => None,
+            None => Some(self.datatype.runs(self.count, range)),
+        };
+        let runs = only.into_iter().chain(rest.into_iter().flatten());
+        let host = self.address();
+        let mut strips = Strips::of(runs).map(|(first, stride, blocks)| Strip {
+            device: self.at.wrapping_offset(first.offset as isize),
+            host: host.wrapping_offset(first.offset as isize),
+            len: first.len as usize,
+            stride: stride as usize,
+            blocks,
+        });
+        let Located { by, memory } = &self.located;
+        // SAFETY: `host` has the span of all elements, which covers all runs, and the engine uses it only during the operation.
+        let copied = unsafe { by.copy(memory, direction, &mut strips) };
+        copied.map_err(|error| DeviceError::Copy {
+            at: self.at.addr(),
+            memory: self.located.to_string(),
+            bytes,
+            direction,
+            error,
+        })
+    }
+}
+
+/// Adjacent runs as one.
+struct Joined<I: Iterator<Item = Run>> {
+    runs: std::iter::Peekable<I>,
+}
+
+impl<I: Iterator<Item = Run>> Iterator for Joined<I> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let mut joined = self.runs.next()?;
+        let end = |run: &Run| run.offset + run.len;
+        while let Some(next) = self.runs.next_if(|next| next.offset == end(&joined)) {
+            joined.len += next.len;
+        }
+        Some(joined)
+    }
+}
+
+/// Runs of the same length at equal distances as one: the first run, the distance, and their number.
+struct Strips<I: Iterator<Item = Run>> {
+    runs: std::iter::Peekable<Joined<I>>,
+}
+
+impl<I: Iterator<Item = Run>> Strips<I> {
+    fn of(runs: I) -> Self {
+        let runs = runs.peekable();
+        Strips {
+            runs: Joined { runs }.peekable(),
+        }
+    }
+}
+
+impl<I: Iterator<Item = Run>> Iterator for Strips<I> {
+    type Item = (Run, i64, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = self.runs.next()?;
+        let (mut stride, mut blocks, mut last) = (first.len, 1, first);
+        loop {
+            let fits = |run: &Run| {
+                let distance = run.offset - last.offset;
+                run.len == first.len && distance >= first.len && (blocks == 1 || distance == stride)
+            };
+            let Some(run) = self.runs.next_if(fits) else {
+                return Some((first, stride, blocks));
+            };
+            (stride, blocks, last) = (run.offset - last.offset, blocks + 1, run);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_runs_at_equal_distances_become_one_strip() {
+        let run = |offset, len| Run { offset, len };
+        let strips = |runs: &[Run]| {
+            let strips = Strips::of(runs.iter().copied());
+            strips
+                .map(|(first, stride, blocks)| (first.offset, first.len, stride, blocks))
+                .collect::<Vec<_>>()
+        };
+        let column = [run(0, 8), run(100, 8), run(200, 8)];
+        assert_eq!(strips(&column), [(0, 8, 100, 3)]);
+        // Another length, another distance, backwards: each begins a strip.
+        let mixed = [run(0, 8), run(100, 4), run(200, 4), run(250, 4), run(40, 4)];
+        let apart = [
+            (0, 8, 8, 1),
+            (100, 4, 100, 2),
+            (250, 4, 4, 1),
+            (40, 4, 4, 1),
+        ];
+        assert_eq!(strips(&mixed), apart);
+        // Adjacent runs are one.
+        let adjacent = [run(0, 1), run(1, 1), run(2, 2), run(10, 4)];
+        assert_eq!(strips(&adjacent), [(0, 4, 10, 2)]);
+        assert!(strips(&[]).is_empty());
+    }
+}

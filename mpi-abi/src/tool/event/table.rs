@@ -1,0 +1,153 @@
+//! The list of events, their elements and their source.
+
+use super::super::pvar::Bound;
+use crate::abi::*;
+
+/// An event of the library.
+#[derive(Debug)]
+pub struct Event {
+    pub name: &'static str,
+    /// The framework that raises it, which is its category.
+    pub category: &'static str,
+    pub help: &'static str,
+    pub bound: Bound,
+    /// Names of its elements, all of which are of type `MPI_COUNT`, in their order in the buffer of `MPI_T_event_copy`.
+    pub elements: &'static [Element],
+}
+
+/// The name of an element, for the documents.
+pub type Element = &'static str;
+
+/// The largest number of elements of an event.
+pub(super) const MOST_ELEMENTS: usize = 4;
+
+/// The source of all events.
+#[derive(Debug)]
+pub struct Source {
+    pub name: &'static str,
+    pub help: &'static str,
+    pub ticks_per_second: MPI_Count,
+}
+
+/// The node's monotonic clock, from which `MPI_Wtime` derives.
+pub static SOURCE: Source = Source {
+    name: "portcullis",
+    help: "The progress of this process, in the order in which it happens; times are nanoseconds of the node's monotonic clock",
+    ticks_per_second: 1_000_000_000,
+};
+
+/// The events, by their index in [`EVENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum Which {
+    LinkLost,
+    RankLost,
+    CommunicatorFreed,
+    CommunicatorMade,
+    MessageMatched,
+    MessageUnexpected,
+    RendezvousBegins,
+    RendezvousEnds,
+}
+
+/// All events, grouped by category, categories in the order of their names.
+pub static EVENTS: &[Event] = &[
+    Event {
+        name: "btl_base_link_lost",
+        category: "btl",
+        help: "One of several links to a process is lost, and the others carry its messages",
+        bound: Bound::Process,
+        elements: &["rank in the job"],
+    },
+    Event {
+        name: "btl_base_rank_lost",
+        category: "btl",
+        help: "A process is unreachable from now on",
+        bound: Bound::Process,
+        elements: &["rank in the job"],
+    },
+    Event {
+        name: "mpi_base_communicator_freed",
+        category: "mpi",
+        help: "The program has freed a communicator",
+        bound: Bound::Process,
+        elements: &["number of the communicator", "rank", "size"],
+    },
+    Event {
+        name: "mpi_base_communicator_made",
+        category: "mpi",
+        help: "The program has made a communicator",
+        bound: Bound::Process,
+        elements: &["number of the communicator", "rank", "size", "handle"],
+    },
+    Event {
+        name: "pml_ob1_message_matched",
+        category: "pml",
+        help: "A message has matched a receive of this process",
+        bound: Bound::Comm,
+        elements: &["source", "tag", "bytes"],
+    },
+    Event {
+        name: "pml_ob1_message_unexpected",
+        category: "pml",
+        help: "A message has arrived that no receive has asked for",
+        bound: Bound::Comm,
+        elements: &["source", "tag", "bytes"],
+    },
+    Event {
+        name: "pml_ob1_rendezvous_begins",
+        category: "pml",
+        help: "This process has announced a message, whose data wait for the receiver",
+        bound: Bound::Comm,
+        elements: &["destination", "tag", "bytes"],
+    },
+    Event {
+        name: "pml_ob1_rendezvous_ends",
+        category: "pml",
+        help: "The data of an announced message have left this process",
+        bound: Bound::Comm,
+        elements: &["destination", "tag", "bytes"],
+    },
+];
+
+/// Returns the index of the first event of a category, and their number.
+pub fn of_category(category: &str) -> (usize, usize) {
+    let first = EVENTS.iter().position(|event| event.category == category);
+    let len = EVENTS
+        .iter()
+        .filter(|event| event.category == category)
+        .count();
+    (first.unwrap_or(0), len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_in_the_order_of_their_names_and_of_their_numbers() {
+        let mut names: Vec<&str> = EVENTS.iter().map(|event| event.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.iter().eq(EVENTS.iter().map(|event| &event.name)));
+        for (which, name) in [
+            (Which::LinkLost, "btl_base_link_lost"),
+            (Which::RankLost, "btl_base_rank_lost"),
+            (Which::CommunicatorFreed, "mpi_base_communicator_freed"),
+            (Which::CommunicatorMade, "mpi_base_communicator_made"),
+            (Which::MessageMatched, "pml_ob1_message_matched"),
+            (Which::MessageUnexpected, "pml_ob1_message_unexpected"),
+            (Which::RendezvousBegins, "pml_ob1_rendezvous_begins"),
+            (Which::RendezvousEnds, "pml_ob1_rendezvous_ends"),
+        ] {
+            assert_eq!(EVENTS[which as usize].name, name);
+        }
+        for event in EVENTS {
+            assert!(event.elements.len() <= MOST_ELEMENTS);
+            let (first, len) = of_category(event.category);
+            let all = &EVENTS[first..first + len];
+            assert!(all.iter().all(|other| other.category == event.category));
+            assert!(event.name.starts_with(event.category));
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Performance variables (section 15.3.7): counters of the engine, and the sessions and handles through which tools read them.
+//!
+//! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
+//! Most variables are numbers that are always maintained: they count what happens rarely, or are found when a tool asks.
+//! The others are counted from the first `MPI_T_pvar_start` of such a variable on; before, no message pays for them.
+//! Before `MPI_Init` and after `MPI_Finalize` variables read as zero, since there is no engine.
+
+mod object;
+mod sessions;
+mod table;
+
+pub use object::{Bound, Object};
+pub use sessions::{
+    Change, allocate, begin_session, change, end_session, find, meant, read, release,
+};
+pub use table::PVARS;
+
+use super::enumeration::Enumeration;
+use super::observer;
+use crate::abi::*;
+use crate::error::Failure;
+use crate::object::file::FileObject;
+use crate::object::window::WinObject;
+use crate::state;
+use mpi_core::comm::Comm;
+use mpi_core::matrix::{Amount, Kind, Matrix};
+use mpi_core::{Engine, RunObserver};
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// A performance variable.
+#[derive(Debug)]
+pub struct Pvar {
+    pub name: &'static str,
+    /// The framework that maintains it, which is its category.
+    pub category: &'static str,
+    pub class: c_int,
+    pub help: &'static str,
+    read: Read,
+}
+
+/// Where a variable's value comes from.
+#[derive(Debug)]
+enum Read {
+    /// A number of the process.
+    Process(fn() -> u64),
+    /// One of the items of an enumeration.
+    State(fn() -> c_int, &'static Enumeration),
+    /// A number of the process that is counted while there is an observer.
+    Observed(fn(&Engine) -> u64),
+    /// What this process has sent to all others, counted while the handle is started.
+    Total(Kind, fn(Amount) -> u64),
+    /// A number of a communicator.
+    Comm(fn(&Comm) -> u64),
+    /// A number for each rank of a communicator, counted while the handle is started.
+    Peers(Kind, fn(Amount) -> u64),
+    /// A number of a window.
+    Win(fn(&WinObject) -> u64),
+    /// A number of a file.
+    File(fn(&FileObject) -> u64),
+}
+
+/// Returns the index of the first variable of a category, and their number.
+pub fn of_category(category: &str) -> (usize, usize) {
+    let first = PVARS.iter().position(|pvar| pvar.category == category);
+    let len = PVARS
+        .iter()
+        .filter(|pvar| pvar.category == category)
+        .count();
+    (first.unwrap_or(0), len)
+}
+
+/// Counts messages from now on, if no message was counted before.
+fn begin_to_count() -> Result<(), Failure> {
+    let engine = state::engine().map_err(|_| {
+        let why = "the variable counts what the initialized library does: start it after MPI_Init or MPI_Session_init";
+        Failure::new(MPI_T_ERR_PVAR_NO_STARTSTOP, why)
+    })?;
+    if let Some(observer) = observer(&engine) {
+        observer.count((engine.me(), engine.size()));
+    }
+    Ok(())
+}
+
+/// Returns the communication matrix of this process, if messages are counted.
+fn matrix_of(engine: &Engine) -> Option<&Rc<Matrix>> {
+    engine.observer().and_then(RunObserver::matrix)
+}
+
+impl Pvar {
+    /// Returns true if it is kept all the time, so that it cannot be started or stopped.
+    pub fn is_continuous(&self) -> bool {
+        !matches!(
+            self.read,
+            Read::Peers(..) | Read::Total(..) | Read::Observed(_)
+        )
+    }
+
+    /// Returns the kind of object to which its handles are bound.
+    pub fn bound(&self) -> Bound {
+        match self.read {
+            Read::Process(_) | Read::State(..) | Read::Observed(_) | Read::Total(..) => {
+                Bound::Process
+            }
+            Read::Comm(_) | Read::Peers(..) => Bound::Comm,
+            Read::Win(_) => Bound::Win,
+            Read::File(_) => Bound::File,
+        }
+    }
+
+    /// Returns true if it has a value for each rank of a communicator.
+    pub fn is_of_ranks(&self) -> bool {
+        matches!(self.read, Read::Peers(..))
+    }
+
+    /// Returns the enumeration of its values, if they are items of one.
+    pub fn items(&self) -> Option<&'static Enumeration> {
+        match self.read {
+            Read::State(_, items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// Returns the datatype of its values.
+    pub fn datatype(&self) -> MPI_Datatype {
+        match self.items() {
+            Some(_) => MPI_INT,
+            None => MPI_UNSIGNED_LONG_LONG,
+        }
+    }
+
+    /// Returns the number of its values for this object.
+    fn count(&self, object: Object) -> Result<usize, Failure> {
+        Ok(match self.read {
+            Read::Peers(..) => object.comm()?.peers().size() as usize,
+            _ => {
+                self.now(object)?;
+                1
+            }
+        })
+    }
+
+    /// Returns its values now; of a counted variable what was counted since the first start of one.
+    fn now(&self, object: Object) -> Result<Vec<u64>, Failure> {
+        let of_process = |engine: &dyn Fn(&Engine) -> u64| {
+            let running = state::engine();
+            vec![running.map_or(0, |running| engine(&running))]
+        };
+        Ok(match self.read {
+            Read::Process(read) => vec![read()],
+            // An item is not negative.
+            Read::State(read, _) => vec![read() as u64],
+            Read::Observed(read) => of_process(&read),
+            Read::Total(kind, amount) => of_process(&|engine| {
+                matrix_of(engine).map_or(0, |matrix| amount(matrix.total(kind)))
+            }),
+            Read::Comm(read) => vec![read(&object.comm()?)],
+            Read::Peers(kind, amount) => {
+                let comm = object.comm()?;
+                let matrix = matrix_of(comm.engine());
+                let sent = |proc| matrix.map_or(0, |matrix| amount(matrix.sent(kind, proc)));
+                comm.peers().iter().map(sent).collect()
+            }
+            Read::Win(read) => vec![read(&*object.win()?)],
+            Read::File(read) => vec![read(&*object.file()?)],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_a_category_stand_together_under_names_of_their_own() {
+        let mut names: Vec<&str> = PVARS.iter().map(|pvar| pvar.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert!(names.iter().eq(PVARS.iter().map(|pvar| &pvar.name)));
+        for pvar in PVARS {
+            let (first, len) = of_category(pvar.category);
+            let all = &PVARS[first..first + len];
+            assert!(all.iter().all(|other| other.category == pvar.category));
+            assert!(pvar.name.starts_with(pvar.category));
+        }
+    }
+}

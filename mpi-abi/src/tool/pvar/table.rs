@@ -1,0 +1,362 @@
+//! The list of performance variables, and how each is read.
+
+use super::super::enumeration::{OCCUPANCY, THREAD_LEVEL};
+use super::{Pvar, Read};
+use crate::abi::*;
+use crate::phase;
+use crate::state::state;
+use mpi_core::Engine;
+use mpi_core::btl::Traffic;
+use mpi_core::matrix::Kind;
+use std::ffi::c_int;
+
+/// Reads a value of the engine; zero if there is none.
+fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
+    let engine = state().engines().engine().try_borrow();
+    let engine = engine.ok().and_then(|engine| engine.clone());
+    engine.map_or(0, |engine| look(&engine))
+}
+
+/// Reads the counts of transports that count: messages accepted and delivered.
+fn of_traffic(look: fn(u64, u64) -> u64) -> u64 {
+    of_engine(|engine| match engine.pml().bml().traffic() {
+        Traffic::Counted { sent, received } => look(sent, received),
+        Traffic::InMemory | Traffic::Uncounted => 0,
+    })
+}
+
+/// The number of handles of a kind that the program holds.
+macro_rules! handles {
+    ($table:ident) => {
+        || {
+            state()
+                .tables()
+                .$table()
+                .try_borrow()
+                .map_or(0, |table| table.iter().count() as u64)
+        }
+    };
+}
+
+/// Returns the item of [`OCCUPANCY`] of this process.
+fn occupancy() -> c_int {
+    // The discriminants begin with 1.
+    of_engine(|engine| engine.waiting().occupancy() as u64) as c_int
+}
+
+/// All variables, grouped by category, categories in the order of their names.
+pub static PVARS: &[Pvar] = &[
+    Pvar {
+        name: "btl_base_foreign_processes",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Processes of other jobs that some communicator of this process names",
+        read: Read::Process(|| of_engine(|engine| engine.universe().foreign() as u64)),
+    },
+    Pvar {
+        name: "btl_base_links_lost",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Links that were lost while other links to the same process carried on",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().links_lost())),
+    },
+    Pvar {
+        name: "btl_base_messages_received",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that transports between hosts have delivered",
+        read: Read::Process(|| of_traffic(|_, received| received)),
+    },
+    Pvar {
+        name: "btl_base_messages_sent",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that transports between hosts have accepted",
+        read: Read::Process(|| of_traffic(|sent, _| sent)),
+    },
+    Pvar {
+        name: "btl_base_peers_lost",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Processes that became unreachable",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().peers_lost())),
+    },
+    Pvar {
+        name: "btl_base_stray_messages",
+        category: "btl",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Active messages that came for a layer that has not asked for any",
+        read: Read::Process(|| of_engine(|engine| engine.pml().bml().handlers().strays())),
+    },
+    Pvar {
+        name: "io_base_bytes_read",
+        category: "io",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that calls of this process have read from a file",
+        read: Read::File(|file| file.file.moved().0),
+    },
+    Pvar {
+        name: "io_base_bytes_written",
+        category: "io",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that calls of this process have written to a file",
+        read: Read::File(|file| file.file.moved().1),
+    },
+    Pvar {
+        name: "mpi_base_calls",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Calls of MPI that have begun, without those that only return what is known",
+        read: Read::Process(|| of_engine(|engine| engine.state().calls().div_ceil(2))),
+    },
+    Pvar {
+        name: "mpi_base_collective_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that collective operations bring to all other ranks",
+        read: Read::Total(Kind::Collective, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_collective_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what collective operations bring to all other ranks",
+        read: Read::Total(Kind::Collective, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_communicators",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Communicators that the program has made and not freed",
+        read: Read::Process(handles!(comms)),
+    },
+    Pvar {
+        name: "mpi_base_datatypes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Datatypes that the program has made and not freed",
+        read: Read::Process(handles!(types)),
+    },
+    Pvar {
+        name: "mpi_base_files",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Files that are open",
+        read: Read::Process(handles!(files)),
+    },
+    Pvar {
+        name: "mpi_base_groups",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Groups that the program has made and not freed",
+        read: Read::Process(handles!(groups)),
+    },
+    Pvar {
+        name: "mpi_base_matrix_collective_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that collective operations bring to each rank of a communicator",
+        read: Read::Peers(Kind::Collective, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_matrix_collective_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what collective operations bring to each rank of a communicator",
+        read: Read::Peers(Kind::Collective, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_matrix_one_sided_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that one-sided accesses write to each rank of a communicator",
+        read: Read::Peers(Kind::OneSided, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_matrix_one_sided_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what one-sided accesses write to each rank of a communicator",
+        read: Read::Peers(Kind::OneSided, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_matrix_p2p_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that messages bring to each rank of a communicator",
+        read: Read::Peers(Kind::P2p, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_matrix_p2p_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what messages bring to each rank of a communicator",
+        read: Read::Peers(Kind::P2p, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_occupancy",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_STATE,
+        help: "Whether each rank of this node has a core of its own",
+        read: Read::State(occupancy, &OCCUPANCY),
+    },
+    Pvar {
+        name: "mpi_base_one_sided_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that one-sided accesses write to all other ranks",
+        read: Read::Total(Kind::OneSided, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_one_sided_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what one-sided accesses write to all other ranks",
+        read: Read::Total(Kind::OneSided, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_p2p_bytes",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_AGGREGATE,
+        help: "Bytes that messages bring to all other ranks",
+        read: Read::Total(Kind::P2p, |amount| amount.bytes),
+    },
+    Pvar {
+        name: "mpi_base_p2p_messages",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Number of messages or accesses: what messages bring to all other ranks",
+        read: Read::Total(Kind::P2p, |amount| amount.messages),
+    },
+    Pvar {
+        name: "mpi_base_progress_steps",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Polls during waits that have found something",
+        read: Read::Process(|| of_engine(|engine| engine.state().snapshot().progress)),
+    },
+    Pvar {
+        name: "mpi_base_requests",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Request handles that the program holds",
+        read: Read::Process(handles!(requests)),
+    },
+    Pvar {
+        name: "mpi_base_thread_level",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_STATE,
+        help: "The thread level that MPI_Init has chosen",
+        read: Read::State(phase::thread_level, &THREAD_LEVEL),
+    },
+    Pvar {
+        name: "mpi_base_waits_asleep",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Waits that lasted so long that the rank has slept",
+        read: Read::Process(|| of_engine(|engine| engine.state().snapshot().quiet.waits)),
+    },
+    Pvar {
+        name: "mpi_base_windows",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Windows that the program has made and not freed",
+        read: Read::Process(handles!(wins)),
+    },
+    Pvar {
+        name: "osc_base_memory",
+        category: "osc",
+        class: MPI_T_PVAR_CLASS_SIZE,
+        help: "Bytes of memory that this process gives to a window",
+        read: Read::Win(|win| win.win.memory().own_bytes()),
+    },
+    Pvar {
+        name: "pml_ob1_eager_sent",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that were sent with their data, without an announcement",
+        read: Read::Observed(|engine| engine.pml().counts().eager_observed()),
+    },
+    Pvar {
+        name: "pml_ob1_posted_receives",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Receives on a communicator that no message has matched",
+        read: Read::Comm(|comm| comm.p2p().queue_lengths().0 as u64),
+    },
+    Pvar {
+        name: "pml_ob1_protocol_errors",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that were dropped because they were late or made no sense",
+        read: Read::Process(|| of_engine(|engine| engine.pml().protocol_errors())),
+    },
+    Pvar {
+        name: "pml_ob1_rendezvous_received",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages announced by rendezvous that have matched a receive",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().rendezvous_received())),
+    },
+    Pvar {
+        name: "pml_ob1_rendezvous_sent",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that were announced by rendezvous, since their data wait for the receiver",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().rendezvous_sent())),
+    },
+    Pvar {
+        name: "pml_ob1_requests_under_way",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Operations that have not completed, those inside collective operations too",
+        read: Read::Process(|| {
+            of_engine(|engine| engine.pml().requests().under_way().len() as u64)
+        }),
+    },
+    Pvar {
+        name: "pml_ob1_sends_queued",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that had to wait in this process because a ring or a socket had no space",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().queued())),
+    },
+    Pvar {
+        name: "pml_ob1_unexpected_arrivals",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Messages that have arrived before their receives",
+        read: Read::Process(|| of_engine(|engine| engine.pml().counts().unexpected())),
+    },
+    Pvar {
+        name: "pml_ob1_unexpected_bytes",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Bytes that messages of other processes take which no receive has asked for",
+        read: Read::Process(|| of_engine(|engine| engine.pml().unexpected_bytes().0)),
+    },
+    Pvar {
+        name: "pml_ob1_unexpected_bytes_max",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_HIGHWATERMARK,
+        help: "The most bytes that such messages have ever taken",
+        read: Read::Process(|| of_engine(|engine| engine.pml().unexpected_bytes().1)),
+    },
+    Pvar {
+        name: "pml_ob1_unexpected_comm_bytes",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Bytes of the messages on a communicator that no receive has asked for",
+        read: Read::Comm(|comm| {
+            let messages = comm.p2p().unexpected();
+            messages.iter().map(|(_, bytes)| bytes).sum()
+        }),
+    },
+    Pvar {
+        name: "pml_ob1_unexpected_messages",
+        category: "pml",
+        class: MPI_T_PVAR_CLASS_LEVEL,
+        help: "Messages on a communicator that no receive has asked for",
+        read: Read::Comm(|comm| comm.p2p().queue_lengths().1 as u64),
+    },
+];

@@ -1,0 +1,369 @@
+//! CUDA, through the driver's library `libcuda.so.1`.
+//!
+//! No real card has been tried: the tests use a library of their own with these functions.
+//!
+//! * `cuPointerGetAttributes` describes an address. It returns `CUDA_ERROR_INVALID_VALUE` or the type 0 for memory that CUDA does not know.
+//! * Memory of `cuMemCreate` and of a memory pool belongs to no context; a thread without one copies in the primary context of the device.
+//! * Such memory may have the type of the host although only a device reaches it, so its handle or its pool is asked too.
+//! * Copies go through the default stream of the calling thread, which waits for work in the legacy default stream.
+
+use super::library::functions;
+use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+/// The component.
+pub const COMPONENT: Component = Component {
+    name: "cuda",
+    resident: Cuda::resident,
+};
+
+/// Results of the library.
+const SUCCESS: c_int = 0;
+
+/// `CUpointer_attribute`.
+const CONTEXT: c_int = 1;
+const MEMORY_TYPE: c_int = 2;
+const IS_MANAGED: c_int = 8;
+const DEVICE_ORDINAL: c_int = 9;
+const MEMPOOL_HANDLE: c_int = 17;
+
+/// `CUmemorytype`.
+const HOST: c_uint = 1;
+const DEVICE: c_uint = 2;
+const UNIFIED: c_uint = 4;
+
+/// `CU_MEM_LOCATION_TYPE_DEVICE`.
+const AT_DEVICE: c_int = 1;
+
+/// `CU_STREAM_PER_THREAD`.
+const STREAM: *mut c_void = std::ptr::without_provenance_mut(2);
+
+/// `CU_MEMHOSTREGISTER_PORTABLE`: pinned for all contexts.
+const PORTABLE: c_uint = 1;
+
+type Address = u64;
+
+/// `CUmemLocation`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Location {
+    kind: c_int,
+    id: c_int,
+}
+
+/// `CUmemAllocationProp`.
+#[repr(C)]
+struct AllocationProperties {
+    kind: c_int,
+    requested_handles: c_int,
+    location: Location,
+    win32_handle_meta_data: *mut c_void,
+    flags: [u8; 8],
+}
+
+/// `CUDA_MEMCPY2D_v2`.
+#[repr(C)]
+struct Copy2d {
+    src_x: usize,
+    src_y: usize,
+    src_type: c_uint,
+    src_host: *const c_void,
+    src_device: Address,
+    src_array: *mut c_void,
+    src_pitch: usize,
+    dst_x: usize,
+    dst_y: usize,
+    dst_type: c_uint,
+    dst_host: *mut c_void,
+    dst_device: Address,
+    dst_array: *mut c_void,
+    dst_pitch: usize,
+    width: usize,
+    height: usize,
+}
+
+functions! {
+    Driver of "libcuda.so.1" or "libcuda.so";
+    required {
+        attributes: "cuPointerGetAttributes" (c_uint, *mut c_int, *mut *mut c_void, Address);
+        to_host: "cuMemcpyDtoHAsync_v2" (*mut c_void, Address, usize, *mut c_void);
+        to_device: "cuMemcpyHtoDAsync_v2" (Address, *const c_void, usize, *mut c_void);
+        synchronize: "cuStreamSynchronize" (*mut c_void);
+        current: "cuCtxGetCurrent" (*mut *mut c_void);
+        push: "cuCtxPushCurrent_v2" (*mut c_void);
+        pop: "cuCtxPopCurrent_v2" (*mut *mut c_void);
+    }
+    optional {
+        retain_primary: "cuDevicePrimaryCtxRetain" (*mut *mut c_void, c_int);
+        attribute: "cuPointerGetAttribute" (*mut c_void, c_int, Address);
+        copy_2d: "cuMemcpy2DAsync_v2" (*const Copy2d, *mut c_void);
+        register: "cuMemHostRegister_v2" (*mut c_void, usize, c_uint);
+        retain_handle: "cuMemRetainAllocationHandle" (*mut u64, *mut c_void);
+        handle_properties: "cuMemGetAllocationPropertiesFromHandle" (*mut AllocationProperties, u64);
+        release_handle: "cuMemRelease" (u64);
+        pool_access: "cuMemPoolGetAccess" (*mut c_int, *mut c_void, *mut Location);
+        error_name: "cuGetErrorName" (c_int, *mut *const c_char);
+    }
+}
+
+/// The loaded driver library.
+struct Cuda(Driver);
+
+impl Cuda {
+    fn resident() -> Option<Result<Box<dyn Accelerator>, Lacks>> {
+        let found = Driver::resident()?;
+        Some(found.map(|driver| Box::new(Cuda(driver)) as Box<dyn Accelerator>))
+    }
+
+    /// Converts the result of a function.
+    fn checked(&self, function: &'static str, code: c_int) -> Result<(), AcceleratorError> {
+        match code {
+            SUCCESS => Ok(()),
+            code => Err(self.failed(function, code)),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, function: &'static str, code: c_int) -> AcceleratorError {
+        let mut name = std::ptr::null();
+        let known = self.0.error_name.is_some_and(|error_name| {
+            // SAFETY: the result is a pointer to a string of the library.
+            unsafe { error_name(code, &raw mut name) == SUCCESS && !name.is_null() }
+        });
+        let reason = match known {
+            // SAFETY: the library stored the address of a constant string (checked above).
+            true => unsafe { CStr::from_ptr(name) }
+                .to_string_lossy()
+                .into_owned(),
+            false => format!("error {code}"),
+        };
+        AcceleratorError {
+            title: "CUDA",
+            function,
+            reason,
+        }
+    }
+
+    /// Returns the device of memory whose type is that of the host, if only a device reaches it.
+    fn device_behind(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
+        self.device_of_handle(at)
+            .or_else(|| self.device_of_pool(at, ordinal))
+    }
+
+    /// Returns the device that the memory of `cuMemCreate` is on.
+    fn device_of_handle(&self, at: *const u8) -> Option<c_int> {
+        let (retain, properties, release) = (
+            self.0.retain_handle?,
+            self.0.handle_properties?,
+            self.0.release_handle?,
+        );
+        let mut handle = 0;
+        // SAFETY: the library checks the address; the result is a number.
+        if unsafe { retain(&raw mut handle, at.cast_mut().cast()) } != SUCCESS {
+            return None;
+        }
+        let mut about = AllocationProperties {
+            kind: 0,
+            requested_handles: 0,
+            location: Location::default(),
+            win32_handle_meta_data: std::ptr::null_mut(),
+            flags: [0; 8],
+        };
+        // SAFETY: the handle is valid until it is released, and the result has the library's layout.
+        let found = unsafe {
+            let code = properties(&raw mut about, handle);
+            release(handle);
+            code
+        };
+        (found == SUCCESS && about.location.kind == AT_DEVICE).then_some(about.location.id)
+    }
+
+    /// Returns the device that may access the pool that the memory is from.
+    fn device_of_pool(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
+        let (attribute, access) = (self.0.attribute?, self.0.pool_access?);
+        let mut pool = std::ptr::null_mut::<c_void>();
+        // SAFETY: the value of this attribute is a pointer.
+        let code =
+            unsafe { attribute((&raw mut pool).cast(), MEMPOOL_HANDLE, at.addr() as Address) };
+        if code != SUCCESS || pool.is_null() {
+            return None;
+        }
+        let mut location = Location {
+            kind: AT_DEVICE,
+            id: ordinal.max(0),
+        };
+        let mut flags = 0;
+        // SAFETY: the pool is that of existing memory, and both results have the library's layout.
+        let code = unsafe { access(&raw mut flags, pool, &raw mut location) };
+        (code == SUCCESS && flags != 0).then_some(location.id)
+    }
+
+    /// Runs `body` in a context for this memory, which is the thread's own if it has one.
+    fn within<R>(
+        &self,
+        memory: &Memory,
+        body: impl FnOnce() -> Result<R, AcceleratorError>,
+    ) -> Result<R, AcceleratorError> {
+        let mut current = std::ptr::null_mut();
+        // SAFETY: the result is a pointer.
+        let code = unsafe { (self.0.current)(&raw mut current) };
+        self.checked("cuCtxGetCurrent", code)?;
+        if !current.is_null() {
+            return body();
+        }
+        let mut context = std::ptr::without_provenance_mut::<c_void>(memory.context);
+        if let (true, Some(retain)) = (context.is_null(), self.0.retain_primary) {
+            // The reference is kept: the context of the program's memory is in use until the process ends.
+            // SAFETY: the result is a pointer.
+            let code = unsafe { retain(&raw mut context, memory.device) };
+            self.checked("cuDevicePrimaryCtxRetain", code)?;
+        }
+        // SAFETY: the library checks the context.
+        let code = unsafe { (self.0.push)(context) };
+        self.checked("cuCtxPushCurrent", code)?;
+        let result = body();
+        // SAFETY: the result is a pointer.
+        unsafe { (self.0.pop)(&raw mut context) };
+        result
+    }
+
+    /// Starts the copies of a strip.
+    ///
+    /// # Safety
+    /// As [`Accelerator::copy`]; the host memory stays valid until the stream has been synchronized.
+    unsafe fn start(&self, direction: Direction, strip: Strip) -> Result<(), AcceleratorError> {
+        if strip.blocks > 1
+            && let Some(copy_2d) = self.0.copy_2d
+        {
+            // SAFETY: the host blocks are valid by the contract of this function; the library copies the argument.
+            let code = unsafe { copy_2d(&rows(direction, strip), STREAM) };
+            // A pitch may be longer than the device allows; then the blocks are copied one by one.
+            if code == SUCCESS {
+                return Ok(());
+            }
+        }
+        for (device, host, len) in pieces(strip) {
+            let device = device.addr() as Address;
+            // SAFETY: the host blocks are valid by the contract of this function.
+            unsafe {
+                match direction {
+                    Direction::ToHost => {
+                        let code = (self.0.to_host)(host.cast(), device, len, STREAM);
+                        self.checked("cuMemcpyDtoHAsync", code)?;
+                    }
+                    Direction::ToDevice => {
+                        let code = (self.0.to_device)(device, host.cast(), len, STREAM);
+                        self.checked("cuMemcpyHtoDAsync", code)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The description of a strip as a copy in two dimensions.
+fn rows(direction: Direction, strip: Strip) -> Copy2d {
+    let (host, device) = (strip.host, strip.device.addr() as Address);
+    let to_host = direction == Direction::ToHost;
+    let (source, target) = if to_host {
+        (DEVICE, HOST)
+    } else {
+        (HOST, DEVICE)
+    };
+    let only = |wanted: bool| if wanted { host } else { std::ptr::null_mut() };
+    Copy2d {
+        src_x: 0,
+        src_y: 0,
+        src_type: source,
+        src_host: only(!to_host).cast(),
+        src_device: if to_host { device } else { 0 },
+        src_array: std::ptr::null_mut(),
+        src_pitch: strip.stride,
+        dst_x: 0,
+        dst_y: 0,
+        dst_type: target,
+        dst_host: only(to_host).cast(),
+        dst_device: if to_host { 0 } else { device },
+        dst_array: std::ptr::null_mut(),
+        dst_pitch: strip.stride,
+        width: strip.len,
+        height: strip.blocks,
+    }
+}
+
+impl Accelerator for Cuda {
+    fn name(&self) -> &'static str {
+        COMPONENT.name
+    }
+
+    fn title(&self) -> &'static str {
+        "CUDA"
+    }
+
+    fn recognise(&self, at: *const u8) -> Option<Memory> {
+        let (mut context, mut kind) = (std::ptr::null_mut::<c_void>(), 0);
+        let (mut managed, mut ordinal): (c_uint, c_int) = (0, -1);
+        let mut wanted = [CONTEXT, MEMORY_TYPE, IS_MANAGED, DEVICE_ORDINAL];
+        let mut results: [*mut c_void; 4] = [
+            (&raw mut context).cast(),
+            (&raw mut kind).cast(),
+            (&raw mut managed).cast(),
+            (&raw mut ordinal).cast(),
+        ];
+        // SAFETY: the four results have the types of their attributes.
+        let code = unsafe {
+            (self.0.attributes)(
+                wanted.len() as c_uint,
+                wanted.as_mut_ptr(),
+                results.as_mut_ptr(),
+                at.addr() as Address,
+            )
+        };
+        // The library is not initialized, or does not know the address.
+        if code != SUCCESS {
+            return None;
+        }
+        let device = match kind {
+            DEVICE | UNIFIED => ordinal,
+            HOST if managed != 0 => ordinal,
+            HOST => self.device_behind(at, ordinal)?,
+            _ => return None,
+        };
+        Some(Memory {
+            is_managed: managed != 0,
+            context: context.addr(),
+            device,
+        })
+    }
+
+    unsafe fn copy(
+        &self,
+        memory: &Memory,
+        direction: Direction,
+        strips: &mut dyn Iterator<Item = Strip>,
+    ) -> Result<(), AcceleratorError> {
+        self.within(memory, || {
+            // SAFETY: the host blocks are valid by the contract of this function, and the stream is synchronized below.
+            let mut started = strips.map(|strip| unsafe { self.start(direction, strip) });
+            let started = started.find(Result::is_err).unwrap_or(Ok(()));
+            // Also after a failure: copies that were started use the host's memory.
+            // SAFETY: the stream exists in every context.
+            let code = unsafe { (self.0.synchronize)(STREAM) };
+            started?;
+            self.checked("cuStreamSynchronize", code)
+        })
+    }
+
+    unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool {
+        let Some(register) = self.0.register else {
+            return false;
+        };
+        let pinned = self.within(memory, || {
+            // SAFETY: the memory stays mapped by the contract of this function.
+            let code = unsafe { register(at.cast(), len, PORTABLE) };
+            self.checked("cuMemHostRegister", code)
+        });
+        pinned.is_ok()
+    }
+}

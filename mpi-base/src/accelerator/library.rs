@@ -1,0 +1,87 @@
+//! A library that the program has loaded.
+
+use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+
+/// A library that is in the process; it stays there as long as the process lives.
+#[derive(Debug)]
+pub struct Library(NonNull<c_void>);
+
+// SAFETY: a handle of the loader may be used by all threads.
+unsafe impl Send for Library {}
+// SAFETY: as above, and looking up a symbol changes nothing.
+unsafe impl Sync for Library {}
+
+impl Library {
+    /// Returns the library if the process has it; never loads it.
+    pub fn resident(soname: &CStr) -> Option<Library> {
+        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
+        // SAFETY: the name is a C string; no code runs, since nothing is loaded.
+        NonNull::new(unsafe { libc::dlopen(soname.as_ptr(), flags) }).map(Library)
+    }
+
+    /// Returns the address of a function.
+    pub fn function(&self, name: &CStr) -> Option<NonNull<c_void>> {
+        // SAFETY: the handle is valid, since it is never closed, and the name is a C string.
+        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
+    }
+}
+
+/// Defines a table of functions of a library, and `resident`, which fills it.
+///
+/// An optional function may be absent.
+macro_rules! functions {
+    (
+        $(#[$attribute:meta])* $table:ident of $soname:literal $(or $other:literal)*;
+        required { $($name:ident: $symbol:literal ($($argument:ty),*);)* }
+        optional { $($maybe:ident: $maybe_symbol:literal ($($maybe_argument:ty),*);)* }
+    ) => {
+        $(#[$attribute])*
+        struct $table {
+            $($name: unsafe extern "C" fn($($argument),*) -> std::ffi::c_int,)*
+            $($maybe: Option<unsafe extern "C" fn($($maybe_argument),*) -> std::ffi::c_int>,)*
+        }
+
+        impl $table {
+            /// Returns the functions if the program has loaded the library.
+            fn resident() -> Option<Result<$table, $crate::accelerator::Lacks>> {
+                let names = [$soname $(, $other)*];
+                let mut found = names.into_iter().filter_map(|name| {
+                    let c = std::ffi::CString::new(name).ok()?;
+                    Some((name, $crate::accelerator::Library::resident(&c)?))
+                });
+                let (soname, library) = found.next()?;
+                let look = |symbol: &'static str| {
+                    std::ffi::CString::new(symbol).ok().and_then(|name| library.function(&name))
+                };
+                let fill = || {
+                    Ok($table {
+                        $($name: {
+                            let lacks = $crate::accelerator::Lacks { soname, function: $symbol };
+                            let function = look($symbol).ok_or(lacks)?;
+                            // SAFETY: the library's function of this name has these parameters and returns an int.
+                            unsafe {
+                                std::mem::transmute::<
+                                    std::ptr::NonNull<std::ffi::c_void>,
+                                    unsafe extern "C" fn($($argument),*) -> std::ffi::c_int,
+                                >(function)
+                            }
+                        },)*
+                        $($maybe: look($maybe_symbol).map(|function| {
+                            // SAFETY: the library's function of this name has these parameters and returns an int.
+                            unsafe {
+                                std::mem::transmute::<
+                                    std::ptr::NonNull<std::ffi::c_void>,
+                                    unsafe extern "C" fn($($maybe_argument),*) -> std::ffi::c_int,
+                                >(function)
+                            }
+                        }),)*
+                    })
+                };
+                Some(fill())
+            }
+        }
+    };
+}
+
+pub(super) use functions;

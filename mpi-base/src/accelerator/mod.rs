@@ -1,0 +1,184 @@
+//! Accelerators: devices with memory of their own, such as GPUs, and the copies between that memory and the host's.
+//!
+//! A component calls the library of one vendor, which the program has loaded: no library is loaded here, and none is linked.
+//! Device memory has addresses that no other memory of the process has, so an address alone shows whether it is on a device.
+//! The host may not be able to read or write there; [`Accelerator::copy`] can.
+//!
+//! | component | library | tried on |
+//! |---|---|---|
+//! | [`cuda`] | `libcuda.so.1` | a library of the tests with its functions; no card |
+//! | [`rocm`] | `libamdhip64.so` | nothing |
+//!
+//! Copies are not ordered with the program's streams, except for the default stream of CUDA and HIP:
+//! the program synchronises its streams before it passes a buffer.
+#![allow(unsafe_code)]
+
+pub mod cuda;
+mod library;
+pub mod rocm;
+mod tail;
+
+pub use library::Library;
+pub use tail::Tail;
+
+use std::fmt;
+
+/// Memory of a device, as its library describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// True if the library moves its pages between host and device.
+    pub is_managed: bool,
+    /// The context that the memory was made in; 0 if it belongs to none.
+    pub context: usize,
+    /// The number of the device.
+    pub device: i32,
+}
+
+/// Blocks of the same length and distance, in device memory and at the same distances in host memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// The first block in device memory.
+    pub device: *mut u8,
+    /// The first block in host memory.
+    pub host: *mut u8,
+    /// The bytes of a block.
+    pub len: usize,
+    /// The distance between the starts of two blocks.
+    pub stride: usize,
+    /// The number of blocks.
+    pub blocks: usize,
+}
+
+/// The direction of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the device.
+    ToHost,
+    /// To the device.
+    ToDevice,
+}
+
+/// A failed call of an accelerator's library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceleratorError {
+    /// The name of the library in sentences.
+    pub title: &'static str,
+    /// The function of the library.
+    pub function: &'static str,
+    /// Its result: name or number.
+    pub reason: String,
+}
+
+impl fmt::Display for AcceleratorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} returned {}", self.function, self.reason)
+    }
+}
+
+impl std::error::Error for AcceleratorError {}
+
+/// A library that the program has loaded and that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lacks {
+    /// The name of the library.
+    pub soname: &'static str,
+    /// The function that it lacks.
+    pub function: &'static str,
+}
+
+impl fmt::Display for Lacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} has no function {}, so buffers in device memory are not recognised; update the driver that the library belongs to",
+            self.soname, self.function
+        )
+    }
+}
+
+/// The library of a vendor.
+pub trait Accelerator: Sync + Send {
+    /// The name of the component, which is also that of its kind of memory (MPI 5.0, section 11.4.3).
+    fn name(&self) -> &'static str;
+
+    /// The name of the library in sentences.
+    fn title(&self) -> &'static str;
+
+    /// Returns the device memory at an address; `None` for memory of the host.
+    fn recognise(&self, at: *const u8) -> Option<Memory>;
+
+    /// Copies strips; the copies are complete when the call returns.
+    ///
+    /// # Safety
+    /// The host blocks of each strip are valid for reading or, in the direction to the host, for writing.
+    /// Addresses of the device are checked by its library.
+    unsafe fn copy(
+        &self,
+        memory: &Memory,
+        direction: Direction,
+        strips: &mut dyn Iterator<Item = Strip>,
+    ) -> Result<(), AcceleratorError>;
+
+    /// Pins host memory, which makes copies faster; returns false if the library refuses.
+    ///
+    /// # Safety
+    /// The memory is mapped as long as the process lives.
+    unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
+}
+
+/// The accelerator of a library: `None` if the program has not loaded it.
+pub type Resident = Option<Result<Box<dyn Accelerator>, Lacks>>;
+
+/// A component: its name, and a function that returns it if the program has loaded its library.
+pub struct Component {
+    /// The name in selections.
+    pub name: &'static str,
+    /// Returns the accelerator if the program has loaded its library.
+    pub resident: fn() -> Resident,
+}
+
+/// The components, in the order in which they are asked about an address.
+pub const BUILT_IN: [Component; 2] = [cuda::COMPONENT, rocm::COMPONENT];
+
+/// The longest copy that is started as one: with several in flight, a library overlaps its own steps.
+const PIECE: usize = 1 << 20;
+
+/// Returns the blocks of a strip in pieces of at most [`PIECE`] bytes: device address, host address, length.
+fn pieces(strip: Strip) -> impl Iterator<Item = (*mut u8, *mut u8, usize)> {
+    (0..strip.blocks).flat_map(move |block| {
+        let start = block * strip.stride;
+        (0..strip.len).step_by(PIECE).map(move |at| {
+            let offset = start + at;
+            (
+                strip.device.wrapping_add(offset),
+                strip.host.wrapping_add(offset),
+                PIECE.min(strip.len - at),
+            )
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strip_is_cut_into_pieces_that_cover_each_block_once() {
+        let at = |n: usize| std::ptr::without_provenance_mut::<u8>(n);
+        let strip = Strip {
+            device: at(1 << 40),
+            host: at(1 << 30),
+            len: 2 * PIECE + 5,
+            stride: 3 * PIECE,
+            blocks: 2,
+        };
+        let all: Vec<_> = pieces(strip)
+            .map(|(device, host, len)| (device.addr() - (1 << 40), host.addr() - (1 << 30), len))
+            .collect();
+        let one = |start: usize| {
+            [(0, PIECE), (PIECE, PIECE), (2 * PIECE, 5)]
+                .map(|(at, len)| (start + at, start + at, len))
+        };
+        assert_eq!(all, [one(0), one(3 * PIECE)].concat());
+    }
+}

@@ -1,0 +1,90 @@
+//! What a wait does once it has spun without success: it checks whether waiting still makes sense, publishes that it waits, and sleeps.
+
+use super::{Engine, Occasion, Threads};
+use mpi_base::clock::now_ns;
+use mpi_base::state::Quiet;
+use mpi_base::wait::Waiter;
+use mpi_transport::btl::Traffic;
+use std::time::Duration;
+
+/// The sleep interval of a process that no descriptor can wake.
+const SHORT_NAP: Duration = Duration::from_micros(100);
+
+/// A wait that is about to sleep.
+#[derive(Clone, Copy)]
+pub(super) struct LongWait<'a> {
+    engine: &'a Engine,
+}
+
+impl<'a> LongWait<'a> {
+    pub fn of(engine: &'a Engine) -> Self {
+        LongWait { engine }
+    }
+
+    /// Done once before every sleep: publishes since when this process waits, and checks that waiting still makes sense.
+    #[cold]
+    pub fn begin(self, waiter: &mut Waiter) {
+        let now = now_ns();
+        self.engine.0.state.waits_since(now);
+        self.engine
+            .0
+            .waiting
+            .begins_check(now, waiter.begins_to_sleep());
+        self.engine.0.waiting.sleeps();
+        self.engine.0.waiting.call_watch();
+        self.engine.operations().ask_attendants(Occasion::Time);
+    }
+
+    /// Publishes that a poll of everything has found nothing, and whether something besides the ranks of this job could end this wait.
+    #[cold]
+    pub fn publish_quiet(self, threads: Option<&Threads>) {
+        let traffic = self.engine.0.pml.bml().traffic();
+        let (sent, received) = match traffic {
+            Traffic::Counted { sent, received } => (sent, received),
+            Traffic::InMemory | Traffic::Uncounted => (0, 0),
+        };
+        let is_open = traffic == Traffic::Uncounted
+            || self.engine.0.operations.await_outside_job()
+            || self.engine.universe().foreign() > 0
+            || self.engine.is_fault_tolerant()
+            || threads.is_some_and(|threads| !(threads.is_alone)());
+        let (waits, checked_ns) = self.engine.0.waiting.check();
+        self.engine.0.state.is_quiet(&Quiet {
+            waits,
+            checked_ns,
+            sent,
+            received,
+            thread: mpi_base::cpu::this_thread(),
+            is_open,
+        });
+    }
+
+    /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
+    pub fn sleep(self, nap: Duration, news: impl FnOnce() -> bool) {
+        let doorbell = self.engine.node().my_inbox().doorbell();
+        let longest = self.engine.0.pml.bml().longest_sleep();
+        let nap = longest.map_or(nap, |longest| nap.min(longest));
+        self.engine
+            .0
+            .pml
+            .bml()
+            .with_descriptors(|descriptors, others| {
+                if descriptors.is_empty() {
+                    return doorbell.sleep(nap, news);
+                }
+                let mut doorbells = vec![doorbell];
+                doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
+                match self.engine.0.waiting.descriptors() {
+                    Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
+                    // Without such sockets in this system, descriptors are polled between short sleeps.
+                    None => doorbell.sleep(nap.min(SHORT_NAP), news),
+                }
+            });
+    }
+
+    /// Returns true if a sleep now would miss something.
+    pub fn pending(self) -> bool {
+        self.engine.0.pml.pending()
+            || (self.engine.0.operations.need_polling() && self.engine.progress())
+    }
+}

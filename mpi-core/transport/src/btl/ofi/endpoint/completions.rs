@@ -1,0 +1,109 @@
+//! Progress: completions are read, arrived messages handed up, finished sends returned, and receive buffers posted again.
+
+#![allow(unsafe_code)]
+
+use super::super::abi::{self, Completion, ErrorEntry, Pointer};
+use super::Endpoint;
+use crate::btl::fabric::frame::HEADER;
+use crate::btl::fabric::pool::Buffer;
+use crate::btl::fabric::port::Events;
+use std::ffi::c_int;
+use std::ptr::null_mut;
+
+/// Maximum number of completions per read.
+const COMPLETIONS: usize = 16;
+
+impl Endpoint {
+    /// Reads the completions of one poll.
+    pub(super) fn poll(&self, events: &dyn Events) {
+        let empty = Completion {
+            context: null_mut(),
+            flags: 0,
+            len: 0,
+            bytes: null_mut(),
+            data: 0,
+        };
+        let mut all = [empty; COMPLETIONS];
+        // SAFETY: an open queue, whose entries have this form; the call writes at most `COMPLETIONS` of them.
+        let read = unsafe { (self.calls.read)(self.queue.0, all.as_mut_ptr().cast(), COMPLETIONS) };
+        match usize::try_from(read) {
+            Ok(read) => {
+                self.sleep.found_completions();
+                let read = &all[..read.min(COMPLETIONS)];
+                read.iter().for_each(|one| self.completed(one, events));
+            }
+            Err(_) if read == abi::EAVAIL => self.read_error(events),
+            Err(_) => self.sleep.found_nothing(),
+        }
+        self.sleep.end();
+        if self.receives.has_unposted() {
+            // What cannot be posted now is tried again at the next poll.
+            let _ = self.post_receives();
+        }
+    }
+
+    /// Gives the library all receive buffers that it does not have.
+    pub(super) fn post_receives(&self) -> Result<(), isize> {
+        while let Some(receive) = self.receives.next_unposted() {
+            // SAFETY: the domain is open, and receive buffers are freed after `Drop` of the endpoint, which unregisters them.
+            let mark = unsafe { self.memory.mark(&receive.bytes)? };
+            let context: *const [u64; 8] = &raw const *receive.context;
+            let bytes = receive.bytes.as_ptr().cast_mut();
+            // SAFETY: an enabled endpoint; buffer and context live as long as the endpoint, and only the library writes them while it has them.
+            let result = unsafe {
+                (self.calls.receive)(
+                    self.endpoint.0,
+                    bytes.cast(),
+                    receive.bytes.len(),
+                    mark,
+                    abi::UNSPECIFIED,
+                    context.cast_mut().cast(),
+                )
+            };
+            match result {
+                0 => self.receives.posted(),
+                abi::EAGAIN => return Ok(()),
+                error => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn completed(&self, completion: &Completion, events: &dyn Events) {
+        let Some(index) = self.receives.index_of(completion.context) else {
+            return self.sent(completion.context, None, events);
+        };
+        let message = self.receives.message(index, completion.len);
+        if let Some((head, payload)) = message.and_then(|bytes| bytes.split_at_checked(HEADER)) {
+            events.arrived(head, payload);
+        }
+        self.receives.give_back(index);
+    }
+
+    /// Returns the slot of a send that has ended.
+    fn sent(&self, context: Pointer, why: Option<String>, events: &dyn Events) {
+        if context.is_null() {
+            return;
+        }
+        // SAFETY: contexts that are not those of receives are slots that `post` has given up with `Box::into_raw`; each send ends once.
+        let slot = unsafe { Box::from_raw(context.cast::<Buffer>()) };
+        events.sent(slot, why);
+    }
+
+    /// Reads the error entry of a failed operation.
+    #[cold]
+    fn read_error(&self, events: &dyn Events) {
+        let mut entry = ErrorEntry::default();
+        // SAFETY: an open queue, and a zeroed entry that is longer than any version's.
+        let result = unsafe { (self.calls.read_error)(self.queue.0, entry.pointer_mut(), 0) };
+        if result <= 0 {
+            return;
+        }
+        let error = entry.get32(56) as c_int;
+        let context: Pointer = std::ptr::with_exposed_provenance_mut(entry.get64(0) as usize);
+        match self.receives.index_of(context) {
+            Some(index) => self.receives.give_back(index),
+            None => self.sent(context, Some(self.objects.text(error as isize)), events),
+        }
+    }
+}

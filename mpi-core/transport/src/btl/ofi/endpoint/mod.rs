@@ -1,0 +1,184 @@
+//! A libfabric endpoint with its domain, completion queue and address table: the port of this transport.
+
+#![allow(unsafe_code)]
+
+mod completions;
+mod memory;
+mod objects;
+mod opening;
+mod receives;
+mod sleep;
+
+use super::abi::{self, Object, Pointer};
+use crate::btl::ProcId;
+use crate::btl::fabric::pool::{Buffer, Slot};
+use crate::btl::fabric::port::{Close, Events, Port, Posted};
+use memory::RegisteredMemory;
+use objects::Objects;
+use receives::ReceiveBuffers;
+use sleep::Sleep;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::fd::BorrowedFd;
+use std::ptr::null_mut;
+use std::time::Duration;
+
+/// The functions that are called for each message.
+struct Calls {
+    send: abi::Send,
+    inject: abi::Inject,
+    receive: abi::Receive,
+    read: abi::Read,
+    read_error: abi::ReadError,
+    insert: abi::Insert,
+    try_wait: Option<abi::TryWait>,
+}
+
+pub struct Endpoint {
+    objects: Objects,
+    calls: Calls,
+    fabric: Object,
+    queue: Object,
+    addresses: Object,
+    endpoint: Object,
+    /// The provider's name and this endpoint's address, for the card.
+    address: Vec<u8>,
+    inject_size: usize,
+    memory: RegisteredMemory,
+    receives: ReceiveBuffers,
+    peers: RefCell<HashMap<ProcId, u64>>,
+    sleep: Sleep,
+}
+
+// SAFETY: the domain is opened for use by one thread at a time, and its pointers are used through this value only.
+unsafe impl Send for Endpoint {}
+
+impl Port for Endpoint {
+    fn address(&self) -> &[u8] {
+        &self.address
+    }
+
+    fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
+        let (Some((ours, our_address)), Some((theirs, address))) =
+            (parts(&self.address), parts(address))
+        else {
+            return Err("its published card is malformed".into());
+        };
+        if ours != theirs {
+            return Err(format!(
+                "it uses libfabric's provider {}, and this process {}; btl_ofi_provider chooses one for all",
+                String::from_utf8_lossy(theirs),
+                String::from_utf8_lossy(ours)
+            ));
+        }
+        if self.peers.borrow().contains_key(&peer) {
+            return Ok(());
+        }
+        if address.len() != our_address.len() {
+            return Err("the address on its card has another length than ours".into());
+        }
+        let mut number = abi::UNSPECIFIED;
+        // SAFETY: an open table; the address has the length of this provider's addresses and is read during the call.
+        let result = unsafe {
+            let insert = self.calls.insert;
+            insert(
+                self.addresses.0,
+                address.as_ptr().cast(),
+                1,
+                &raw mut number,
+                0,
+                null_mut(),
+            )
+        };
+        if result != 1 {
+            let why = self.objects.text(result as isize);
+            return Err(format!("libfabric does not take its address: {why}"));
+        }
+        // Entries stay: some providers fail when an address is removed and inserted again.
+        self.peers.borrow_mut().insert(peer, number);
+        Ok(())
+    }
+
+    fn close(&self, _peer: ProcId, _how: Close) {}
+
+    #[inline]
+    fn post(&self, peer: ProcId, slot: Slot) -> Posted {
+        let Some(to) = self.peers.borrow().get(&peer).copied() else {
+            return Posted::Gone(slot, "there is no connection".into());
+        };
+        let bytes = slot.message();
+        if bytes.len() <= self.inject_size {
+            // SAFETY: an enabled endpoint; the call copies the message.
+            let result = unsafe {
+                (self.calls.inject)(self.endpoint.0, bytes.as_ptr().cast(), bytes.len(), to)
+            };
+            return match result {
+                0 => Posted::Done(slot),
+                abi::EAGAIN | abi::ENOMEM => Posted::Again(slot),
+                error => Posted::Gone(slot, self.objects.text(error)),
+            };
+        }
+        // SAFETY: the domain is open, and slots are freed after `Drop` of the endpoint, which unregisters them.
+        let mark = match unsafe { self.memory.mark(slot.whole()) } {
+            Ok(mark) => mark,
+            Err(error) => return Posted::Gone(slot, self.objects.text(error)),
+        };
+        let (data, len) = (bytes.as_ptr(), bytes.len());
+        let context: Pointer = Box::into_raw(slot).cast();
+        context.expose_provenance();
+        // SAFETY: an enabled endpoint; message and context are in the slot, which is neither freed nor written before its completion is read.
+        let result =
+            unsafe { (self.calls.send)(self.endpoint.0, data.cast(), len, mark, to, context) };
+        if result == 0 {
+            return Posted::Pending;
+        }
+        // SAFETY: a refused send has no completion, so this is the only owner.
+        let slot = unsafe { Box::from_raw(context.cast::<Buffer>()) };
+        match result {
+            abi::EAGAIN | abi::ENOMEM => Posted::Again(slot),
+            error => Posted::Gone(slot, self.objects.text(error)),
+        }
+    }
+
+    #[inline]
+    fn progress(&self, events: &dyn Events) {
+        self.poll(events);
+    }
+
+    fn flush(&self) {}
+
+    fn is_quiet(&self) -> bool {
+        true
+    }
+
+    fn may_sleep(&self) -> bool {
+        self.sleep.begin();
+        let Some(try_wait) = self.calls.try_wait.filter(|_| self.descriptor().is_some()) else {
+            return true;
+        };
+        // SAFETY: an open fabric and an array of one open queue.
+        unsafe { try_wait(self.fabric.0, &raw const self.queue.0, 1) == 0 }
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.sleep.descriptor()
+    }
+
+    fn longest_sleep(&self) -> Option<Duration> {
+        Some(self.sleep.longest())
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        // The endpoint is closed before the memory of its operations is unregistered or freed. Slots of unfinished sends stay: their provider may be writing to them.
+        self.objects.close_last(self.endpoint);
+        self.memory.unregister();
+    }
+}
+
+/// The provider's name and the address of a card.
+fn parts(address: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, rest) = address.split_first()?;
+    rest.split_at_checked(usize::from(*len))
+}

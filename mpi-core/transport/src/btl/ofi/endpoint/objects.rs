@@ -1,0 +1,149 @@
+//! The open objects of libfabric, the fields of its structures, and errors as sentences.
+
+#![allow(unsafe_code)]
+
+use super::super::LIBRARY;
+use super::super::abi::{self, Functions, Object, Pointer};
+use crate::btl::fabric::library::LibraryError;
+use std::ffi::{CStr, c_int};
+use std::ptr::null_mut;
+
+/// The objects of the library, in the order in which they are opened; closed in the reverse order.
+pub(super) struct Objects {
+    pub library: Functions,
+    /// The list of `fi_getinfo`, or null.
+    pub info: Pointer,
+    open: Vec<Object>,
+}
+
+impl Objects {
+    pub fn of(library: Functions) -> Objects {
+        Objects {
+            library,
+            info: null_mut(),
+            open: Vec::new(),
+        }
+    }
+
+    pub fn text(&self, error: isize) -> String {
+        let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
+        // SAFETY: the function takes any number and returns a static string, or null.
+        let text = unsafe { (self.library.fi_strerror)(number) };
+        match text.is_null() {
+            true => format!("error {error} of libfabric"),
+            // SAFETY: the string is not null, ends with a zero and is static.
+            false => unsafe { CStr::from_ptr(text) }
+                .to_string_lossy()
+                .into_owned(),
+        }
+    }
+
+    pub fn failed(&self, doing: &'static str, error: c_int) -> LibraryError {
+        failure(doing, self.text(error as isize))
+    }
+
+    /// Notes an object that was opened by `doing`.
+    pub fn opened(
+        &mut self,
+        doing: &'static str,
+        result: c_int,
+        object: Pointer,
+    ) -> Result<Object, LibraryError> {
+        match (result, object.is_null()) {
+            (0, false) => {
+                self.open.push(Object(object));
+                Ok(Object(object))
+            }
+            (error, _) => Err(self.failed(doing, error)),
+        }
+    }
+
+    /// Closes the object that was opened last, if it is `object`.
+    pub fn close_last(&mut self, object: Object) {
+        if self.open.last() == Some(&object) {
+            self.open.pop();
+            // SAFETY: the object was open, and has just left the list of open objects.
+            unsafe { close(object) };
+        }
+    }
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        for object in self.open.drain(..).rev() {
+            // SAFETY: each object leaves the list of open objects here, after those that were opened later.
+            unsafe { close(object) };
+        }
+        if !self.info.is_null() {
+            // SAFETY: `info` is the list that `fi_getinfo` returned, and no other function frees it.
+            unsafe { (self.library.fi_freeinfo)(self.info) };
+        }
+    }
+}
+
+/// Closes an object; registrations of memory are objects, too.
+///
+/// # Safety
+/// The object is open, is not used afterwards, and all objects that depend on it are closed.
+pub(super) unsafe fn close(object: Object) {
+    // SAFETY: all objects have this function, and the caller promises that this one may be closed.
+    unsafe {
+        if let Some(close) = object.function::<abi::Close>(abi::CLOSE) {
+            close(object.0);
+        }
+    }
+}
+
+pub(super) fn failure(doing: &'static str, reason: String) -> LibraryError {
+    LibraryError::Failed {
+        title: LIBRARY.title,
+        doing,
+        reason,
+    }
+}
+
+/// Returns a function that this library's version must have.
+///
+/// # Safety
+/// As for [`Object::function`].
+pub(super) unsafe fn need<F: Copy>(
+    object: Object,
+    entry: abi::Entry,
+    doing: &'static str,
+) -> Result<F, LibraryError> {
+    // SAFETY: the caller promises an open object, and `F` as the type of this entry.
+    let function = unsafe { object.function(entry) };
+    function.ok_or_else(|| failure(doing, "this version has no such function".into()))
+}
+
+/// Reads a pointer field; null if the structure is.
+///
+/// # Safety
+/// `object` is null or points to a structure with a pointer at this offset.
+pub(super) unsafe fn pointer_at(object: Pointer, offset: usize) -> Pointer {
+    match object.is_null() {
+        true => null_mut(),
+        // SAFETY: the structure is not null, and the caller promises that a pointer is at this offset of it.
+        false => unsafe { object.byte_add(offset).cast::<Pointer>().read() },
+    }
+}
+
+/// Sets a field of a structure that the library has allocated; nothing if it is null.
+///
+/// # Safety
+/// As for [`pointer_at`], for a field of type `T`.
+pub(super) unsafe fn set<T>(object: Pointer, offset: usize, value: T) {
+    if !object.is_null() {
+        // SAFETY: the structure is not null, and the caller promises that a `T` is at this offset of it.
+        unsafe { object.byte_add(offset).cast::<T>().write(value) };
+    }
+}
+
+/// Reads a field; `None` if the structure is null.
+///
+/// # Safety
+/// As for [`set`].
+pub(super) unsafe fn field<T: Copy>(object: Pointer, offset: usize) -> Option<T> {
+    // SAFETY: the closure is called only for a structure that is not null, and the caller promises that a `T` is at this offset of it.
+    (!object.is_null()).then(|| unsafe { object.byte_add(offset).cast::<T>().read() })
+}

@@ -1,0 +1,70 @@
+//! The reports of children that could not execute their program.
+//!
+//! Promise: the end of a process is explained by the report of that process and no other.
+//! All children share one pipe, and a child that has reported may end after others that started later or belong to another job.
+//! So the launcher reads every report when a child has ended and keeps it under the pid of its author until that process is reaped.
+
+use super::sys::FailedStart;
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::BTreeMap;
+use std::io;
+
+/// The pipe and the reports that were read from it.
+pub struct FailedStarts {
+    reading: OwnedFd,
+    writing: OwnedFd,
+    unclaimed: BTreeMap<i32, FailedStart>,
+}
+
+impl FailedStarts {
+    /// Makes the pipe.
+    pub fn new() -> io::Result<FailedStarts> {
+        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        Ok(FailedStarts {
+            reading,
+            writing,
+            unclaimed: BTreeMap::new(),
+        })
+    }
+
+    /// The end on which children write.
+    pub fn report_fd(&self) -> BorrowedFd<'_> {
+        self.writing.as_fd()
+    }
+
+    /// Takes the report of a child that was reaped, if it wrote one.
+    pub fn take(&mut self, pid: i32) -> Option<FailedStart> {
+        while let Some(report) = FailedStart::read(&self.reading) {
+            self.unclaimed.insert(report.pid, report);
+        }
+        self.unclaimed.remove(&pid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::sys::FailedStep;
+
+    #[test]
+    fn a_process_that_ends_first_does_not_take_the_report_of_another() {
+        let mut starts = FailedStarts::new().unwrap();
+        let reports = [(7, libc::ENOENT), (9, libc::EACCES)];
+        for (pid, errno) in reports {
+            let step = FailedStep::Exec;
+            let report = FailedStart { pid, errno, step };
+            rustix::io::write(starts.report_fd(), &report.to_bytes()).unwrap();
+        }
+        assert_eq!(starts.take(8), None);
+        assert_eq!(
+            starts.take(9).map(|report| report.errno),
+            Some(libc::EACCES)
+        );
+        assert_eq!(
+            starts.take(7).map(|report| report.errno),
+            Some(libc::ENOENT)
+        );
+        assert_eq!(starts.take(7), None);
+    }
+}

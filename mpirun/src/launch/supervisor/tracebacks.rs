@@ -1,0 +1,113 @@
+//! The last line of each Python traceback that a rank has written on standard error, for the report of a job that hangs:
+//! a rank that ends by an exception is in MPI_Finalize while the others wait for it, and the exception is the cause.
+//!
+//! The rank's output passes through mpirun anyway, so no hook and no module is needed in the rank.
+
+use crate::pmi::Proc;
+use std::collections::BTreeMap;
+
+/// The line that begins a traceback; in that of an exception group each line has a mark and spaces before it.
+const BEGINNING: &[u8] = b"Traceback (most recent call last):";
+
+/// Bytes of a line that are kept.
+const LONGEST: usize = 300;
+
+/// What was read of a rank's standard error.
+#[derive(Debug, Default)]
+struct Scanner {
+    /// The beginning of the current line.
+    line: Vec<u8>,
+    is_inside: bool,
+    exception: Option<String>,
+}
+
+impl Scanner {
+    fn take(&mut self, bytes: &[u8]) {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let (text, is_whole) = match piece.split_last() {
+                Some((b'\n', text)) => (text, true),
+                _ => (piece, false),
+            };
+            let room = LONGEST.saturating_sub(self.line.len());
+            self.line
+                .extend_from_slice(text.get(..room).unwrap_or(text));
+            if is_whole {
+                self.end_line();
+            }
+        }
+    }
+
+    /// A traceback ends with the first line that is not indented, "NAME: TEXT" or only "NAME".
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let is_frame = line.first().is_none_or(|first| first.is_ascii_whitespace());
+        if line == BEGINNING {
+            self.is_inside = true;
+        } else if self.is_inside && !is_frame {
+            self.is_inside = false;
+            self.exception = Some(String::from_utf8_lossy(&line).into_owned());
+        }
+    }
+}
+
+/// The tracebacks of all ranks.
+#[derive(Debug, Default)]
+pub(super) struct Tracebacks(BTreeMap<Proc, Scanner>);
+
+impl Tracebacks {
+    /// Reads what a rank has written on standard error.
+    pub(super) fn take(&mut self, proc: Proc, bytes: &[u8]) {
+        self.0.entry(proc).or_default().take(bytes);
+    }
+
+    /// Forgets a rank that writes nothing more, unless it has written a traceback.
+    pub(super) fn end(&mut self, proc: Proc) {
+        if self.exception(proc).is_none() {
+            self.0.remove(&proc);
+        }
+    }
+
+    /// Returns the last line of the latest traceback of a rank.
+    pub(super) fn exception(&self, proc: Proc) -> Option<String> {
+        self.0.get(&proc)?.exception.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn exception_in(pieces: &[&str]) -> Option<String> {
+        let mut all = Tracebacks::default();
+        for piece in pieces {
+            all.take(Proc(3), piece.as_bytes());
+        }
+        assert_eq!(all.exception(Proc(2)), None);
+        all.exception(Proc(3))
+    }
+
+    #[test]
+    fn the_last_line_of_the_latest_traceback_is_kept() {
+        let first = "Traceback (most recent call last):\n  File \"a.py\", line 1, in <module>\n    f()\n\nKeyError: 'x'\n";
+        assert_eq!(exception_in(&[first]).as_deref(), Some("KeyError: 'x'"));
+        let chained = [
+            first,
+            "\nDuring handling of the above exception, another exception occurred:\n\nTrace",
+            "back (most recent call last):\n  File \"a.py\", line 3\nValue",
+            "Error: bad\nand more\n",
+        ];
+        assert_eq!(exception_in(&chained).as_deref(), Some("ValueError: bad"));
+    }
+
+    #[test]
+    fn other_lines_and_endless_ones_are_no_exceptions() {
+        assert_eq!(exception_in(&["ValueError: bad\n"]), None);
+        assert_eq!(
+            exception_in(&["Traceback (most recent call last):\n  File"]),
+            None
+        );
+        let long = "x".repeat(10 * LONGEST);
+        let found = exception_in(&["Traceback (most recent call last):\n", &long, "\n"]);
+        assert_eq!(found.map(|text| text.len()), Some(LONGEST));
+    }
+}

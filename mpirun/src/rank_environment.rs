@@ -1,0 +1,75 @@
+//! The environment that ranks are started with: this process's own, without what an outer launcher has set.
+
+use mpi_base::environment;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+/// Returns true for a variable that belongs to one process of one launch and must not leak into another launch.
+pub fn is_of_a_launch(name: &OsStr) -> bool {
+    const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
+    const NAMES: [&str; 10] = [
+        "PORTCULLIS_NODE_FD",
+        "PORTCULLIS_LOCAL_RANKS",
+        "PORTCULLIS_LOCAL_RANK",
+        "PORTCULLIS_LOCAL_SIZE",
+        mpi_base::cpu::SHARERS,
+        "PORTCULLIS_JOB",
+        "PORTCULLIS_APPNUM",
+        "PORTCULLIS_UNIVERSE_SIZE",
+        "OMPI_UNIVERSE_SIZE",
+        mpi_core::rte::deaths::SERVED,
+    ];
+    let name = name.as_bytes();
+    PREFIXES
+        .iter()
+        .any(|prefix| name.starts_with(prefix.as_bytes()))
+        || NAMES.iter().any(|own| name == own.as_bytes())
+}
+
+/// Returns this process's environment without the variables that an outer launcher set for it.
+pub fn clean_env() -> Vec<(OsString, OsString)> {
+    environment::for_children()
+        .filter(|(name, _)| !is_of_a_launch(name))
+        .collect()
+}
+
+/// Sets a variable, replacing an earlier one.
+pub fn set_env(
+    env: &mut Vec<(OsString, OsString)>,
+    name: impl Into<OsString>,
+    value: impl Into<OsString>,
+) {
+    let name = name.into();
+    env.retain(|(present, _)| *present != name);
+    env.push((name, value.into()));
+}
+
+/// Splits `NAME=VALUE` into the name and the value.
+pub fn split_at_sign(pair: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = pair.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=')?;
+    Some((
+        OsStr::from_bytes(&bytes[..at]),
+        OsStr::from_bytes(&bytes[at + 1..]),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_an_outer_launcher_do_not_leak() {
+        for name in [
+            "PMI_RANK",
+            "PMIX_RANK",
+            "OMPI_COMM_WORLD_SIZE",
+            "PORTCULLIS_NODE_FD",
+        ] {
+            assert!(is_of_a_launch(OsStr::new(name)));
+        }
+        for name in ["PATH", "PORTCULLIS_MCA_btl", "PMI"] {
+            assert!(!is_of_a_launch(OsStr::new(name)));
+        }
+    }
+}

@@ -1,0 +1,318 @@
+/*
+ * A library with functions of libcuda.so.1 whose devices are memory that the host can neither read nor write:
+ * the addresses that the program gets are reserved with PROT_NONE, and the library has the data elsewhere.
+ * So an access that does not go through the library ends the process.
+ * Copies of the asynchronous functions are made when the stream is synchronized. FAKE_CUDA says how it behaves:
+ *
+ *     start      no asynchronous copy can be started
+ *     late       asynchronous copies fail when the stream is synchronized
+ *     unpinned   no host memory can be pinned
+ *     pitch      no copy in two dimensions can be started
+ *
+ * Compiled with -DWITHOUT it lacks the last function.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+typedef int result;
+typedef uint64_t address;
+enum { OK, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, ILLEGAL_ADDRESS = 700, UNKNOWN = 999 };
+enum { HOST = 1, DEVICE = 2 };
+enum kind { PLAIN, MANAGED, POOLED, MAPPED };
+enum { MOST = 4096, DEVICES = 2 };
+
+static int is(const char *how)
+{
+    const char *set = getenv("FAKE_CUDA");
+    return set && !strcmp(set, how);
+}
+
+static struct allocation {
+    char *at, *data;
+    size_t length;
+    enum kind kind;
+    int device;
+    void *context;
+} all[MOST];
+static int used, initialized, pinned;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char contexts[DEVICES][2], pool;
+
+/* The contexts of a thread, the last one current. */
+static __thread struct { void *stack[16]; int depth; } here;
+
+static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NULL; }
+
+/* A copy that has been started. */
+static __thread struct { char *to; const char *from; size_t length; } queue[MOST];
+static __thread int queued;
+
+static struct allocation *find(address at)
+{
+    for (int i = 0; i < used; i++)
+        if (all[i].at && at >= (address)(uintptr_t)all[i].at && at < (address)(uintptr_t)all[i].at + all[i].length)
+            return &all[i];
+    return NULL;
+}
+
+/* The library's own address of device memory, or NULL. */
+static char *data_at(address at, size_t length)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *a = find(at);
+    char *data = NULL;
+    if (a && at + length <= (address)(uintptr_t)a->at + a->length)
+        data = a->data + (at - (address)(uintptr_t)a->at);
+    pthread_mutex_unlock(&lock);
+    return data;
+}
+
+static result make(address *at, size_t length, enum kind kind, int device)
+{
+    if (!initialized)
+        return NOT_INITIALIZED;
+    if (!length)
+        return INVALID_VALUE;
+    size_t whole = (length + 4095) / 4096 * 4096;
+    char *reserved = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *data = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (reserved == MAP_FAILED || data == MAP_FAILED)
+        return OUT_OF_MEMORY;
+    pthread_mutex_lock(&lock);
+    int i = 0;
+    while (i < used && all[i].at)
+        i++;
+    if (i < MOST) {
+        used += i == used;
+        all[i] = (struct allocation){reserved, data, length, kind, device, kind == PLAIN || kind == MANAGED ? current() : NULL};
+    }
+    pthread_mutex_unlock(&lock);
+    *at = (address)(uintptr_t)reserved;
+    return i < MOST ? OK : OUT_OF_MEMORY;
+}
+
+static result discard(address at)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *a = find(at);
+    if (a) {
+        size_t whole = (a->length + 4095) / 4096 * 4096;
+        munmap(a->data, whole);
+        /* The address stays reserved, so that an access after this one ends the process as well. */
+        a->at = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return a ? OK : INVALID_VALUE;
+}
+
+static int device_of(void *context)
+{
+    return (char *)context >= contexts[1];
+}
+
+result cuInit(unsigned flags) { (void)flags; initialized = 1; return OK; }
+result cuDriverGetVersion(int *version) { *version = 12040; return OK; }
+result cuDeviceGetCount(int *count) { *count = DEVICES; return initialized ? OK : NOT_INITIALIZED; }
+result cuDeviceGet(int *device, int ordinal) { *device = ordinal; return ordinal < DEVICES ? OK : INVALID_VALUE; }
+result cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    if (device < 0 || device >= DEVICES)
+        return INVALID_VALUE;
+    *context = contexts[device];
+    return OK;
+}
+result cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return OK; }
+result cuCtxSetCurrent(void *context)
+{
+    here.depth = context != NULL;
+    here.stack[0] = context;
+    return OK;
+}
+result cuCtxGetCurrent(void **context) { *context = current(); return initialized ? OK : NOT_INITIALIZED; }
+result cuCtxPushCurrent_v2(void *context)
+{
+    if (!context || here.depth == 16)
+        return INVALID_CONTEXT;
+    here.stack[here.depth++] = context;
+    return OK;
+}
+result cuGetErrorName(result code, const char **name)
+{
+    switch (code) {
+    case INVALID_VALUE: *name = "CUDA_ERROR_INVALID_VALUE"; return OK;
+    case INVALID_CONTEXT: *name = "CUDA_ERROR_INVALID_CONTEXT"; return OK;
+    case ILLEGAL_ADDRESS: *name = "CUDA_ERROR_ILLEGAL_ADDRESS"; return OK;
+    case UNKNOWN: *name = "CUDA_ERROR_UNKNOWN"; return OK;
+    default: *name = NULL; return INVALID_VALUE;
+    }
+}
+
+result cuMemAlloc_v2(address *at, size_t length) { return current() ? make(at, length, PLAIN, device_of(current())) : INVALID_CONTEXT; }
+result cuMemAllocManaged(address *at, size_t length, unsigned flags)
+{
+    (void)flags;
+    return current() ? make(at, length, MANAGED, device_of(current())) : INVALID_CONTEXT;
+}
+result cuMemFree_v2(address at) { return discard(at); }
+
+/* Memory of a pool, and of a handle: it belongs to no context. */
+result cuMemAllocAsync(address *at, size_t length, void *stream) { (void)stream; return make(at, length, POOLED, device_of(current())); }
+result cuMemFreeAsync(address at, void *stream) { (void)stream; return discard(at); }
+result cuMemPoolGetAccess(int *flags, void *of, const int *location)
+{
+    if (of != &pool || location[0] != 1)
+        return INVALID_VALUE;
+    *flags = 3;
+    return OK;
+}
+/* What cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess do in a real program. */
+result fakeMap(address *at, size_t length, int device) { return make(at, length, MAPPED, device); }
+result cuMemRetainAllocationHandle(uint64_t *handle, void *at)
+{
+    struct allocation *a = find((address)(uintptr_t)at);
+    if (!a || a->kind != MAPPED)
+        return INVALID_VALUE;
+    *handle = (uint64_t)(a - all) + 1;
+    return OK;
+}
+struct properties { int kind, handles, location, device; void *meta; unsigned char flags[8]; };
+result cuMemGetAllocationPropertiesFromHandle(struct properties *about, uint64_t handle)
+{
+    if (!handle || handle > MOST)
+        return INVALID_VALUE;
+    *about = (struct properties){.kind = 1, .location = 1, .device = all[handle - 1].device};
+    return OK;
+}
+result cuMemRelease(uint64_t handle) { (void)handle; return OK; }
+
+result cuMemHostRegister_v2(void *at, size_t length, unsigned flags)
+{
+    (void)at, (void)length, (void)flags;
+    if (is("unpinned"))
+        return UNKNOWN;
+    pinned++;
+    return current() ? OK : INVALID_CONTEXT;
+}
+int fakePinned(void) { return pinned; }
+
+static result attribute(void *value, int which, address at)
+{
+    struct allocation *a = find(at);
+    if (!initialized)
+        return NOT_INITIALIZED;
+    if (!a)
+        return INVALID_VALUE;
+    switch (which) {
+    case 1: *(void **)value = a->context; return OK;
+    /* As with some drivers: memory of a pool or of a handle has the type of the host. */
+    case 2: *(unsigned *)value = a->kind == POOLED || a->kind == MAPPED ? HOST : DEVICE; return OK;
+    case 7: *(unsigned long long *)value = (unsigned long long)(a - all) + 1; return OK;
+    case 8: *(unsigned *)value = a->kind == MANAGED; return OK;
+    case 9: *(int *)value = a->device; return OK;
+    case 17: *(void **)value = a->kind == POOLED ? &pool : NULL; return a->kind == POOLED ? OK : INVALID_VALUE;
+    default: return INVALID_VALUE;
+    }
+}
+result cuPointerGetAttribute(void *value, int which, address at)
+{
+    pthread_mutex_lock(&lock);
+    result code = attribute(value, which, at);
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+result cuPointerGetAttributes(unsigned count, int *which, void **values, address at)
+{
+    if (!initialized)
+        return NOT_INITIALIZED;
+    for (unsigned i = 0; i < count; i++) {
+        size_t length = which[i] == 1 || which[i] == 17 ? sizeof(void *) : which[i] == 7 ? 8 : 4;
+        memset(values[i], 0, length);
+        if (which[i] == 9)
+            *(int *)values[i] = -2;
+        cuPointerGetAttribute(values[i], which[i], at);
+    }
+    return OK;
+}
+
+/* Copies, at once or when the stream is synchronized. */
+static result enqueue(char *to, const char *from, size_t length)
+{
+    if (!current())
+        return INVALID_CONTEXT;
+    if (!to || !from)
+        return INVALID_VALUE;
+    if (is("start") || queued == MOST)
+        return UNKNOWN;
+    queue[queued].to = to;
+    queue[queued].from = from;
+    queue[queued++].length = length;
+    return OK;
+}
+result cuMemcpyDtoHAsync_v2(void *to, address from, size_t length, void *stream)
+{
+    (void)stream;
+    return enqueue(to, data_at(from, length), length);
+}
+result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t length, void *stream)
+{
+    (void)stream;
+    return enqueue(data_at(to, length), from, length);
+}
+struct copy_2d {
+    size_t from_x, from_y; unsigned from_kind; const void *from_host; address from_device; void *from_array; size_t from_pitch;
+    size_t to_x, to_y; unsigned to_kind; void *to_host; address to_device; void *to_array; size_t to_pitch, width, height;
+};
+result cuMemcpy2DAsync_v2(const struct copy_2d *copy, void *stream)
+{
+    (void)stream;
+    if (is("pitch") || copy->width > copy->from_pitch || copy->width > copy->to_pitch)
+        return INVALID_VALUE;
+    for (size_t row = 0; row < copy->height; row++) {
+        size_t from_at = row * copy->from_pitch, to_at = row * copy->to_pitch;
+        const char *from = copy->from_kind == DEVICE ? data_at(copy->from_device + from_at, copy->width)
+                                                      : (const char *)copy->from_host + from_at;
+        char *to = copy->to_kind == DEVICE ? data_at(copy->to_device + to_at, copy->width) : (char *)copy->to_host + to_at;
+        result code = enqueue(to, from, copy->width);
+        if (code != OK)
+            return code;
+    }
+    return OK;
+}
+result cuStreamSynchronize(void *stream)
+{
+    (void)stream;
+    int count = queued;
+    queued = 0;
+    if (is("late") && count)
+        return ILLEGAL_ADDRESS;
+    for (int i = 0; i < count; i++)
+        memcpy(queue[i].to, queue[i].from, queue[i].length);
+    return OK;
+}
+/* For the program that tests: at once. */
+result cuMemcpyDtoH_v2(void *to, address from, size_t length)
+{
+    const char *data = data_at(from, length);
+    return data ? (memcpy(to, data, length), OK) : INVALID_VALUE;
+}
+result cuMemcpyHtoD_v2(address to, const void *from, size_t length)
+{
+    char *data = data_at(to, length);
+    return data ? (memcpy(data, from, length), OK) : INVALID_VALUE;
+}
+
+#ifndef WITHOUT
+result cuCtxPopCurrent_v2(void **context)
+{
+    if (!here.depth)
+        return INVALID_CONTEXT;
+    *context = here.stack[--here.depth];
+    return OK;
+}
+#endif

@@ -1,0 +1,93 @@
+//! Buffers in device memory, with a library in place of CUDA's driver whose memory the host can neither read nor write.
+
+#[path = "devices/calls.rs"]
+mod calls;
+
+use mpi_api_tables::Function;
+use std::path::PathBuf;
+use tests::{Job, compile_source, compile_with};
+
+/// The library; its memory is PROT_NONE, so an access of the host ends the process.
+fn fake_cuda() -> PathBuf {
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
+    compile_with("fake_cuda", "libcuda.so.1", &options)
+}
+
+fn devices(ranks: u32, when: &str) -> Job {
+    Job::of("devices")
+        .ranks(ranks)
+        .arg(fake_cuda())
+        .arg(when)
+        .limit(60)
+}
+
+#[test]
+fn every_function_with_buffers_takes_device_memory() {
+    let table = mpi_api_tables::functions().expect("the table of functions");
+    let all: Vec<&Function> = (table.functions.iter())
+        .filter(|f| calls::has_buffers(f))
+        .collect();
+    assert!(all.len() > 250, "{} functions have buffers", all.len());
+    let program = compile_source("device_calls", &calls::program(&all));
+    let mpirun = tests::installation().join("bin/mpirun");
+    let job = Job::command(&program).under(&mpirun).ranks(3);
+    job.arg(fake_cuda()).limit(60).holds();
+}
+
+#[test]
+fn device_memory_is_recognised_whenever_the_library_was_loaded() {
+    for when in ["early", "late"] {
+        devices(3, when).holds();
+    }
+    // Without shared memory and over one process.
+    devices(2, "early")
+        .with(["--mca", "btl", "self,tcp"])
+        .holds();
+    devices(1, "late").holds();
+}
+
+#[test]
+fn copies_that_fail_fail_the_call_and_nothing_else() {
+    devices(2, "early").env("FAKE_CUDA_FAILS", "1").holds();
+    // Memory that cannot be pinned, and rows that are too far apart for one copy: slower.
+    devices(2, "early").env("FAKE_CUDA", "unpinned").holds();
+    devices(2, "early").env("FAKE_CUDA", "pitch").holds();
+}
+
+/// A driver without a function that is needed: a sentence that names it, and no support is claimed.
+#[test]
+fn a_library_that_lacks_a_function_is_named_and_not_used() {
+    let options = ["-shared", "-fPIC", "-DWITHOUT", "-Wl,-soname,libcuda.so.1"];
+    let lacking = compile_with("fake_cuda", "libcuda_lacking.so.1", &options);
+    let outcome = Job::of("devices").arg(lacking).arg("early").run();
+    let words = "libcuda.so.1 has no function cuCtxPopCurrent_v2";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("support is 0"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// The selection switches recognition off: no address is asked about, so the host reads device memory and the program ends.
+#[test]
+fn without_accelerators_no_address_is_asked_about() {
+    let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm"]);
+    let outcome = job.run();
+    assert!(
+        outcome.stderr.contains("support is 0"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+/// The kinds of memory that mpirun requests are answered with those that are supported.
+#[test]
+fn kinds_of_memory_are_requested_by_mpirun() {
+    let outcome = devices(1, "early")
+        .with(["--memory-alloc-kinds", "system,cuda:managed,rocm"])
+        .arg("kinds")
+        .succeeds();
+    let line = "kinds of the world: mpi,system,cuda:managed";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
+}
