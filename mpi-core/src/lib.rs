@@ -8,7 +8,7 @@
 
 #![deny(unsafe_code)]
 
-pub use mpi_coll::{self as coll, plugin, portcullis_plugin};
+pub use mpi_coll::{self as coll, plugin};
 pub use mpi_engine::{
     Engine, ObserverError, RunObserver, comm, dynamic, fault, matrix, record, trace,
 };

@@ -3,4 +3,4 @@
 //! A separate package: the library with the built-in component must not export a plugin's symbol, and cargo needs two names for the two builds.
 #![deny(unsafe_code)]
 
-mpi_core::portcullis_plugin!(coll_hwbarr::HwBarr);
+portcullis_plugin::portcullis_component!(coll_hwbarr::HwBarr);

@@ -7,12 +7,14 @@
 
 pub mod escape;
 pub mod folders;
+pub mod inside;
 pub mod manifest;
 pub mod open;
 pub mod trust;
 
 pub use escape::guarded;
 pub use folders::{Folder, PATH};
+pub use inside::reported;
 pub use manifest::{Manifest, ManifestError};
 pub use open::OpenError;
 pub use trust::{Trust, Untrusted};

@@ -39,7 +39,7 @@ extern "C" {
 #define PORTCULLIS_ABI_VERSION 2
 #define PORTCULLIS_ABI_MINOR 0
 /* A hash over the layout of all tables below, by which a header that was changed by hand is noticed. */
-#define PORTCULLIS_ABI_LAYOUT 0x53d38df1u
+#define PORTCULLIS_ABI_LAYOUT 0x60ee93e3u
 
 /*
  * The least PORTCULLIS_ABI_MINOR of a library with which the plugin works: by default that of this header.
@@ -210,6 +210,7 @@ typedef struct portcullis_host {
     const char *library; /* name and version of the library */
 
     /* Facts. */
+
     uint32_t (*comm_rank)(portcullis_comm *);
     uint32_t (*comm_size)(portcullis_comm *);
     const char *(*comm_name)(portcullis_comm *); /* as it was when the module was asked; of one without, a number */

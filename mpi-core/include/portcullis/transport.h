@@ -22,7 +22,7 @@ extern "C" {
 
 #define PORTCULLIS_TRANSPORT_VERSION 1
 #define PORTCULLIS_TRANSPORT_MINOR 0
-#define PORTCULLIS_TRANSPORT_LAYOUT 0x054361d0u
+#define PORTCULLIS_TRANSPORT_LAYOUT 0x9f07d66du
 
 /* Once in a plugin, outside of functions, with two string literals: PORTCULLIS_TRANSPORT("mine", "1.0"); as in its table and its file's name. */
 #define PORTCULLIS_TRANSPORT(transport, version)                                                                      \

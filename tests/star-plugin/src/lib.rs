@@ -1,8 +1,8 @@
 //! A barrier in which rank 0 answers when all ranks have sent it a message.
 #![deny(unsafe_code)]
 
-use mpi_core::plugin::abi::Param;
-use mpi_core::plugin::guest::{Comm, Guest, Module, Served, Started, param};
+use portcullis_plugin::coll::abi::Param;
+use portcullis_plugin::coll::{Comm, Guest, Module, Served, Started, param};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::task::Poll;
@@ -90,4 +90,4 @@ impl Module for StarModule {
     }
 }
 
-mpi_core::portcullis_plugin!(Star);
+portcullis_plugin::portcullis_component!(Star);

@@ -1,8 +1,8 @@
 //! A transport over UDP that loses datagrams on purpose and sends them again until they are acknowledged.
 #![deny(unsafe_code)]
 
-use portcullis_plugin::table::Param;
-use portcullis_plugin::{Events, Host, Sent, Transport, param};
+use portcullis_plugin::btl::abi::Param;
+use portcullis_plugin::btl::{Events, Host, Sent, Transport, param};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CStr;
@@ -22,6 +22,7 @@ const MOST_TRIES: u32 = 200;
 
 struct Udp {
     me: u32,
+    ranks: u32,
     socket: UdpSocket,
     peers: RefCell<BTreeMap<u32, Peer>>,
     /// One in `loss` datagrams is lost; 0: none.
@@ -72,10 +73,17 @@ impl Udp {
         };
         let [a, b, c, d, kind, _, _, _, number @ ..] = *head;
         let (sender, number) = (u32::from_le_bytes([a, b, c, d]), u64::from_le_bytes(number));
+        // Any process can send a datagram to this socket.
+        if sender >= self.ranks {
+            return;
+        }
         let mut peers = self.peers.borrow_mut();
         let peer = peers.entry(sender).or_default();
         if kind == ACKNOWLEDGEMENT {
             peer.unacknowledged.remove(&number);
+            return;
+        }
+        if number >= peer.received + WINDOW as u64 {
             return;
         }
         self.emit(&self.datagram(ACKNOWLEDGEMENT, number, &[]), from);
@@ -85,7 +93,7 @@ impl Udp {
         while peer.early.remove(&peer.received) {
             peer.received += 1;
         }
-        // The library may send while it looks at the message.
+        // The library may send from within `arrived`.
         drop(peers);
         events.arrived(message);
     }
@@ -129,6 +137,7 @@ impl Transport for Udp {
         ready.map_err(|error| format!("the socket must not wait: {error}"))?;
         Ok(Udp {
             me: host.rank(),
+            ranks: host.ranks(),
             socket,
             peers: RefCell::default(),
             loss: host.param(c"loss").parse().unwrap_or(0),

@@ -21,7 +21,8 @@ use crate::{
 };
 use mpi_base::node::RetiredBlocks;
 use mpi_base::param::{About, Params};
-use mpi_base::plugin_file::guarded;
+use mpi_base::plugin_file::{guarded, reported};
+use mpi_base::state::FileCall;
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -103,9 +104,12 @@ impl Component for PluginComponent {
         let (mut this, mut why) = (null_mut(), Why::new());
         let origin = self.entry.file();
         let pointer = Rc::as_ptr(&module_comm).cast_mut().cast();
-        // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `module_comm` lives until after the module's `free`.
-        let table = guarded(self.plugin.name, origin, "query", || unsafe {
-            (self.plugin.query)(&HOST, pointer, &mut this, &mut why)
+        let page = self.is_file.then_some(comm.engine().state());
+        let table = reported(page, FileCall::PluginQuery, origin, || {
+            // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `module_comm` lives until after the module's `free`.
+            guarded(self.plugin.name, origin, "query", || unsafe {
+                (self.plugin.query)(&HOST, pointer, &mut this, &mut why)
+            })
         });
         if table.is_null() {
             return Err(Refusal(why.sentence()));
@@ -131,6 +135,7 @@ impl Component for PluginComponent {
                 origin: origin.into(),
             }),
             entry: self.entry.clone(),
+            is_file: self.is_file,
         };
         if module.serves() == CallSet::NONE {
             return Err(Refusal("its module has no functions".into()));
@@ -142,6 +147,7 @@ impl Component for PluginComponent {
 struct PluginModule {
     inner: Rc<Inner>,
     entry: Rc<Entry>,
+    is_file: bool,
 }
 
 impl PluginModule {
@@ -206,8 +212,11 @@ impl Module for PluginModule {
             let mut why = Why::new();
             let answered = match inner.table.enable {
                 Some(enable) => {
-                    // SAFETY: `this` is valid until `drop` calls `free`.
-                    inner.guarded("enable", || unsafe { enable(inner.this, &mut why) })
+                    let page = self.is_file.then_some(comm.engine().state());
+                    reported(page, FileCall::PluginEnable, self.entry.file(), || {
+                        // SAFETY: `this` is valid until `drop` calls `free`.
+                        inner.guarded("enable", || unsafe { enable(inner.this, &mut why) })
+                    })
                 }
                 None => DONE,
             };

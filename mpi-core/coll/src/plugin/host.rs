@@ -8,9 +8,9 @@
 #![allow(unsafe_code)]
 
 use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
+pub(super) use portcullis_plugin::caught::{answer, calm};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// The services of one communicator for the module of a plugin: what stands behind the opaque `portcullis_comm`.
@@ -121,40 +121,6 @@ pub const fn table<S: Services>() -> Host {
 unsafe fn services<'a, S: Services>(comm: *mut Comm) -> &'a S {
     // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller keeps the rule above.
     unsafe { &*comm.cast::<S>() }
-}
-
-/// Runs a service that can fail; returns its code, or writes the reason to `why` and returns `FAILED`.
-///
-/// # Safety
-/// `why` is null or writable.
-pub(super) unsafe fn answer(
-    why: *mut Why,
-    service: impl FnOnce() -> Result<c_int, String>,
-) -> c_int {
-    let reason = match catch_unwind(AssertUnwindSafe(service)) {
-        Ok(Ok(code)) => return code,
-        Ok(Err(reason)) => reason,
-        Err(panic) => panic_text(&*panic),
-    };
-    // SAFETY: the caller guarantees that `why` is null or writable.
-    if let Some(why) = unsafe { why.as_mut() } {
-        why.set(&reason);
-    }
-    FAILED
-}
-
-/// The text of a panic.
-pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it stopped at a defect: {}", said.unwrap_or("no text"))
-}
-
-/// Runs a service that cannot fail; returns `nothing` after a panic.
-pub(super) fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(service)).unwrap_or(nothing)
 }
 
 unsafe extern "C" fn comm_rank<S: Services>(comm: *mut Comm) -> u32 {

@@ -4,7 +4,10 @@
 use super::abi;
 use super::table::{Plugin, TableError};
 use mpi_base::plugin_file::open::Identity;
-use mpi_base::plugin_file::{Manifest, ManifestError, OpenError, Untrusted, guarded, open};
+use mpi_base::plugin_file::{
+    Manifest, ManifestError, OpenError, Untrusted, guarded, open, reported,
+};
+use mpi_base::state::{FileCall, StatePage};
 use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
@@ -94,12 +97,20 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table.
+/// Opens a file and checks its table; the page names the file while it starts.
 pub fn open(
     file: &Path,
     manifest: &Manifest,
     before: Option<Identity>,
+    page: Option<&StatePage>,
 ) -> Result<Plugin, LoadError> {
+    let shown = file.to_string_lossy();
+    reported(page, FileCall::PluginStart, &shown, || {
+        start(file, manifest, before)
+    })
+}
+
+fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<Plugin, LoadError> {
     let entry = open::entry(file, before, abi::SYMBOL).map_err(LoadError::Open)?;
     // SAFETY: `plugin.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
     let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };

@@ -6,7 +6,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`abi`] | the tables, as in the header |
+//! | [`abi`] | the tables, as in the header, in the package `portcullis-plugin` |
 //! | `passed` | plugins that were skipped on purpose |
 //! | `table` | validation of a foreign table |
 //! | `load` | manifest and table of a file; folders and opening are in [`mpi_base::plugin_file`] |
@@ -18,7 +18,7 @@
 //! | `operations`, `running`, `dense` | a module's functions for each operation, and how calls get to them |
 //! | `module` | a module and the rest of its functions |
 //! | `adapter` | a table as a component of the coll framework |
-//! | [`guest`] | the plugin's side: writing a plugin in safe Rust |
+//! | [`guest`] | the plugin's side, in the package `portcullis-plugin`: writing a plugin in safe Rust |
 //!
 //! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
 //!
@@ -26,14 +26,12 @@
 //! `mca_component_prefer` always selects the file.
 //! Files must not use the names of components of the engine itself.
 
-pub mod abi;
 mod adapter;
 mod args;
 mod call;
 mod data;
 mod dense;
 mod eureka;
-pub mod guest;
 pub mod host;
 mod load;
 mod memory;
@@ -50,6 +48,8 @@ mod tests;
 pub use load::LoadError;
 pub use mpi_base::plugin_file::{Manifest, ManifestError, OpenError, PATH, Untrusted};
 pub use passed::Passed;
+pub use portcullis_plugin::coll as guest;
+pub use portcullis_plugin::coll::abi;
 pub use table::{Plugin, TableError};
 
 use crate::Component;
@@ -58,6 +58,7 @@ use load::FRAMEWORK;
 use mpi_base::param::{About, Level, Param, Params, Selection};
 use mpi_base::plugin_file::Trust;
 use mpi_base::plugin_file::folders::{self, Places};
+use mpi_base::state::StatePage;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -131,10 +132,21 @@ impl Catalogue {
         params: &Params,
         usual: Option<&Path>,
     ) -> Catalogue {
+        Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
+    }
+
+    /// The same with the page of this process, which names each file while it starts.
+    pub fn gather_in_sight(
+        built_in: &[guest::BuiltIn],
+        engine_names: &[&str],
+        params: &Params,
+        usual: Option<&Path>,
+        page: Option<&StatePage>,
+    ) -> Catalogue {
         let mut catalogue = Catalogue::default();
         for table in built_in {
             // Built-in tables are checked by the tests of their crates.
-            if let Ok(plugin) = table.check() {
+            if let Ok(plugin) = Plugin::of_built_in(table) {
                 catalogue.taken.push(Taken {
                     plugin: Rc::new(plugin),
                     origin: Origin::BuiltIn,
@@ -164,7 +176,7 @@ impl Catalogue {
                 catalogue.passed.files.push(file);
                 continue;
             }
-            let found = catalogue.load(&file, &component, &trust, (engine_names, prefer));
+            let found = catalogue.load(&file, &component, &trust, (engine_names, prefer, page));
             if let Err(reason) = found {
                 catalogue.rejected.push(Rejected { file, reason });
             }
@@ -178,7 +190,7 @@ impl Catalogue {
         file: &Path,
         component: &str,
         trust: &Trust,
-        (engine_names, prefer): (&[&str], &str),
+        (engine_names, prefer, page): (&[&str], &str, Option<&StatePage>),
     ) -> Result<(), LoadError> {
         if engine_names.contains(&component) {
             return Err(LoadError::Reserved {
@@ -195,7 +207,7 @@ impl Catalogue {
             }
         };
         let found = Taken {
-            plugin: Rc::new(load::open(file, &manifest, before)?),
+            plugin: Rc::new(load::open(file, &manifest, before, page)?),
             origin: Origin::File(file.to_path_buf()),
         };
         match place.and_then(|at| self.taken.get_mut(at)) {

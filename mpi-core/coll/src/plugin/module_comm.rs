@@ -225,14 +225,6 @@ impl ModuleComm {
         let kept = types.entry(handle).or_insert_with(|| Box::new(named));
         Some(std::ptr::from_ref(&**kept).cast())
     }
-
-    fn may_block(&self) -> Result<(), String> {
-        if self.engine.operations().may_block() {
-            Ok(())
-        } else {
-            Err("a blocking service was called from inside progress, where nothing may wait".into())
-        }
-    }
 }
 
 impl Services for ModuleComm {
@@ -440,8 +432,8 @@ unsafe extern "C" fn topology(comm: *mut abi::Comm, to: *mut abi::Topology) {
     let facts = abi::Topology {
         size: size_of::<abi::Topology>(),
         host: comm.host_name.as_ptr(),
-        cores: comm.engine.cores().usable as u32,
-        ranks_here: comm.engine.neighbours().len() as u32,
+        cores: comm.engine.place().cores().usable as u32,
+        ranks_here: comm.engine.place().neighbours().len() as u32,
     };
     // SAFETY: the plugin passes a structure whose first field is its size, see `plugin.h`.
     unsafe { abi::fill_in(to, &facts) };

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::abi;
+use super::guest::BuiltIn;
 use crate::priority;
 use mpi_base::param::{About, Kind, Level};
 use std::ffi::{CStr, c_char};
@@ -122,6 +123,12 @@ const MOST_PARAMS: usize = 256;
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {
+    /// Validates the table of a component that is linked in.
+    pub fn of_built_in(component: &BuiltIn) -> Result<Plugin, TableError> {
+        // SAFETY: `BuiltIn::of` made the table from constants and from functions of its package, so it is valid and stays unchanged.
+        unsafe { Plugin::check(component.as_ptr()) }
+    }
+
     /// Validates a table.
     ///
     /// # Safety

@@ -34,6 +34,9 @@ PORTCULLIS_PLUGIN(M_FRAMEWORK, M_NAME, M_VERSION);
 #define PARAMS 2
 #endif
 /* What the file does when it is opened, and when it is asked. */
+#ifdef THROWS
+extern void throws(void);
+#endif
 #ifdef AT_OPEN
 __attribute__((constructor)) static void at_open(void) {
     AT_OPEN;
@@ -41,6 +44,10 @@ __attribute__((constructor)) static void at_open(void) {
 #endif
 #ifndef AT_QUERY
 #define AT_QUERY
+#endif
+/* What a barrier does first. */
+#ifndef AT_BARRIER
+#define AT_BARRIER
 #endif
 #ifndef RETURN
 #define RETURN &component
@@ -67,6 +74,7 @@ static int barrier(void *self, portcullis_call *call, portcullis_why *why) {
     uint32_t size = host->comm_size(me->comm);
     uint64_t theirs = 0;
 
+    AT_BARRIER;
     me->calls++;
     if (me->hand_down && me->calls % me->hand_down == 0)
         return me->calls % 2 ? PORTCULLIS_NEXT : host->call_next(call, why);

@@ -1,10 +1,11 @@
 //! Tests of plugins that serve all operations, with ranks as threads.
 
-use super::Shelf;
 use super::serving::job;
+use super::{Catalogue, Shelf, guests};
 use crate::suite::tests::exercise;
 use crate::testing::Job;
 use crate::{CallId, Table};
+use mpi_base::param::Params;
 
 fn every(ranks: u32, defines: &[&str]) -> Job {
     let shelf = Shelf::with_every(defines);
@@ -48,4 +49,15 @@ fn calls_beyond_the_limit_and_the_flags_go_to_the_next_component() {
         19,
     );
     exercise(&every(3, &["-DFLAGS=PORTCULLIS_PREDEFINED"]), 20);
+}
+
+#[test]
+fn a_component_in_safe_rust_serves_operations() {
+    let gather = || Catalogue::gather(&[guests::ADDER], &[], &Params::default(), None);
+    for ranks in [1, 4] {
+        let job = job(ranks, gather, &[]);
+        assert_eq!(first(&job, CallId::Allreduce), "adder");
+        assert_ne!(first(&job, CallId::Barrier), "adder");
+        exercise(&job, 21);
+    }
 }

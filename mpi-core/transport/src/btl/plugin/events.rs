@@ -5,7 +5,7 @@ use crate::btl::ProcId;
 use crate::btl::fabric::frame::HEADER;
 use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::Events;
-use portcullis_plugin::table;
+use portcullis_plugin::btl::abi;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -23,7 +23,7 @@ pub struct Poll<'a> {
 
 /// # Safety
 /// `events` is the pointer that the library passed to `progress`, which has not returned: the rule of `transport.h`.
-unsafe fn poll<'a>(events: *mut table::Events) -> &'a Poll<'a> {
+unsafe fn poll<'a>(events: *mut abi::Events) -> &'a Poll<'a> {
     // SAFETY: the library made the pointer from a `Poll` that lives until `progress` returns, and the caller keeps the rule above.
     unsafe { &*events.cast::<Poll<'a>>() }
 }
@@ -39,7 +39,7 @@ unsafe fn reason(why: *const c_char) -> Option<String> {
     })
 }
 
-pub unsafe extern "C" fn arrived(events: *mut table::Events, message: *const c_void, bytes: usize) {
+pub unsafe extern "C" fn arrived(events: *mut abi::Events, message: *const c_void, bytes: usize) {
     // A shorter message is not one of this library.
     if message.is_null() || bytes < HEADER {
         return;
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn arrived(events: *mut table::Events, message: *const c_v
     let _ = catch_unwind(AssertUnwindSafe(|| poll.events.arrived(head, payload)));
 }
 
-pub unsafe extern "C" fn sent(events: *mut table::Events, message: u64, why: *const c_char) {
+pub unsafe extern "C" fn sent(events: *mut abi::Events, message: u64, why: *const c_char) {
     // SAFETY: the plugin keeps the contracts of `poll` and `reason`.
     let (poll, why) = unsafe { (poll(events), reason(why)) };
     let slot = poll.lent.borrow_mut().remove(&message);
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn sent(events: *mut table::Events, message: u64, why: *co
     }
 }
 
-pub unsafe extern "C" fn failed(events: *mut table::Events, peer: u32, why: *const c_char) {
+pub unsafe extern "C" fn failed(events: *mut abi::Events, peer: u32, why: *const c_char) {
     // SAFETY: the plugin keeps the contracts of `poll` and `reason`.
     let (poll, why) = unsafe { (poll(events), reason(why)) };
     if peer >= poll.size {

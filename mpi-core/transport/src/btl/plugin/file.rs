@@ -5,11 +5,13 @@ use mpi_base::installation;
 use mpi_base::param::{About, Kind, Level, Params};
 use mpi_base::plugin_file::folders::{self, Places};
 use mpi_base::plugin_file::open::{self, Identity};
-use mpi_base::plugin_file::{Manifest, ManifestError, OpenError, Trust, Untrusted};
-use portcullis_plugin::table::{self, SYMBOL};
+use mpi_base::plugin_file::{
+    Manifest, ManifestError, OpenError, Trust, Untrusted, guarded, reported,
+};
+use mpi_base::state::{FileCall, StatePage};
+use portcullis_plugin::btl::abi::{self, SYMBOL};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
 /// The framework in the names of its files.
@@ -28,7 +30,7 @@ pub struct Plugin {
     pub poll_is_syscall: bool,
     pub params: &'static [About],
     pub file: PathBuf,
-    pub table: table::Transport,
+    pub table: abi::Transport,
 }
 
 /// Why a transport's file is not used.
@@ -50,10 +52,23 @@ impl fmt::Display for FileError {
             FileError::Missing => {
                 f.write_str("no folder of the parameter mca_component_path has its file")
             }
-            FileError::Untrusted(file, why) => write!(f, "{}: {why}", file.display()),
-            FileError::Manifest(file, why) => write!(f, "{}: {why}", file.display()),
-            FileError::Open(file, why) => write!(f, "{}: {why}", file.display()),
-            FileError::Table(file, why) => write!(f, "{}: {why}", file.display()),
+            FileError::Untrusted(path, _)
+            | FileError::Manifest(path, _)
+            | FileError::Open(path, _)
+            | FileError::Table(path, _) => write!(f, "{}: {}", path.display(), self.reason()),
+        }
+    }
+}
+
+impl FileError {
+    /// The reason, without the path in front of it.
+    pub fn reason(&self) -> String {
+        match self {
+            FileError::Missing => self.to_string(),
+            FileError::Untrusted(_, why) => why.to_string(),
+            FileError::Manifest(_, why) => why.to_string(),
+            FileError::Open(_, why) => why.to_string(),
+            FileError::Table(_, why) => why.clone(),
         }
     }
 }
@@ -89,20 +104,33 @@ pub fn list(params: &Params) -> Vec<Found> {
 }
 
 /// Loads the first file of this name in the search order.
-pub fn load(name: &str, params: &Params) -> Result<Plugin, FileError> {
+///
+/// The page names the file while it starts.
+pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plugin, FileError> {
     let search = Search::of_this_process();
     let mut files = search.files(params).into_iter();
     let (_, file) = files
         .find(|(found, _)| found == name)
         .ok_or(FileError::Missing)?;
     let (manifest, before) = search.manifest(&file, name)?;
-    let entry = open::entry(&file, before, SYMBOL);
-    let entry = entry.map_err(|error| FileError::Open(file.clone(), error))?;
+    let shown = file.to_string_lossy();
+    reported(page, FileCall::PluginStart, &shown, || {
+        start(&file, &manifest, before)
+    })
+}
+
+/// Opens a file and checks its table.
+fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<Plugin, FileError> {
+    let of_file = |error| FileError::Open(file.to_path_buf(), error);
+    let entry = open::entry(file, before, SYMBOL).map_err(of_file)?;
     // SAFETY: `transport.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
-    let entry = unsafe { std::mem::transmute::<*const c_void, table::Entry>(entry) };
+    let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
+    let shown = file.to_string_lossy();
     // SAFETY: `transport.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
-    let read = unsafe { check(entry(), &manifest, &file) };
-    read.map_err(|reason| FileError::Table(file, reason))
+    let table = guarded(&manifest.component, &shown, SYMBOL, || unsafe { entry() });
+    // SAFETY: `transport.h`: the table and all that it points to stay unchanged.
+    let read = unsafe { check(table, manifest, file) };
+    read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
 }
 
 /// Where this process searches, and what it trusts.
@@ -142,7 +170,7 @@ impl Search {
         }
         let before = Identity::of(file);
         let manifest = Manifest::of(file).and_then(|manifest| {
-            manifest.check(&table::INTERFACE, (FRAMEWORK, name))?;
+            manifest.check(&abi::INTERFACE, (FRAMEWORK, name))?;
             Ok(manifest)
         });
         let manifest = manifest.map_err(|why| FileError::Manifest(file.to_path_buf(), why))?;
@@ -155,7 +183,7 @@ impl Search {
 /// # Safety
 /// The table and all that it points to stay valid and unchanged, and it is readable for the size that it begins with: the rules of `transport.h`.
 unsafe fn check(
-    table: *const table::Transport,
+    table: *const abi::Transport,
     manifest: &Manifest,
     file: &Path,
 ) -> Result<Plugin, String> {
@@ -164,24 +192,19 @@ unsafe fn check(
     }
     // SAFETY: the caller guarantees that the table begins with its size.
     let size = unsafe { table.cast::<usize>().read() };
-    let needed = std::mem::offset_of!(table::Transport, free) + size_of::<usize>();
+    let needed = std::mem::offset_of!(abi::Transport, free) + size_of::<usize>();
     if size < needed {
         return Err(format!(
             "its table has {size} bytes, the first version had {needed}"
         ));
     }
-    let mut copy = MaybeUninit::<table::Transport>::zeroed();
-    let known = size.min(size_of::<table::Transport>());
-    // SAFETY: both are at least `known` bytes long; a zeroed table is valid, and so is any prefix of a table over it.
-    let table = unsafe {
-        std::ptr::copy_nonoverlapping(table.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
-        copy.assume_init()
-    };
-    if table.abi_version != table::VERSION {
+    // SAFETY: the caller guarantees that the table is readable for its size.
+    let table = unsafe { abi::read(table) };
+    if table.abi_version != abi::TRANSPORT_VERSION {
         return Err(format!(
             "it was built for version {} of the transport ABI, this library speaks version {}",
             table.abi_version,
-            table::VERSION
+            abi::TRANSPORT_VERSION
         ));
     }
     // SAFETY: the caller guarantees that the table's texts end with a NUL and stay unchanged.
@@ -228,7 +251,7 @@ unsafe fn check(
 /// `params` of the table points to `param_count` parameters, whose texts end with a NUL; all stay unchanged.
 unsafe fn parameters(
     transport: &'static str,
-    table: &table::Transport,
+    table: &abi::Transport,
 ) -> Result<&'static [About], String> {
     if table.params.is_null() {
         return Ok(&[]);

@@ -3,7 +3,7 @@
 
 use super::events;
 use crate::btl::ProcId;
-use portcullis_plugin::table::{Host, Job, VERSION};
+use portcullis_plugin::btl::abi::{Host, Job, TRANSPORT_VERSION};
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,7 +30,7 @@ const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
 /// The host table.
 pub static HOST: Host = Host {
     size: size_of::<Host>(),
-    abi_version: VERSION,
+    abi_version: TRANSPORT_VERSION,
     reserved: 0,
     library: LIBRARY.as_ptr(),
     rank: Some(rank),

@@ -17,11 +17,19 @@ use super::fabric::open::{Names, assemble, modex_of};
 use super::fabric::settings::{Defaults, Knobs};
 use super::{OpenContext, OpenError, Transport};
 use file::Plugin;
+use mpi_base::mem::Held;
 use mpi_base::param::About;
+use mpi_base::state::StatePage;
 use port::PluginPort;
 
 /// The number of plugins in cards; their modex keys differ.
 const KIND: u8 = 255;
+
+/// The page of this process, which names a plugin's file while it starts.
+fn page_of(context: &OpenContext<'_>) -> Option<Held<StatePage>> {
+    let (node, _) = context.node.as_ref()?;
+    node.state(node.rank()).ok()
+}
 
 /// A transport of a plugin file, not yet opened.
 pub struct Component {
@@ -33,7 +41,8 @@ pub struct Component {
 impl Component {
     /// Loads the file of a transport that the user has named.
     pub fn load(name: &str, context: &OpenContext<'_>) -> Result<Component, FileError> {
-        let plugin = file::load(name, context.params)?;
+        let page = page_of(context);
+        let plugin = file::load(name, context.params, page.as_deref())?;
         // Listings need static texts, and a file is never unloaded.
         let defaults = Defaults {
             eager: plugin.eager.to_string().leak(),

@@ -4,13 +4,15 @@
 use super::events::{Lent, Poll};
 use super::file::Plugin;
 use super::host::{HOST, JobFacts};
+use super::page_of;
 use crate::btl::fabric::card::MOST_ADDRESS;
 use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::{Close, Events, Port, Posted};
 use crate::btl::{OpenContext, ProcId};
-use mpi_base::plugin_file::guarded;
+use mpi_base::plugin_file::{guarded, reported};
+use mpi_base::state::FileCall;
 use mpi_base::text;
-use portcullis_plugin::table::{AGAIN, DONE, PENDING, Transport, Why};
+use portcullis_plugin::btl::abi::{DONE, FAILED, NO_SPACE, SENDING, SENT, Transport, Why};
 use std::cell::Cell;
 use std::ffi::{CString, c_void};
 use std::os::fd::BorrowedFd;
@@ -62,10 +64,13 @@ impl PluginPort {
             facts,
         };
         let open = plugin.table.open.ok_or("it has no function open")?;
-        let (mut this, mut why) = (null_mut(), nothing());
+        let (mut this, mut why) = (null_mut(), Why::new());
         let job = from_ref(&*port.facts).cast_mut().cast();
-        // SAFETY: the rules of `transport.h`: the host's table is a static, and the facts live until after `free`.
-        let code = port.guarded("open", || unsafe { open(&HOST, job, &mut this, &mut why) });
+        let page = page_of(context);
+        let code = reported(page.as_deref(), FileCall::PluginOpen, &port.shown, || {
+            // SAFETY: the rules of `transport.h`: the host's table is a static, and the facts live until after `free`.
+            port.guarded("open", || unsafe { open(&HOST, job, &mut this, &mut why) })
+        });
         if code != DONE {
             return Err(sentence(code, &why));
         }
@@ -121,19 +126,13 @@ impl PluginPort {
     }
 }
 
-fn nothing() -> Why {
-    Why { text: [0; 512] }
-}
-
 /// The reason in `why`, or that the code has none.
 fn sentence(code: i32, why: &Why) -> String {
-    let end = why.text.iter().position(|c| *c == 0);
-    let bytes = why.text.map(|c| c as u8);
-    let text = String::from_utf8_lossy(&bytes[..end.unwrap_or(bytes.len())]).into_owned();
-    match (text.trim(), code) {
-        ("", -1) => "it gives no reason".into(),
-        ("", code) => format!("it answered {code}, which means nothing here"),
-        (text, _) => text.into(),
+    let text = why.sentence();
+    match code {
+        FAILED => text,
+        code if why.is_empty() => format!("it answered {code}, which means nothing here"),
+        _ => text,
     }
 }
 
@@ -145,7 +144,7 @@ impl Port for PluginPort {
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
         let own = self.checked(address)?;
         let connect = self.table().connect.ok_or("it has no function connect")?;
-        let mut why = nothing();
+        let mut why = Why::new();
         // SAFETY: `this` is valid until `drop` calls `free`, and `own` is readable for its length.
         let code = self.guarded("connect", || unsafe {
             connect(self.this, peer, own.as_ptr().cast(), own.len(), &mut why)
@@ -172,18 +171,18 @@ impl Port for PluginPort {
         self.last.set(number);
         // The plugin may report the message as sent before `send` returns, in no case that the header allows; its memory is boxed either way.
         let (data, bytes) = (slot.message().as_ptr(), slot.message().len());
-        let mut why = nothing();
+        let mut why = Why::new();
         // SAFETY: `this` is valid until `drop` calls `free`; the slot keeps the message until `sent` or the return value gives it back.
         let code = self.guarded("send", || unsafe {
             send(self.this, peer, data.cast(), bytes, number, &mut why)
         });
         match code {
-            DONE => Posted::Done(slot),
-            PENDING => {
+            SENT => Posted::Done(slot),
+            SENDING => {
                 self.lent.borrow_mut().insert(number, slot);
                 Posted::Pending
             }
-            AGAIN => Posted::Again(slot),
+            NO_SPACE => Posted::Again(slot),
             code => Posted::Gone(slot, sentence(code, &why)),
         }
     }
