@@ -386,7 +386,7 @@ impl guest::Module for Module {
             self.comm.tell_wire(self.comm.rank(), 0, 0);
         }
         if self.comm.rank() == 0 {
-            let port = self.comm.param(crate::settings::PORT);
+            let port = crate::settings::text_of(&self.comm, crate::settings::PORT);
             self.comm.info(&format!(
                 "port {port}, {nodes} wires, opened and found idle by all; the self-test with a late node was passed"
             ));

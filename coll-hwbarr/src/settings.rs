@@ -118,7 +118,7 @@ impl Settings {
             sleep: Some(value::<Duration>(comm, SLEEP)?).filter(|t| !t.is_zero()),
             late_nodes: value::<u32>(comm, SELF_TEST)? as usize,
             boards: value::<u32>(comm, BOARDS)?.max(1),
-            reboot: match comm.param(REBOOT).as_str() {
+            reboot: match text_of(comm, REBOOT).as_str() {
                 "" | "none" => None,
                 "low" => Some(PinState::Low),
                 "high" => Some(PinState::High),
@@ -134,7 +134,7 @@ impl Settings {
 
 impl Choice {
     fn read(comm: &Comm) -> Result<Choice, String> {
-        let text = comm.param(PORT);
+        let text = text_of(comm, PORT);
         #[cfg(test)]
         if let Some((defect, node)) = Defect::parse(&text) {
             return Ok(Choice::Broken(defect, node));
@@ -165,14 +165,14 @@ impl RtlSource {
     fn read(comm: &Comm, text: &str) -> RtlSource {
         RtlSource {
             folder: path(text.trim_start_matches(':').to_owned()),
-            cache: path(comm.param(RTL_CACHE)),
+            cache: path(text_of(comm, RTL_CACHE)),
         }
     }
 }
 
 impl SimFiles {
     fn read(comm: &Comm) -> Result<SimFiles, String> {
-        let file = |name| path(comm.param(name));
+        let file = |name| path(text_of(comm, name));
         let vcd = file(SIM_VCD).map(|path| {
             let files = WaveFiles::named(&path);
             files.map_err(|why| no_file(SIM_VCD, &path, &why))
@@ -217,6 +217,11 @@ fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     }
 }
 
+/// Returns the value of a parameter; bytes that are no UTF-8 are kept.
+pub fn text_of(comm: &Comm, name: &CStr) -> String {
+    text::from_bytes(&comm.param_bytes(name))
+}
+
 fn path(text: String) -> Option<PathBuf> {
     Some(text)
         .filter(|path| !path.is_empty())
@@ -224,7 +229,7 @@ fn path(text: String) -> Option<PathBuf> {
 }
 
 fn value<T: Value>(comm: &Comm, name: &CStr) -> Result<T, String> {
-    let text = comm.param(name);
+    let text = text_of(comm, name);
     T::parse(&text).map_err(|expected| {
         format!(
             "coll_hwbarr_{} is \"{text}\", but {expected} is expected",

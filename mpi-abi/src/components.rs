@@ -6,6 +6,7 @@
 use std::sync::OnceLock;
 
 use mpi_base::param::Params;
+use mpi_base::state::StatePage;
 use mpi_core::coll::{self, Component};
 use mpi_core::plugin::Catalogue;
 use mpi_core::plugin::guest::BuiltIn;
@@ -20,11 +21,16 @@ pub fn build_in(components: &'static [BuiltIn]) {
 
 /// Returns the components beside the engine's own, linked in or from files, and the reasons why files were rejected.
 pub fn catalogue(params: &Params) -> Catalogue {
+    catalogue_in_sight(params, None)
+}
+
+/// The same with the page of this process, which names each file while it starts.
+pub fn catalogue_in_sight(params: &Params, page: Option<&StatePage>) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();
-    let usual = mpi_base::installation::prefix().map(|prefix| prefix.join("lib/portcullis"));
+    let usual = mpi_base::installation::plugins();
     let built_in = BUILT_IN.get().copied().unwrap_or_default();
-    Catalogue::gather(built_in, &names, params, usual.as_deref())
+    Catalogue::gather_in_sight(built_in, &names, params, usual.as_deref(), page)
 }
 
 /// Returns all collective components: the engine's own and those of the catalogue.

@@ -357,22 +357,24 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let opened =
         rte::open(&Env::of_this_process(), &params).map_err(at("the job cannot be found"))?;
     let rte = phase::set_launcher(opened.rte);
-    let plugins = components::catalogue(&params);
+    let identity = rte.identity();
+    let membership = rte
+        .node_segment()
+        .map_err(at("the memory of this node cannot be shared"))?;
+    let node = (membership.place.join()).map_err(at("the memory of this node cannot be used"))?;
+    let page = (node.state(node.rank())).map_err(at("the memory of this node cannot be used"))?;
+    page.start(std::process::id(), identity.rank);
+    let plugins = components::catalogue_in_sight(&params, Some(&*page));
     // Most jobs set no parameter.
     if params.settings().next().is_some() {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
     }
     stdio::prepare(&params).map_err(at("a parameter cannot be read"))?;
-    let identity = rte.identity();
     // Only one component exists, so checking that it may be selected is enough.
     pml::select::select(&params).map_err(at("messages cannot be carried"))?;
-    let membership = rte
-        .node_segment()
-        .map_err(at("the memory of this node cannot be shared"))?;
     memory_rights::give(&params, membership.local_ranks.len() > 1)
         .map_err(at("a parameter cannot be read"))?;
-    let node = (membership.place.join()).map_err(at("the memory of this node cannot be used"))?;
     let context = OpenContext {
         me: identity.rank,
         size: identity.size,

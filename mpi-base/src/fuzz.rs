@@ -4,6 +4,7 @@
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::param::{Params, Selection, Source};
+use crate::plugin_file::manifest::{Interface, Manifest, Note};
 use crate::{ranges, text};
 
 /// The name of a fuzz target, and the function that it calls.
@@ -13,6 +14,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 pub const ENTRIES: &[Entry] = &[
     ("parameter_file", parameter_file),
     ("parameter_text", parameter_text),
+    ("plugin_manifest", plugin_manifest),
 ];
 
 /// A file of parameters: each line sets one, is a comment, or is a complaint.
@@ -29,6 +31,64 @@ pub fn parameter_text(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     assert_eq!(text::to_os(&text).as_encoded_bytes(), bytes);
     let _ = (Selection::parse(&text), ranges::read(&text, 1 << 16));
+}
+
+/// A plugin's file: its ELF header, segments and notes, and the manifest among them. The bytes also replace a part of a file that has one.
+pub fn plugin_manifest(bytes: &[u8]) {
+    let interface = Interface {
+        major: 2,
+        layouts: &[(0, 7)],
+    };
+    let note = Note::of(&interface, c"coll", c"acme", c"1.2");
+    let mut file = small_plugin(note.bytes());
+    let whole = Manifest::read(&*file);
+    assert!(whole.is_ok_and(|manifest| manifest.check(&interface, ("coll", "acme")).is_ok()));
+    let _ = Manifest::read(bytes);
+    let (at, new) = bytes.split_at(bytes.len().min(1));
+    let at = at.first().map_or(0, |at| usize::from(*at)).min(file.len());
+    for (to, from) in file[at..].iter_mut().zip(new) {
+        *to = *from;
+    }
+    if let Ok(manifest) = Manifest::read(&*file) {
+        let _ = manifest.check(&interface, ("coll", "acme"));
+        assert!(manifest.component.len() < 64 && manifest.version.len() < 32);
+    }
+}
+
+/// The smallest shared object with this note: the header of the file, that of one segment, and the note.
+fn small_plugin(note: &[u8]) -> Vec<u8> {
+    const HEADERS: u64 = 64 + 56;
+    let machine: u16 = if cfg!(target_arch = "aarch64") {
+        183
+    } else {
+        62
+    };
+    let data = if cfg!(target_endian = "big") { 2 } else { 1 };
+    let mut file = vec![0x7f, b'E', b'L', b'F', 2, data, 1];
+    file.resize(16, 0);
+    let halves = |file: &mut Vec<u8>, all: &[u16]| {
+        all.iter().for_each(|half| file.extend(half.to_ne_bytes()));
+    };
+    // ET_DYN, the machine, and the version.
+    halves(&mut file, &[3, machine]);
+    file.extend(1u32.to_ne_bytes());
+    // The entry point, the segments behind this header, no sections.
+    [0, 64, 0]
+        .iter()
+        .for_each(|word: &u64| file.extend(word.to_ne_bytes()));
+    file.extend(0u32.to_ne_bytes());
+    halves(&mut file, &[64, 56, 1, 64, 0, 0]);
+    // PT_NOTE, readable: its offset, addresses, lengths and alignment.
+    [4u32, 4]
+        .iter()
+        .for_each(|word| file.extend(word.to_ne_bytes()));
+    let len = note.len() as u64;
+    let segment = [HEADERS, HEADERS, HEADERS, len, len, 4];
+    segment
+        .iter()
+        .for_each(|word| file.extend(word.to_ne_bytes()));
+    file.extend(note);
+    file
 }
 
 #[cfg(test)]

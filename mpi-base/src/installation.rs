@@ -28,6 +28,11 @@ pub fn prefix() -> Option<PathBuf> {
     Some(path.canonicalize().ok()?.parent()?.parent()?.to_path_buf())
 }
 
+/// Its folder of plugin files, if the installation is known.
+pub fn plugins() -> Option<PathBuf> {
+    prefix().map(|prefix| prefix.join("lib/portcullis"))
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

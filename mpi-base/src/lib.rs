@@ -46,6 +46,8 @@ pub mod occupancy;
 #[cfg(not(loom))]
 pub mod param;
 #[cfg(not(loom))]
+pub mod plugin_file;
+#[cfg(not(loom))]
 pub mod privilege;
 pub mod proc;
 #[cfg(not(loom))]

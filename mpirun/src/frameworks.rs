@@ -6,20 +6,65 @@ use crate::params;
 use mpi_abi::frameworks;
 pub use mpi_abi::frameworks::{Component, Framework};
 use mpi_base::param::Params;
-use mpi_core::plugin::Rejected;
+use mpi_core::btl;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A plugin file that is not used, or a folder of such files, with the reason.
+pub struct NotUsed {
+    pub file: PathBuf,
+    pub reason: String,
+}
+
+impl fmt::Display for NotUsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.file.display(), self.reason)
+    }
+}
 
 /// Returns all frameworks, by name.
 pub fn all(values: &Params) -> Vec<Framework> {
-    all_and_rejected(values).0
+    all_and_not_used(values).0
 }
 
 /// Returns all frameworks, by name, and the plugin files that are not used.
-pub fn all_and_rejected(values: &Params) -> (Vec<Framework>, Vec<Rejected>) {
+pub fn all_and_not_used(values: &Params) -> (Vec<Framework>, Vec<NotUsed>) {
     let catalogue = components::catalogue(values);
     let mut all = frameworks::with(&catalogue);
+    let not_used = catalogue.rejected.into_iter().map(|rejected| NotUsed {
+        reason: rejected.reason.to_string(),
+        file: rejected.file,
+    });
+    let mut not_used: Vec<NotUsed> = not_used.collect();
+    let transports = all.iter_mut().find(|framework| framework.name == "btl");
+    if let Some(transports) = transports {
+        add_transports(values, transports, &mut not_used);
+    }
     all.extend(of_launcher());
     all.sort_by_key(|framework| framework.name);
-    (all, catalogue.rejected)
+    (all, not_used)
+}
+
+/// Adds the transports of plugin files, which are known by their manifests: a job opens such a file only if the parameter `btl` names it.
+fn add_transports(values: &Params, to: &mut Framework, not_used: &mut Vec<NotUsed>) {
+    for found in btl::plugin::list(values) {
+        let is_built_in = to.components.iter().any(|known| known.name == found.name);
+        match found.version {
+            Ok(version) if !is_built_in => to.components.push(Component {
+                version,
+                file: Some(found.file),
+                ..Component::new(&found.name, &[])
+            }),
+            Ok(_) => not_used.push(NotUsed {
+                reason: format!("the library has a transport {} of its own", found.name),
+                file: found.file,
+            }),
+            Err(error) => not_used.push(NotUsed {
+                reason: error.reason(),
+                file: found.file,
+            }),
+        }
+    }
 }
 
 /// Returns the frameworks of the launcher.

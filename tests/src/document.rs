@@ -1,7 +1,7 @@
 //! Documents whose programs and consoles a test runs.
 //!
 //! A fence with a language and a name (`c hello.c`) is a file. A fence marked `console` is a session: each line that begins with `$ ` is run by `sh`
-//! in the folder of the files, with our programs first in the path and the installation in `PREFIX`;
+//! in the folder of the files, with our programs first in the path, the installation in `PREFIX` and the sources in `PORTCULLIS`;
 //! the lines after it are what it must print on both outputs.
 
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use xtask::process::Running;
-use xtask::workspace;
+use xtask::{fences, workspace};
 
 use crate::installation;
 
@@ -36,27 +36,6 @@ pub struct Counts {
     pub commands: usize,
 }
 
-/// A fenced block: the words after the fence, and the lines inside.
-struct Block<'a> {
-    words: Vec<&'a str>,
-    lines: Vec<&'a str>,
-}
-
-fn blocks(text: &str) -> Vec<Block<'_>> {
-    let mut lines = text.lines();
-    let mut found = Vec::new();
-    while let Some(line) = lines.next() {
-        if let Some(words) = line.strip_prefix("```") {
-            let inside = lines.by_ref().take_while(|line| *line != "```");
-            found.push(Block {
-                words: words.split_whitespace().collect(),
-                lines: inside.collect(),
-            });
-        }
-    }
-    found
-}
-
 impl Document {
     /// Reads a document of the repository, such as `docs/tutorial.md`.
     pub fn of(path: &str) -> Document {
@@ -74,18 +53,13 @@ impl Document {
 
     /// The text of one of its files.
     pub fn file(&self, name: &str) -> String {
-        let blocks = blocks(&self.text);
-        let block = blocks
-            .iter()
-            .find(|block| block.words.get(1) == Some(&name));
-        let block = block.unwrap_or_else(|| panic!("the document has no file {name}"));
-        block.lines.join("\n") + "\n"
+        fences::file(&self.text, name).unwrap_or_else(|| panic!("the document has no file {name}"))
     }
 
     /// Writes its files and runs its commands in order; panics if one prints another text than the document shows.
     pub fn holds(&self) -> Counts {
         let (mut files, mut commands) = (0, 0);
-        for block in blocks(&self.text) {
+        for block in fences::blocks(&self.text) {
             match block.words.as_slice() {
                 ["console"] => {
                     let session = block.lines.join("\n");
@@ -127,6 +101,7 @@ impl Document {
             .args(["-c", &format!("{{ {command}\n}} 2>&1")])
             .current_dir(self.folder())
             .env("PREFIX", installation())
+            .env("PORTCULLIS", workspace::root())
             .env("PATH", ours);
         let ended = Running::start(&mut shell).and_then(|running| running.wait(LIMIT));
         ended.unwrap_or_else(|e| panic!("{command}: {e}")).stdout

@@ -1,7 +1,6 @@
 //! Checks that the commands of documents print what the documents show.
 
 use std::fs;
-use std::path::PathBuf;
 
 use tests::document::Document;
 use xtask::workspace;
@@ -12,22 +11,18 @@ fn each_command_of_the_tutorial_prints_what_the_tutorial_shows() {
     assert!(counts.files >= 4 && counts.commands >= 8, "{counts:?}");
 }
 
-/// Returns the plugin in Rust, which cargo puts beside the test executables.
-fn made_by_cargo() -> PathBuf {
-    let test = std::env::current_exe().expect("this test has a path");
-    test.with_file_name("libstar_plugin.so")
+/// The package of a plugin in Rust on the page is that of the repository, which clippy and other tests compile.
+fn has_source_of(document: &Document, file: &str, package: &str) {
+    let source = workspace::root().join(package).join("src/lib.rs");
+    let source = fs::read_to_string(source).expect("the plugin's source");
+    assert_eq!(document.file(file), source, "{file}");
 }
 
 #[test]
-fn the_components_of_the_document_on_plugins_serve_barriers_as_it_shows() {
+fn the_plugins_of_the_document_serve_as_it_shows_built_outside_of_the_sources() {
     let document = Document::of("docs/plugins.md");
-    let source = workspace::root().join("tests/star-plugin/src/lib.rs");
-    let source = fs::read_to_string(source).expect("the plugin's source");
-    assert_eq!(document.file("star/src/lib.rs"), source);
-    // The document builds it in a package of its own.
-    let made = document.folder().join("star/target/release");
-    fs::create_dir_all(&made).expect("the package's folder");
-    fs::copy(made_by_cargo(), made.join("libstar.so")).expect("cargo has made the plugin");
+    has_source_of(&document, "star/src/lib.rs", "tests/star-plugin");
+    has_source_of(&document, "udp/src/lib.rs", "tests/udp-plugin");
     let counts = document.holds();
-    assert!(counts.files >= 4 && counts.commands >= 8, "{counts:?}");
+    assert!(counts.files >= 9 && counts.commands >= 20, "{counts:?}");
 }

@@ -1,10 +1,16 @@
-//! A component as a file: copied into the plugin folder, it serves an unchanged program with an unchanged library.
+//! A component as a file: copied into the plugin folder, it serves an unchanged program with an unchanged library; a bad one has its sentence, and the job loses nothing.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use tests::{Job, bare_installation, compile, installation};
+use tempfile::TempDir;
+use tests::{Job, Outcome, bare_installation, compile, installation};
 use xtask::demo::{Report, number, simulator_arguments};
 use xtask::install::PLUGIN;
+use xtask::{process, workspace};
 
 #[test]
 fn a_plugin_copied_into_its_folder_serves_an_unchanged_binary() {
@@ -45,4 +51,234 @@ fn a_plugin_copied_into_its_folder_serves_an_unchanged_binary() {
         fs::read(prefix.join("lib/libmpi_abi.so.1")).unwrap(),
         "the library changed"
     );
+}
+
+/// A folder with one plugin file: a variant of the linear barrier.
+struct Shelf {
+    folder: TempDir,
+    file: PathBuf,
+}
+
+impl Shelf {
+    /// Compiles a variant with these options, and links a function that throws.
+    fn new(options: &[&str]) -> Shelf {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("coll_linear.so");
+        make(&file, options);
+        Shelf { folder, file }
+    }
+
+    /// Replaces a part of the manifest by other bytes of the same length.
+    fn patched(self, from: &[u8], to: &[u8]) -> Shelf {
+        let mut bytes = fs::read(&self.file).expect("the plugin");
+        let places = bytes.windows(from.len());
+        let at = places.enumerate().find(|(_, part)| *part == from);
+        let at = at.expect("the manifest has this").0;
+        bytes[at..at + to.len()].copy_from_slice(to);
+        fs::write(&self.file, bytes).expect("writing");
+        self
+    }
+
+    fn job(&self) -> Job {
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        Job::of("barrier_loop").arg("20").ranks(2).with([
+            "--mca",
+            "mca_component_path",
+            &folder,
+            "--explain",
+        ])
+    }
+}
+
+fn make(file: &Path, options: &[&str]) {
+    let source = workspace::root().join("mpi-core/coll/src/plugin/testdata/linear.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-fexceptions", "-I"])
+        .arg(workspace::root().join("mpi-core/include"))
+        .args(options)
+        .arg("-o")
+        .arg(file)
+        .arg(source);
+    process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// The owner in a manifest, and its version 2.0 with the hash cut off.
+const OWNER: &[u8] = b"Portcullis\0";
+const VERSION: &[u8] = b"Portcullis\0\0\x02\0\0\0";
+
+#[track_caller]
+fn says(outcome: &Outcome, sentence: &str) {
+    let all = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(all.contains(sentence), "no {sentence:?} in:\n{all}");
+}
+
+#[test]
+fn a_bad_plugin_file_has_its_sentence_and_the_job_goes_on_without_it() {
+    let other_magic = |shelf: Shelf| shelf.patched(OWNER, b"Portculliz\0");
+    let major = |number: u8| {
+        move |shelf: Shelf| shelf.patched(VERSION, &[&VERSION[..12], &[number, 0, 0, 0]].concat())
+    };
+    let writable = |shelf: Shelf| {
+        fs::set_permissions(&shelf.file, Permissions::from_mode(0o666)).expect("rights");
+        shelf
+    };
+    type Change<'a> = Box<dyn Fn(Shelf) -> Shelf + 'a>;
+    let unchanged = || Box::new(|shelf| shelf) as Change;
+    let cases: [(&str, &[&str], Change, &str); 11] = [
+        (
+            "wrong magic",
+            &[],
+            Box::new(other_magic),
+            "it has no manifest, so it is no plugin",
+        ),
+        (
+            "too new",
+            &[],
+            Box::new(major(3)),
+            "it was built for version 3 of the plugin ABI, this library speaks version 2",
+        ),
+        (
+            "too old",
+            &[],
+            Box::new(major(1)),
+            "it was built for version 1 of the plugin ABI, this library speaks version 2",
+        ),
+        (
+            "a newer library is needed",
+            &["-DPORTCULLIS_NEEDS_MINOR=9"],
+            unchanged(),
+            "it needs version 2.9 of the plugin ABI, this library has 2.0",
+        ),
+        (
+            "a table of another version than its manifest",
+            &["-DABI=3"],
+            unchanged(),
+            "it was built for version 3 of the plugin ABI, this library speaks version 2",
+        ),
+        (
+            "a missing symbol",
+            &["-Dportcullis_component=another"],
+            unchanged(),
+            "it does not export portcullis_component, so it is not a plugin",
+        ),
+        (
+            "nonsense for a table",
+            &["-DRETURN=(const void *)((const char *)&component + 1)"],
+            unchanged(),
+            "portcullis_component returns an odd address, which is that of no table",
+        ),
+        (
+            "nonsense for a module",
+            &["-DAT_QUERY=return (const void *)((const char *)&module + 1)"],
+            unchanged(),
+            "its function query returns no table: the address is odd",
+        ),
+        (
+            "a library that it needs is missing",
+            &["-DAT_OPEN=extern void missing(void); missing()"],
+            unchanged(),
+            "undefined symbol: missing",
+        ),
+        (
+            "swapped while it is opened",
+            &[
+                "-DAT_OPEN=const char *rank = getenv(\"PMI_RANK\"); if (rank && *rank == '0') rename(getenv(\"SWAPPED\"), getenv(\"SWAP\"))",
+            ],
+            unchanged(),
+            "another file took its place while this process opened it, so it is not used",
+        ),
+        (
+            "every user can write it",
+            &[],
+            Box::new(writable),
+            "every user may write it (mode 0666), so it is not opened; chmod o-w makes it usable",
+        ),
+    ];
+    for (case, options, change, sentence) in cases {
+        let shelf = change(Shelf::new(options));
+        let other = shelf.folder.path().join("new");
+        fs::copy(&shelf.file, &other).expect("a copy");
+        let job = shelf.job().env("SWAPPED", &other).env("SWAP", &shelf.file);
+        let outcome = job.holds();
+        let all = format!("{}{}", outcome.stdout, outcome.stderr);
+        assert!(all.contains(sentence), "{case}: no {sentence:?} in:\n{all}");
+    }
+}
+
+#[test]
+fn a_plugin_that_ends_its_process_is_named() {
+    // Exits in each function of its start, and an answer that means nothing.
+    for (option, sentence) in [
+        ("-DAT_OPEN=exit(3)", "in the start of "),
+        ("-DAT_QUERY=exit(3)", "in the function query of "),
+    ] {
+        let outcome = Shelf::new(&[option]).job().run();
+        assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
+        says(&outcome, &format!("It was in MPI_Init, {sentence}"));
+        says(&outcome, "coll_linear.so.");
+    }
+    let outcome = Shelf::new(&["-DAT_BARRIER=return 7"]).job().run();
+    says(
+        &outcome,
+        "linear could not carry out MPI_Barrier on MPI_COMM_WORLD: it answered 7, which means nothing here",
+    );
+    let thrower = tempfile::tempdir().expect("a folder");
+    let source = thrower.path().join("throws.cpp");
+    fs::write(&source, "extern \"C\" void throws() { throw 1; }\n").expect("writing");
+    let source = source.to_string_lossy();
+    for (option, function) in [
+        ("-DAT_QUERY=throws()", "query"),
+        ("-DAT_BARRIER=throws()", "barrier"),
+    ] {
+        let shelf = Shelf::new(&["-DTHROWS", option, &source, "-lstdc++"]);
+        let outcome = shelf.job().run();
+        assert_eq!(outcome.status.code(), Some(128 + 6), "{}", outcome.stderr);
+        says(
+            &outcome,
+            &format!(
+                "the component linear from {} threw an exception out of its function {function}, which a plugin must not do",
+                shelf.file.display()
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_plugin_that_does_not_return_is_named_in_the_hang_report() {
+    let options = ["-DAT_QUERY=for (;;) pause()", "-include", "unistd.h"];
+    let job = Shelf::new(&options).job().with(["--timeout", "1s"]);
+    let outcome = job.run();
+    assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
+    says(&outcome, "in the function query of ");
+    says(&outcome, ", in MPI_Init");
+}
+
+#[test]
+fn ranks_with_different_files_are_told_with_both_and_go_on_without_them() {
+    let (old, new) = (Shelf::new(&[]), Shelf::new(&["-DVERSION=\"1.1\""]));
+    let none = tempfile::tempdir().expect("a folder");
+    let shell = |second: &Path| {
+        let program = compile("barrier_loop");
+        let script = format!(
+            "case $PMI_RANK in 1) folder={} ;; *) folder={} ;; esac; export PORTCULLIS_MCA_mca_component_path=$folder; exec {} 20",
+            second.display(),
+            old.folder.path().display(),
+            program.display()
+        );
+        let job = Job::command(Path::new("/bin/sh")).under(&installation().join("bin/mpirun"));
+        let outcome = job.ranks(2).arg("-c").arg(script).succeeds();
+        says(&outcome, "all claims of barrier_loop hold on 2 ranks");
+        outcome
+    };
+    let both = shell(new.folder.path());
+    let (first, second) = (old.file.display(), new.file.display());
+    says(&both, "rank 0: warning: of the component linear rank 1 on ");
+    says(
+        &both,
+        &format!("has version 1.1 from {second}, and rank 0 on "),
+    );
+    says(&both, &format!("version 1.0 from {first}; no rank uses it"));
+    let one = shell(none.path());
+    says(&one, "rank 0: warning: rank 1 on ");
+    says(&one, "has no component file linear, which rank 0 on ");
 }

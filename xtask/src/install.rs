@@ -181,6 +181,10 @@ const HEADERS: &[(&str, &str)] = &[
         "mpi-core/include/portcullis/plugin.h",
         "include/portcullis/plugin.h",
     ),
+    (
+        "mpi-core/include/portcullis/transport.h",
+        "include/portcullis/transport.h",
+    ),
     ("fortran/include/mpif.h", "include/mpif.h"),
     (
         "fortran/modules/mpi.f90",

@@ -98,6 +98,9 @@ impl Services for ForeignComm {
         &self.common
     }
 
+    /// Drops the reason: the component uses no function that reports one this way.
+    fn fail(&self, _: &CStr) {}
+
     /// Passes the counts to reports and traces, if they are enabled.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         crate::wire::changes(wire, entered, released);

@@ -1,4 +1,4 @@
-//! The fifth line: the system call on a file that the rank is executing.
+//! The fifth line: the system call on a file that the rank is executing, or the function of a plugin's file.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
@@ -32,11 +32,19 @@ pub enum FileCall {
     Fallocate = 7,
     /// Closing.
     Close = 8,
+    /// Opening a plugin's file, which runs its constructors and its entry point.
+    PluginStart = 9,
+    /// A plugin's function `query`.
+    PluginQuery = 10,
+    /// A plugin's function `enable`.
+    PluginEnable = 11,
+    /// The function `open` of a transport's plugin.
+    PluginOpen = 12,
 }
 
 impl FileCall {
     /// All file calls, in the order of their numbers.
-    pub const ALL: [FileCall; 8] = [
+    pub const ALL: [FileCall; 12] = [
         FileCall::Pwrite,
         FileCall::Pread,
         FileCall::Fsync,
@@ -45,6 +53,10 @@ impl FileCall {
         FileCall::Ftruncate,
         FileCall::Fallocate,
         FileCall::Close,
+        FileCall::PluginStart,
+        FileCall::PluginQuery,
+        FileCall::PluginEnable,
+        FileCall::PluginOpen,
     ];
 
     /// The file call with this number.
@@ -54,7 +66,7 @@ impl FileCall {
             .find(|call| *call as u32 == number)
     }
 
-    /// The name as in the manual pages.
+    /// The name as in the manual pages, or that of a plugin's function.
     pub fn name(self) -> &'static str {
         match self {
             FileCall::Pwrite => "pwrite",
@@ -65,6 +77,10 @@ impl FileCall {
             FileCall::Ftruncate => "ftruncate",
             FileCall::Fallocate => "fallocate",
             FileCall::Close => "close",
+            FileCall::PluginStart => "the start",
+            FileCall::PluginQuery => "the function query",
+            FileCall::PluginEnable => "the function enable",
+            FileCall::PluginOpen => "the function open",
         }
     }
 }

@@ -16,6 +16,7 @@ mod check;
 pub mod fuzz;
 mod han;
 pub mod inter;
+pub mod inventory;
 mod invocation;
 mod length_mismatch;
 pub mod plugin;
@@ -49,6 +50,7 @@ use mpi_types::{
     error::{Error, Failure},
     group, op, topo,
 };
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -110,6 +112,11 @@ pub trait Component {
         Vec::new()
     }
 
+    /// Returns the file of the component, which all members must have in the same version; `None` for a part of the library.
+    fn file(&self) -> Option<&inventory::Entry> {
+        None
+    }
+
     /// Creates a module if this process can use the component on this communicator. Local: must not communicate.
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }
@@ -155,6 +162,16 @@ pub trait Module {
 
     /// Starts an operation of [`Module::serves`].
     fn start(&self, invocation: Invocation, call: Call) -> Running;
+
+    /// Makes what the module keeps from one start of a persistent operation to the next; `None` if it keeps nothing.
+    fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
+        None
+    }
+
+    /// Starts a persistent operation, for which [`Module::plan`] has made a plan.
+    fn start_planned(&self, invocation: Invocation, call: Call, _plan: &Rc<dyn Any>) -> Running {
+        self.start(invocation, call)
+    }
 
     /// Describes in a few words how the module carries out a call on this communicator; for `mpirun --explain`.
     fn explain(&self, _call: CallId) -> Option<String> {

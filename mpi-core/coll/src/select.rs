@@ -24,6 +24,7 @@ mod tests;
 mod vote_round;
 
 use super::algo::Blocks;
+use super::inventory;
 use super::{
     Call, CallId, CallSet, CollError, Component, FastCall, Invocation, Module, Refusal, Running,
     Unserved, algo, built_in,
@@ -111,6 +112,8 @@ pub struct Candidates {
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,
+    /// The components that come from files.
+    files: Rc<[inventory::Entry]>,
 }
 
 struct Candidate {
@@ -218,6 +221,22 @@ impl Collectives for Table {
         )
     }
 
+    fn plan(&self, call: &Call) -> Option<Rc<dyn Any>> {
+        self.chains.of(call.id()).first()?.plan(call)
+    }
+
+    fn begin_planned(
+        &self,
+        comm: &Comm,
+        number: i32,
+        call: Call,
+        plan: &Rc<dyn Any>,
+    ) -> Result<Running, Error> {
+        let invocation = Invocation::new(comm.clone(), Plane::Collective, number, 0);
+        let module = self.module(&invocation, call.id())?;
+        Ok(module.start_planned(invocation, call, plan))
+    }
+
     fn takes_fast_call(&self, call: CallId) -> Option<usize> {
         let first = self.chains.of(call).first()?;
         first.takes_fast_call(call)
@@ -262,7 +281,11 @@ pub struct LocalOffers {
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
+    files: Rc<[inventory::Entry]>,
 }
+
+/// The name of the invitation's entry with rank 0's files; no component has it.
+const FILES: &str = "";
 
 impl LocalOffers {
     /// Queries each component of this process.
@@ -296,11 +319,16 @@ impl LocalOffers {
             offers,
             refused,
             demands: known.demands.clone(),
+            files: known.files.clone(),
         })
     }
 
     /// Appends rank 0's invitation to `to`; called on rank 0, once.
     pub fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
+        if comm.is_world() {
+            let write = |to: &mut Vec<u8>| inventory::write(self.files.iter(), to);
+            offer::write(to, (0, false, FILES), write);
+        }
         for offer in &self.offers {
             if let Some(module) = &offer.module {
                 let entry = (offer.priority, module.sets_up(), &*offer.name);
@@ -315,12 +343,19 @@ impl LocalOffers {
             offers,
             refused,
             demands,
+            files,
         } = self;
         let (mut mine, mut refused) = (offers, refused);
         let mut offers = Vec::with_capacity(mine.len());
         let mut taken = Vec::with_capacity(mine.len());
         let mut set_up = Vec::new();
+        let mut compared = Vec::new();
         for entry in offer::read(invitation) {
+            if entry.name == FILES {
+                let same = inventory::compare(&files, entry.config, comm.rank());
+                compared.push(same.map_err(Refusal));
+                continue;
+            }
             let here = mine.iter().position(|o| *o.name == *entry.name);
             // A component that this process lacks or that is unwilling here has no module, which counts as a refusal.
             let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
@@ -343,7 +378,14 @@ impl LocalOffers {
         let unheard = "rank 0 does not have it or is not willing to use it";
         refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
 
-        let verdicts = vote(comm, taken).await?;
+        // Rank 0's comparison is the first vote, and the components follow.
+        let of_files = compared.len();
+        compared.extend(taken);
+        let mut verdicts = vote(comm, compared).await?;
+        let told = verdicts.drain(..of_files).find_map(Result::err);
+        if let (0, Some(difference)) = (comm.rank(), told) {
+            warn_of_files(&difference);
+        }
         keep(&mut offers, verdicts, &mut refused, |module| {
             module.withdraw();
         });
@@ -370,6 +412,16 @@ impl LocalOffers {
         }
         Ok(table)
     }
+}
+
+/// Prints that the ranks have different component files.
+fn warn_of_files(difference: &Refusal) {
+    // The sentence names the rank, which the vote has put in front of it.
+    let sentence = difference
+        .0
+        .split_once(": ")
+        .map_or(&*difference.0, |(_, said)| said);
+    printable::eprintln!("rank 0: warning: {sentence}");
 }
 
 /// The table of an intercommunicator; `inter` is the only component for these, so nothing has to be agreed on.
@@ -419,10 +471,15 @@ impl Candidates {
         let demands = Demands::read(components, params, |name| {
             may_serve.iter().any(|candidate| *candidate.name == *name)
         })?;
+        let files = may_serve
+            .iter()
+            .filter_map(|candidate| components[candidate.number].file());
+        let files = files.cloned().collect();
         Ok(Candidates {
             may_serve,
             refused,
             demands,
+            files,
         })
     }
 }

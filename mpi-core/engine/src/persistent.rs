@@ -12,11 +12,15 @@ use crate::pml::Mode;
 use crate::pml::Sent;
 use crate::request::{Outcome, Req, Status};
 use mpi_base::state::About;
+use std::any::Any;
+use std::rc::Rc;
 
 /// An operation that can be started repeatedly; at most one start is active.
 pub struct Persistent {
     comm: Comm,
     operation: Operation,
+    /// What the component of a collective operation keeps from one start to the next.
+    plan: Option<Rc<dyn Any>>,
     active: Option<Active>,
 }
 
@@ -54,9 +58,14 @@ enum Active {
 impl Persistent {
     /// Creates an inactive operation, as `MPI_Send_init` and the other init functions do.
     pub fn new(comm: &Comm, operation: Operation) -> Persistent {
+        let plan = match &operation {
+            Operation::Collective(call) => comm.collectives().plan(call),
+            _ => None,
+        };
         Persistent {
             comm: comm.clone(),
             operation,
+            plan,
             active: None,
         }
     }
@@ -92,7 +101,10 @@ impl Persistent {
             Operation::Recv { buf, source, tag } => {
                 Active::Pending(comm.p2p().irecv(buf.clone(), *source, *tag)?)
             }
-            Operation::Collective(call) => Active::Pending(comm.collectives().begin(call.clone())?),
+            Operation::Collective(call) => {
+                let calls = comm.collectives();
+                Active::Pending(calls.begin_with(call.clone(), self.plan.as_ref())?)
+            }
             Operation::Partitioned(partitioned) => {
                 partitioned.start();
                 Active::Partitioned

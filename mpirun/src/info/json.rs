@@ -37,11 +37,11 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
             "components": framework.components.iter().map(component).collect::<Vec<_>>(),
         })
     };
-    let (all, rejected) = frameworks::all_and_rejected(params);
-    let rejected = rejected.iter().map(|rejected| {
+    let (all, not_used) = frameworks::all_and_not_used(params);
+    let not_used = not_used.iter().map(|not_used| {
         json!({
-            "file": rejected.file.display().to_string(),
-            "reason": rejected.reason.to_string(),
+            "file": not_used.file.display().to_string(),
+            "reason": not_used.reason,
         })
     });
     let whole = json!({
@@ -52,7 +52,7 @@ pub(super) fn whole(params: &Params, level: Level) -> String {
         "cores": mpi_base::cpu::Cores::of_this_process().usable,
         "warnings": params.complaints().iter().map(ToString::to_string).collect::<Vec<_>>(),
         "frameworks": all.iter().map(framework).collect::<Vec<_>>(),
-        "not_used": rejected.collect::<Vec<_>>(),
+        "not_used": not_used.collect::<Vec<_>>(),
         "functions": functions,
     });
     printable::json(&format!("{whole:#}\n")).into_owned()

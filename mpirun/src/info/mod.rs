@@ -199,7 +199,7 @@ fn overview(style: Style, params: &Params) -> String {
             functions.len()
         );
         let _ = writeln!(out, "cores:usable:{}", cores.usable);
-        let (all, rejected) = frameworks::all_and_rejected(params);
+        let (all, not_used) = frameworks::all_and_not_used(params);
         for framework in all {
             for component in &framework.components {
                 let version = printable::name(&component.version);
@@ -210,8 +210,8 @@ fn overview(style: Style, params: &Params) -> String {
                 }
             }
         }
-        for rejected in rejected {
-            let _ = writeln!(out, "not-used:{}", printable::name(&rejected.to_string()));
+        for file in not_used {
+            let _ = writeln!(out, "not-used:{}", printable::name(&file.to_string()));
         }
         return out;
     }
@@ -229,15 +229,15 @@ fn overview(style: Style, params: &Params) -> String {
         false => "",
     };
     line(&mut out, "Cores", &format!("{}{limit}", cores.usable));
-    let (all, rejected) = frameworks::all_and_rejected(params);
+    let (all, not_used) = frameworks::all_and_not_used(params);
     for framework in all {
         for component in &framework.components {
             let label = format!("MCA {}", framework.name);
             line(&mut out, &label, &described(component, framework.what));
         }
     }
-    for rejected in rejected {
-        let text = rejected.to_string();
+    for file in not_used {
+        let text = file.to_string();
         line(&mut out, "Not used", &printable::name(&text).to_string());
     }
     out

@@ -169,6 +169,10 @@ pub fn list(ranks: &[u32]) -> String {
 
 /// The last MPI call of a rank, as a sentence; `None` if the rank has never been in one.
 pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
+    if let (Stage::Starting, None, Some(at)) = (snapshot.stage, &snapshot.call, &snapshot.in_file) {
+        let name = printable::name(&at.name);
+        return Some(format!("It was in MPI_Init, in {} of {name}.", at.call));
+    }
     let before_any = match snapshot.stage {
         Stage::Before => return None,
         Stage::Starting => "It was in MPI_Init.",
@@ -196,7 +200,7 @@ pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mpi_base::state::{About, StatePage, Waits};
+    use mpi_base::state::{About, FileCall, StatePage, Waits, file_name_words};
 
     fn last_call_on(page: &StatePage, now_ns: u64) -> Option<String> {
         let name = |call| format!("MPI_Call{call}");
@@ -242,6 +246,13 @@ mod tests {
         assert_eq!(last_call_on(&page, 0), None);
         page.start(1, 2);
         assert_eq!(last_call_on(&page, 0).unwrap(), "It was in MPI_Init.");
+        let name = file_name_words("coll_a.so");
+        page.enters_file_call(FileCall::PluginQuery, 0, &name);
+        assert_eq!(
+            last_call_on(&page, 0).unwrap(),
+            "It was in MPI_Init, in the function query of coll_a.so."
+        );
+        page.leaves_file_call();
         page.run();
         assert_eq!(
             last_call_on(&page, 0).unwrap(),

@@ -308,7 +308,9 @@ for arg; do case "$arg" in *.f90) b=$(basename "$arg" .f90); echo m >"$b.mod"; e
         fn ask(&self, flags: &[&str]) -> Result<PathBuf, String> {
             let flags: Vec<OsString> = flags.iter().map(OsString::from).collect();
             let compiler = self.compiler();
-            let version = version(&compiler)?;
+            let version = version(&compiler).map_err(|error| match error {
+                VersionError::NotRun(reason) | VersionError::NotPrinted(reason) => reason,
+            })?;
             folder(self.folder.path(), (&compiler, &version), &flags, |_| ())
         }
 

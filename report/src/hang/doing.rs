@@ -1,7 +1,7 @@
 //! The current activity of a rank, as text.
 
 use super::Seen;
-use crate::rank_snapshot::{AtWindow, Comm, Partner, Round, Stage, Waiting, WindowNeed};
+use crate::rank_snapshot::{AtWindow, Comm, InFile, Partner, Round, Stage, Waiting, WindowNeed};
 use printable::name;
 use std::fmt;
 use std::time::Duration;
@@ -25,6 +25,9 @@ impl Seen {
             };
         }
         let Some(call) = &snapshot.call else {
+            if let (Stage::Starting, Some(at)) = (snapshot.stage, &snapshot.in_file) {
+                return in_file(at, "MPI_Init");
+            }
             return match (snapshot.stage, &snapshot.last_call) {
                 (Stage::Before, _) => "has not called MPI_Init".into(),
                 (Stage::Finalized, _) => "has called MPI_Finalize".into(),
@@ -33,8 +36,7 @@ impl Seen {
             };
         };
         if let Some(at) = &snapshot.in_file {
-            let (since, name) = (Seconds(at.since), name(&at.name));
-            return format!("is in {} of {name} since {since}, in {call}", at.call);
+            return in_file(at, call);
         }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
@@ -74,6 +76,12 @@ impl Seen {
         }
         text
     }
+}
+
+/// What a rank does in a system call on a file, or in a function of a plugin's file.
+fn in_file(at: &InFile, call: &str) -> String {
+    let (since, name) = (Seconds(at.since), name(&at.name));
+    format!("is in {} of {name} since {since}, in {call}", at.call)
 }
 
 /// Returns true if a call waits for requests that earlier calls have started.

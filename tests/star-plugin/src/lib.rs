@@ -1,8 +1,8 @@
 //! A barrier in which rank 0 answers when all ranks have sent it a message.
 #![deny(unsafe_code)]
 
-use mpi_core::plugin::abi::{ComponentTable, Param};
-use mpi_core::plugin::guest::{BuiltIn, Comm, Guest, Module, Served, Started, param};
+use portcullis_plugin::coll::abi::Param;
+use portcullis_plugin::coll::{Comm, Guest, Module, Served, Started, param};
 use std::cell::Cell;
 use std::ffi::CStr;
 use std::task::Poll;
@@ -90,12 +90,4 @@ impl Module for StarModule {
     }
 }
 
-static TABLE: BuiltIn = BuiltIn::of::<Star>();
-
-/// The one exported function.
-#[allow(unsafe_code)]
-// SAFETY: the name belongs to the plugin interface, and no other symbol of this file has it.
-#[unsafe(no_mangle)]
-pub extern "C" fn portcullis_component() -> *const ComponentTable {
-    TABLE.as_ptr()
-}
+portcullis_plugin::portcullis_component!(Star);

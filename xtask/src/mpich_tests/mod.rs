@@ -9,6 +9,7 @@
 
 mod known;
 mod list;
+mod plugins;
 mod source;
 
 use std::borrow::Cow;
@@ -28,6 +29,7 @@ use crate::test_installation;
 use crate::ui::{self, Steps};
 use known::{Known, Why};
 use list::Run;
+use plugins::Plugins;
 
 /// The half of the test suite that a command runs.
 #[derive(Debug)]
@@ -165,6 +167,9 @@ pub struct Options {
     /// The list of those known to fail; with --on and a file there is none unless it is given
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
+    /// With the plugins of docs/plugins.md: the component in C for tests of collectives, the lossy transport in Rust for all others; by default the folders coll and pt2pt
+    #[arg(long)]
+    plugins: bool,
     /// Seconds that a program may take
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
@@ -251,6 +256,7 @@ pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
         source::fetch(suite.folder)
     })?;
     let folders: Vec<&str> = match options.folders.is_empty() {
+        true if options.plugins => plugins::FOLDERS.to_vec(),
         true => suite.tests.to_vec(),
         false => options.folders.iter().map(String::as_str).collect(),
     };
@@ -262,8 +268,17 @@ pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
             &[suite.shared, &folders].concat(),
         )
     })?;
+    let plugins = match options.plugins {
+        true => Some(plugins::build(&prefix)?),
+        false => None,
+    };
     steps.step("running them", || {
-        check(options, &prefix, &root, &folders, &known)
+        let place = Place {
+            prefix: &prefix,
+            root: &root,
+            plugins: plugins.as_ref(),
+        };
+        check(options, &place, &folders, &known)
     })
 }
 
@@ -286,18 +301,24 @@ enum Verdict {
     Bad(String),
 }
 
+/// Where the tests are, and what they run on.
+struct Place<'a> {
+    prefix: &'a Path,
+    root: &'a Path,
+    plugins: Option<&'a Plugins>,
+}
+
 /// Runs every program of the folders as their lists define.
 fn check(
     options: &Options,
-    prefix: &Path,
-    root: &Path,
+    place: &Place<'_>,
     folders: &[&str],
     known: &Known,
 ) -> Result<(), MpichTestsError> {
     let mut sentences = Vec::new();
     let (mut good, mut as_known, mut left) = (0, 0, 0);
     for folder in folders {
-        let path = root.join(folder).join("testlist");
+        let path = place.root.join(folder).join("testlist");
         let text = std::fs::read_to_string(&path).map_err(file(&path))?;
         let runs = list::parse(&text);
         let wanted = |run: &&Run| {
@@ -316,7 +337,7 @@ fn check(
             }
             let mut failures = Vec::new();
             for run in runs {
-                match once(options, prefix, &root.join(folder), run)? {
+                match once(options, place, folder, run)? {
                     Verdict::Good => good += 1,
                     Verdict::Bad(what) => failures.push((Why::Fails, format!("{run}: {what}"))),
                     Verdict::Unbuilt => failures.push((Why::Unbuilt, "is not built".into())),
@@ -347,26 +368,29 @@ fn check(
 /// One run of a program.
 fn once(
     options: &Options,
-    prefix: &Path,
-    folder: &Path,
+    place: &Place<'_>,
+    folder: &str,
     run: &Run,
 ) -> Result<Verdict, MpichTestsError> {
+    let of_plugins = place.plugins.map(|plugins| plugins.parameters(folder));
+    let parameters = [&*options.mca, &of_plugins.unwrap_or_default()].concat();
+    let folder = place.root.join(folder);
     let program = folder.join(&run.program);
     if !program.is_file() {
         return Ok(Verdict::Unbuilt);
     }
-    let mut command = Command::new(prefix.join("bin/mpirun"));
+    let mut command = Command::new(place.prefix.join("bin/mpirun"));
     command.args(["-n", &run.ranks.to_string()]);
     if let Some(library) = &options.on {
         command.arg("--on").arg(library);
     }
-    for parameter in options.mca.chunks(2) {
+    for parameter in parameters.chunks(2) {
         command.arg("--mca").args(parameter);
     }
     command
         .arg(&program)
         .args(&run.arguments)
-        .current_dir(folder)
+        .current_dir(&folder)
         .stdin(Stdio::null());
     let running = process::Running::start(&mut command).map_err(MpichTestsError::Process)?;
     Ok(match running.wait(Duration::from_secs(options.limit)) {

@@ -1,7 +1,7 @@
 //! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
 
 use super::{read, root};
-use xtask::{c_interface, frames, regions, registers};
+use xtask::{c_interface, frames, plugin_tables, regions, registers};
 
 #[test]
 fn the_serial_frames_are_everywhere_as_their_description_says() {
@@ -41,6 +41,15 @@ fn the_header_of_libhwbarr_is_that_of_its_functions() {
     let text = read(&root().join(c_interface::HEADER));
     let fresh = c_interface::header().expect("a header");
     is_current(c_interface::SOURCE, c_interface::HEADER, &text, &fresh);
+}
+
+#[test]
+fn the_tables_of_plugins_in_rust_are_those_of_the_headers() {
+    for tables in plugin_tables::ALL {
+        let text = read(&root().join(tables.file));
+        let fresh = tables.regenerated(tables.file, &text).expect("a header");
+        is_current(tables.header, tables.file, &text, &fresh);
+    }
 }
 
 fn is_current(table: &str, file: &str, text: &str, fresh: &str) {

@@ -2,8 +2,8 @@
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, NEXT, PENDING, Why};
-use super::adapter::Inner;
 use super::host::Services as _;
+use super::module::Inner;
 use crate::{CollError, Error, EurekaLine};
 use std::ffi::c_int;
 
@@ -37,8 +37,10 @@ impl EurekaLine for Inner {
     fn begin(&self) -> Result<bool, Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_begin {
-            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
-            Some(begin) => unsafe { begin(self.this, &mut why) },
+            Some(begin) => {
+                // SAFETY: `this` is valid until `Inner::drop` calls `free`.
+                self.guarded("eureka_begin", || unsafe { begin(self.this, &mut why) })
+            }
             None => NEXT,
         };
         self.eureka_outcome(code, [DONE, NEXT], &why)
@@ -47,8 +49,12 @@ impl EurekaLine for Inner {
     fn raise(&self) -> Result<bool, Error> {
         let (mut why, mut first) = (Why::new(), 0);
         let code = match self.table.eureka_raise {
-            // SAFETY: `this` is valid until `Inner::drop` calls `free`, and `first` is a writable `c_int`.
-            Some(raise) => unsafe { raise(self.this, &mut first, &mut why) },
+            Some(raise) => {
+                // SAFETY: `this` is valid until `Inner::drop` calls `free`, and `first` is a writable `c_int`.
+                self.guarded("eureka_raise", || unsafe {
+                    raise(self.this, &mut first, &mut why)
+                })
+            }
             None => NEXT,
         };
         self.eureka_outcome(code, [DONE; 2], &why)?;
@@ -58,8 +64,10 @@ impl EurekaLine for Inner {
     fn is_found(&self) -> Result<bool, Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_test {
-            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
-            Some(test) => unsafe { test(self.this, &mut why) },
+            Some(test) => {
+                // SAFETY: `this` is valid until `Inner::drop` calls `free`.
+                self.guarded("eureka_test", || unsafe { test(self.this, &mut why) })
+            }
             None => NEXT,
         };
         self.eureka_outcome(code, [DONE, PENDING], &why)
@@ -68,8 +76,10 @@ impl EurekaLine for Inner {
     fn end(&self) -> Result<(), Error> {
         let mut why = Why::new();
         let code = match self.table.eureka_end {
-            // SAFETY: `this` is valid until `Inner::drop` calls `free`.
-            Some(end) => unsafe { end(self.this, &mut why) },
+            Some(end) => {
+                // SAFETY: `this` is valid until `Inner::drop` calls `free`.
+                self.guarded("eureka_end", || unsafe { end(self.this, &mut why) })
+            }
             None => NEXT,
         };
         self.eureka_outcome(code, [DONE; 2], &why).map(|_| ())

@@ -8,9 +8,9 @@
 #![allow(unsafe_code)]
 
 use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
+pub(super) use portcullis_plugin::caught::{answer, calm};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// The services of one communicator for the module of a plugin: what stands behind the opaque `portcullis_comm`.
@@ -54,6 +54,8 @@ pub trait Services {
     fn log(&self, level: c_int, line: &CStr);
     /// The pointer that the component's modules in this process share.
     fn component_data(&self) -> &Cell<*mut c_void>;
+    /// Keeps the reason of a function that has no other way to report it.
+    fn fail(&self, reason: &CStr);
     /// The numbers of barriers that have been entered and released on a wire.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
 
@@ -93,6 +95,22 @@ pub const fn table<S: Services>() -> Host {
         component_data: Some(component_data::<S>),
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
+        fail: Some(fail::<S>),
+        // The services of data and calls are those of the library alone.
+        topology: None,
+        named_type: None,
+        type_info: None,
+        op_info: None,
+        pack: None,
+        unpack: None,
+        copy: None,
+        reduce: None,
+        combine: None,
+        temporary: None,
+        call_send: None,
+        call_recv: None,
+        call_test: None,
+        call_wait: None,
     }
 }
 
@@ -103,40 +121,6 @@ pub const fn table<S: Services>() -> Host {
 unsafe fn services<'a, S: Services>(comm: *mut Comm) -> &'a S {
     // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller keeps the rule above.
     unsafe { &*comm.cast::<S>() }
-}
-
-/// Runs a service that can fail; returns its code, or writes the reason to `why` and returns `FAILED`.
-///
-/// # Safety
-/// `why` is null or writable.
-pub(super) unsafe fn answer(
-    why: *mut Why,
-    service: impl FnOnce() -> Result<c_int, String>,
-) -> c_int {
-    let reason = match catch_unwind(AssertUnwindSafe(service)) {
-        Ok(Ok(code)) => return code,
-        Ok(Err(reason)) => reason,
-        Err(panic) => panic_text(&*panic),
-    };
-    // SAFETY: the caller guarantees that `why` is null or writable.
-    if let Some(why) = unsafe { why.as_mut() } {
-        why.set(&reason);
-    }
-    FAILED
-}
-
-/// The text of a panic.
-pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let said = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("it stopped at a defect: {}", said.unwrap_or("no text"))
-}
-
-/// Runs a service that cannot fail; returns `nothing` after a panic.
-fn calm<T>(nothing: T, service: impl FnOnce() -> T) -> T {
-    catch_unwind(AssertUnwindSafe(service)).unwrap_or(nothing)
 }
 
 unsafe extern "C" fn comm_rank<S: Services>(comm: *mut Comm) -> u32 {
@@ -363,6 +347,15 @@ unsafe extern "C" fn log<S: Services>(comm: *mut Comm, level: c_int, line: *cons
     calm((), || services.log(level, line));
 }
 
+unsafe extern "C" fn fail<S: Services>(comm: *mut Comm, reason: *const c_char) -> c_int {
+    if !reason.is_null() {
+        // SAFETY: the plugin keeps the contract of `services`; `reason` is not null, and the plugin passes a NUL-terminated string.
+        let (services, reason) = unsafe { (services::<S>(comm), CStr::from_ptr(reason)) };
+        calm((), || services.fail(reason));
+    }
+    FAILED
+}
+
 unsafe extern "C" fn now_ns() -> u64 {
     mpi_base::clock::now_ns()
 }
@@ -390,7 +383,7 @@ unsafe extern "C" fn barrier_wire<S: Services>(
 
 /// # Safety
 /// `data` is readable for `bytes`, or null, or `bytes` is 0.
-unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
+pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
     }
@@ -400,7 +393,7 @@ unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
 
 /// # Safety
 /// `data` is writable for `bytes` and not used by other code, or null, or `bytes` is 0.
-unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
+pub(super) unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
     if data.is_null() || bytes == 0 {
         return &mut [];
     }

@@ -6,16 +6,19 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`abi`] | the tables, as in the header |
+//! | [`abi`] | the tables, as in the header, in the package `portcullis-plugin` |
 //! | `passed` | plugins that were skipped on purpose |
 //! | `table` | validation of a foreign table |
-//! | `trust` | which files and folders are opened: those that only trusted users can write |
-//! | `load` | discovery and opening of files |
+//! | `load` | manifest and table of a file; folders and opening are in [`mpi_base::plugin_file`] |
 //! | `module_comm` | the communicator as a module sees it: the services in safe code |
 //! | `memory` | the shared memory service |
 //! | [`host`] | the services as a trait, and the C table over them that plugins get |
+//! | `data` | the services of datatypes and operators |
+//! | `call`, `args` | one call with its messages, and its arguments in C |
+//! | `operations`, `running`, `dense` | a module's functions for each operation, and how calls get to them |
+//! | `module` | a module and the rest of its functions |
 //! | `adapter` | a table as a component of the coll framework |
-//! | [`guest`] | the plugin's side: writing a plugin in safe Rust |
+//! | [`guest`] | the plugin's side, in the package `portcullis-plugin`: writing a plugin in safe Rust |
 //!
 //! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
 //!
@@ -23,44 +26,42 @@
 //! `mca_component_prefer` always selects the file.
 //! Files must not use the names of components of the engine itself.
 
-pub mod abi;
 mod adapter;
+mod args;
+mod call;
+mod data;
+mod dense;
 mod eureka;
-pub mod guest;
 pub mod host;
 mod load;
 mod memory;
+mod module;
 mod module_comm;
+mod operations;
 mod passed;
+mod running;
 mod shared_memory;
 mod table;
 #[cfg(test)]
 mod tests;
-mod trust;
 
 pub use load::LoadError;
+pub use mpi_base::plugin_file::{Manifest, ManifestError, OpenError, PATH, Untrusted};
 pub use passed::Passed;
+pub use portcullis_plugin::coll as guest;
+pub use portcullis_plugin::coll::abi;
 pub use table::{Plugin, TableError};
-pub use trust::Untrusted;
 
 use crate::Component;
 use crate::select::SELECTION;
+use load::FRAMEWORK;
 use mpi_base::param::{About, Level, Param, Params, Selection};
-use mpi_base::text;
+use mpi_base::plugin_file::Trust;
+use mpi_base::plugin_file::folders::{self, Places};
+use mpi_base::state::StatePage;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use trust::Trust;
-
-/// The plugin directories.
-pub static PATH: Param<String> = Param::new(
-    "mca",
-    "component",
-    "path",
-    "",
-    Level::TUNER,
-    "Directories, separated by colons, whose *.so files are loaded as plugins; by default lib/portcullis of the installation",
-);
 
 /// Plugins that replace built-in components regardless of version.
 pub static PREFER: Param<String> = Param::new(
@@ -131,10 +132,21 @@ impl Catalogue {
         params: &Params,
         usual: Option<&Path>,
     ) -> Catalogue {
+        Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
+    }
+
+    /// The same with the page of this process, which names each file while it starts.
+    pub fn gather_in_sight(
+        built_in: &[guest::BuiltIn],
+        engine_names: &[&str],
+        params: &Params,
+        usual: Option<&Path>,
+        page: Option<&StatePage>,
+    ) -> Catalogue {
         let mut catalogue = Catalogue::default();
         for table in built_in {
             // Built-in tables are checked by the tests of their crates.
-            if let Ok(plugin) = table.check() {
+            if let Ok(plugin) = Plugin::of_built_in(table) {
                 catalogue.taken.push(Taken {
                     plugin: Rc::new(plugin),
                     origin: Origin::BuiltIn,
@@ -146,29 +158,25 @@ impl Catalogue {
         let selection = params.get(&SELECTION).unwrap_or(Selection::All);
         let trust = Trust::of_this_process(usual);
         for file in catalogue.files(params, usual, &trust) {
-            let named = load::component_of(&file);
-            if named.is_some_and(|name| !selection.allows(name)) {
+            let names = folders::names_of(&file);
+            let component = match names {
+                Some((FRAMEWORK, component)) => component.to_owned(),
+                // The files of transports are opened by their framework.
+                Some(("btl", _)) => {
+                    catalogue.passed.files.push(file);
+                    continue;
+                }
+                _ => {
+                    let reason = LoadError::FileName;
+                    catalogue.rejected.push(Rejected { file, reason });
+                    continue;
+                }
+            };
+            if !selection.allows(&component) {
                 catalogue.passed.files.push(file);
                 continue;
             }
-            let opened = match named {
-                None => Err(LoadError::FileName),
-                Some(_) => trust.check(&file).map_err(LoadError::Untrusted),
-            };
-            let found = opened.and_then(|()| load::open(&file)).and_then(|plugin| {
-                let (name, params) = (plugin.name, plugin.params);
-                if named != Some(name) {
-                    return Err(LoadError::OtherName { name: name.into() });
-                }
-                if engine_names.contains(&name) {
-                    return Err(LoadError::Reserved { name: name.into() });
-                }
-                let taken = catalogue.take(plugin, Origin::File(file.clone()), prefer);
-                if taken.is_err() {
-                    catalogue.passed.params.push(params);
-                }
-                taken
-            });
+            let found = catalogue.load(&file, &component, &trust, (engine_names, prefer, page));
             if let Err(reason) = found {
                 catalogue.rejected.push(Rejected { file, reason });
             }
@@ -176,65 +184,89 @@ impl Catalogue {
         catalogue
     }
 
+    /// Checks a file, opens it, and adds its component.
+    fn load(
+        &mut self,
+        file: &Path,
+        component: &str,
+        trust: &Trust,
+        (engine_names, prefer, page): (&[&str], &str, Option<&StatePage>),
+    ) -> Result<(), LoadError> {
+        if engine_names.contains(&component) {
+            return Err(LoadError::Reserved {
+                name: component.into(),
+            });
+        }
+        trust.check(file).map_err(LoadError::Untrusted)?;
+        let (manifest, before) = load::manifest(file, component)?;
+        let place = match self.place(&manifest, prefer) {
+            Ok(place) => place,
+            Err(reason) => {
+                self.passed.files.push(file.to_path_buf());
+                return Err(reason);
+            }
+        };
+        let found = Taken {
+            plugin: Rc::new(load::open(file, &manifest, before, page)?),
+            origin: Origin::File(file.to_path_buf()),
+        };
+        match place.and_then(|at| self.taken.get_mut(at)) {
+            None => self.taken.push(found),
+            Some(present) => {
+                let replaced = std::mem::replace(present, found);
+                self.passed.params.push(replaced.plugin.params);
+            }
+        }
+        Ok(())
+    }
+
     /// Creates the components for `Parts::coll` of the engine.
     pub fn components(&self) -> Vec<Box<dyn Component>> {
-        let component = |taken: &Taken| adapter::PluginComponent::new(taken.plugin.clone());
         self.taken
             .iter()
-            .map(|taken| Box::new(component(taken)) as Box<dyn Component>)
+            .map(|taken| Box::new(adapter::PluginComponent::new(taken)) as Box<dyn Component>)
             .collect()
     }
 
-    /// The plugin files; unreadable directories are rejected only if the user has named them.
+    /// The plugin files in search order; an unreadable folder is rejected only if the user has named it.
     fn files(&mut self, params: &Params, usual: Option<&Path>, trust: &Trust) -> Vec<PathBuf> {
-        let named = text::to_os(params.text(PATH.about()));
-        if let (false, Some(directory)) = (named.is_empty(), usual) {
-            // Only file names are needed, so an unreadable directory is ignored.
-            self.passed.files = load::files(directory).unwrap_or_default();
+        let (search, passed) = Places::of_this_process(usual).order(params);
+        for folder in passed {
+            // Only file names are needed, so an unreadable folder is ignored.
+            let files = folders::files(&folder).unwrap_or_default();
+            self.passed.files.extend(files);
         }
-        let usual = usual.filter(|_| named.is_empty()).map(Path::to_path_buf);
-        let directories = std::env::split_paths(&named).filter(|d| !d.as_os_str().is_empty());
         let mut all = Vec::new();
-        for directory in directories.chain(usual) {
-            if let Err(why) = trust.check(&directory) {
+        for folder in search {
+            let mut reject = |reason| {
                 self.rejected.push(Rejected {
-                    file: directory,
-                    reason: LoadError::Untrusted(why),
+                    file: folder.path.clone(),
+                    reason,
                 });
+            };
+            if let Err(why) = trust.check(&folder.path) {
+                reject(LoadError::Untrusted(why));
                 continue;
             }
-            match load::files(&directory) {
+            match folders::files(&folder.path) {
                 Ok(files) => all.extend(files),
-                Err(_) if named.is_empty() => {}
-                Err(e) => {
-                    let reason = LoadError::Directory {
-                        reason: e.to_string(),
-                    };
-                    self.rejected.push(Rejected {
-                        file: directory,
-                        reason,
-                    });
-                }
+                Err(_) if !folder.is_named => {}
+                Err(e) => reject(LoadError::Directory {
+                    reason: e.to_string(),
+                }),
             }
         }
         all
     }
 
-    /// Adds a component, unless an existing one takes precedence.
-    fn take(&mut self, plugin: Plugin, origin: Origin, prefer: &str) -> Result<(), LoadError> {
-        let (name, version) = (plugin.name, plugin.version);
-        let found = Taken {
-            plugin: Rc::new(plugin),
-            origin,
+    /// Returns where a component goes: the number of the one that it replaces, or `None` for a new one. Fails if an existing one takes precedence.
+    fn place(&self, manifest: &Manifest, prefer: &str) -> Result<Option<usize>, LoadError> {
+        let (name, version) = (&*manifest.component, &*manifest.version);
+        let is_same = |taken: &Taken| taken.plugin.name == name;
+        let Some(at) = self.taken.iter().position(is_same) else {
+            return Ok(None);
         };
-        let Some(present) = self
-            .taken
-            .iter_mut()
-            .find(|taken| taken.plugin.name == name)
-        else {
-            self.taken.push(found);
-            return Ok(());
-        };
+        let present = &self.taken[at];
         let preferred = present.origin == Origin::BuiltIn
             && prefer.split(',').any(|wanted| wanted.trim() == name);
         if !preferred && numbers(version) <= numbers(present.plugin.version) {
@@ -245,9 +277,7 @@ impl Catalogue {
                 other_version: present.plugin.version.into(),
             });
         }
-        let replaced = std::mem::replace(present, found);
-        self.passed.params.push(replaced.plugin.params);
-        Ok(())
+        Ok(Some(at))
     }
 }
 

@@ -7,13 +7,16 @@
 //! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
 #![allow(unsafe_code)]
 
-use super::abi::{Call, Host, WARNING};
-use super::host::{Services, table};
+use super::abi::{self, Call, Host, WARNING};
+use super::call::{self, PluginCall, may_block};
+use super::data;
+use super::host::{Services, calm, table};
 use super::memory::Memory;
 use super::table::Plugin;
 use crate::comm::{Comm, WeakComm};
-use crate::datatype::Scratch;
+use crate::datatype::{Datatype, Named, RecvBuf, Scratch, SendBuf};
 use crate::group::Group;
+use crate::inventory::host_name;
 use crate::pml::Plane;
 use crate::select::Table;
 use crate::{Engine, Error};
@@ -67,6 +70,11 @@ pub(super) struct ModuleComm {
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
+    /// Predefined datatypes that the plugin has asked for, by handle; boxed, as the plugin keeps their addresses.
+    types: RefCell<BTreeMap<usize, Box<Datatype>>>,
+    /// The reason that the plugin has given with the service `fail`.
+    reason: RefCell<Option<String>>,
+    host_name: CString,
     /// Pointer shared by the component's modules in this process; the host only stores it.
     pub(super) component_data: Rc<Cell<*mut c_void>>,
 }
@@ -87,13 +95,23 @@ struct Message {
 }
 
 /// The host table.
-pub(super) static HOST: Host = table::<ModuleComm>();
-
-/// The type behind `portcullis_call`.
-pub(super) struct PluginCall {
-    pub invocation: Invocation,
-    pub call: crate::Call,
-}
+pub(super) static HOST: Host = Host {
+    topology: Some(topology),
+    named_type: Some(named_type),
+    type_info: Some(data::type_info),
+    op_info: Some(data::op_info),
+    pack: Some(data::pack),
+    unpack: Some(data::unpack),
+    copy: Some(data::copy),
+    reduce: Some(data::reduce),
+    combine: Some(data::combine),
+    temporary: Some(call::temporary),
+    call_send: Some(call::send),
+    call_recv: Some(call::recv),
+    call_test: Some(call::test),
+    call_wait: Some(call::wait),
+    ..table::<ModuleComm>()
+};
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
     concat!("Portcullis ", env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
@@ -123,6 +141,9 @@ impl ModuleComm {
             last_message: Cell::new(0),
             memory: Memory::new(retired),
             component_data: component_data.clone(),
+            types: RefCell::default(),
+            reason: RefCell::default(),
+            host_name: c_text(&host_name()),
             comm: comm.downgrade(),
             plugin: plugin.clone(),
             engine: comm.engine().clone(),
@@ -169,7 +190,7 @@ impl ModuleComm {
 
     /// The conversation of blocking messages.
     pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
-        self.may_block()?;
+        may_block(&self.engine)?;
         self.conversation(peer, |tags| tags.waited)
     }
 
@@ -192,12 +213,17 @@ impl ModuleComm {
         Ok(Invocation::new(comm, Plane::Hidden, tag(tags), 0))
     }
 
-    fn may_block(&self) -> Result<(), String> {
-        if self.engine.operations().may_block() {
-            Ok(())
-        } else {
-            Err("a blocking service was called from inside progress, where nothing may wait".into())
-        }
+    /// Takes the reason that the plugin has given with the service `fail`.
+    pub fn take_reason(&self) -> Option<String> {
+        self.reason.take()
+    }
+
+    /// Returns a predefined datatype, at an address that stays the same as long as the module.
+    fn named_type(&self, handle: usize) -> Option<*const abi::Type> {
+        let named = Datatype::named(handle)?;
+        let mut types = self.types.borrow_mut();
+        let kept = types.entry(handle).or_insert_with(|| Box::new(named));
+        Some(std::ptr::from_ref(&**kept).cast())
     }
 }
 
@@ -239,25 +265,25 @@ impl Services for ModuleComm {
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         let invocation = self.waiting(dest)?;
-        let scratch = scratch(data.len())?;
-        scratch.all().unpack_at(0, data);
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        let data = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
         self.engine
-            .block_on(invocation.send(&scratch.all().as_send(), dest))
+            .block_on(invocation.send(&data, dest))
             .map_err(|e| e.to_string())
     }
 
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         let invocation = self.waiting(source)?;
-        let scratch = scratch(data.len())?;
+        let len = data.len() as i64;
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        let data = unsafe { RecvBuf::new(data.as_mut_ptr(), len, Named::BYTE.into()) };
         self.engine
-            .block_on(invocation.recv(&scratch.all(), source))
-            .map_err(|e| e.to_string())?;
-        scratch.all().as_send().pack_at(0, data);
-        Ok(())
+            .block_on(invocation.recv(&data, source))
+            .map_err(|e| e.to_string())
     }
 
     fn fence(&self) -> Result<(), String> {
-        self.may_block()?;
+        may_block(&self.engine)?;
         let invocation = self.conversation(self.rank, |tags| tags.fences)?;
         self.engine
             .block_on(algo::barrier_dissemination::barrier(&invocation))
@@ -315,7 +341,7 @@ impl Services for ModuleComm {
         limit: Option<Duration>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<bool, String> {
-        self.may_block()?;
+        may_block(&self.engine)?;
         if ready() {
             return Ok(true);
         }
@@ -369,6 +395,10 @@ impl Services for ModuleComm {
         &self.component_data
     }
 
+    fn fail(&self, reason: &CStr) {
+        *self.reason.borrow_mut() = Some(reason.to_string_lossy().into_owned());
+    }
+
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         self.engine
             .published()
@@ -377,12 +407,36 @@ impl Services for ModuleComm {
 
     unsafe fn call_next(call: *mut Call) -> Result<(), String> {
         // SAFETY: the host made the pointer from a `PluginCall` that lives until the plugin's function returns, and `call` is that pointer.
-        let PluginCall { invocation, call } = unsafe { &*call.cast::<PluginCall>() };
+        let running = unsafe { &*call.cast::<PluginCall>() };
+        let (invocation, call) = (&running.invocation, &running.call);
         if !invocation.engine().operations().may_block() {
             return Err("call_next was called from inside progress, where nothing may wait".into());
         }
         Table::run_next(invocation, call).map_err(|e| e.to_string())
     }
+}
+
+/// The service `named_type`.
+unsafe extern "C" fn named_type(comm: *mut abi::Comm, handle: usize) -> *const abi::Type {
+    // SAFETY: the plugin passes the communicator of a module that has not been freed, see `plugin.h`.
+    let comm = unsafe { &*comm.cast::<ModuleComm>() };
+    calm(std::ptr::null(), || {
+        comm.named_type(handle).unwrap_or(std::ptr::null())
+    })
+}
+
+/// The service `topology`.
+unsafe extern "C" fn topology(comm: *mut abi::Comm, to: *mut abi::Topology) {
+    // SAFETY: the plugin passes the communicator of a module that has not been freed, see `plugin.h`.
+    let comm = unsafe { &*comm.cast::<ModuleComm>() };
+    let facts = abi::Topology {
+        size: size_of::<abi::Topology>(),
+        host: comm.host_name.as_ptr(),
+        cores: comm.engine.place().cores().usable as u32,
+        ranks_here: comm.engine.place().neighbours().len() as u32,
+    };
+    // SAFETY: the plugin passes a structure whose first field is its size, see `plugin.h`.
+    unsafe { abi::fill_in(to, &facts) };
 }
 
 /// Allocates memory for a message.

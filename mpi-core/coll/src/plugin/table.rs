@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::abi;
+use super::guest::BuiltIn;
 use crate::priority;
 use mpi_base::param::{About, Kind, Level};
 use std::ffi::{CStr, c_char};
@@ -26,7 +27,7 @@ pub struct Plugin {
     pub(super) query: Query,
 }
 
-pub(super) type Query = unsafe extern "C" fn(
+pub(super) type Query = unsafe extern "C-unwind" fn(
     *const abi::Host,
     *mut abi::Comm,
     *mut *mut std::ffi::c_void,
@@ -42,6 +43,12 @@ pub enum TableError {
     Short {
         size: usize,
         needed: usize,
+    },
+    /// The address that was returned is that of no table.
+    Misplaced,
+    /// It names more parameters than a component may have.
+    Params {
+        count: usize,
     },
     AbiVersion {
         theirs: u32,
@@ -71,6 +78,13 @@ impl fmt::Display for TableError {
                     "its table has {size} bytes, the first version had {needed}"
                 )
             }
+            TableError::Misplaced => f.write_str(
+                "its function portcullis_component returns an odd address, which is that of no table",
+            ),
+            TableError::Params { count } => write!(
+                f,
+                "its table names {count} parameters, and a component has at most {MOST_PARAMS}"
+            ),
             TableError::AbiVersion { theirs, ours } => {
                 write!(
                     f,
@@ -102,10 +116,19 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
+/// The maximum number of a component's parameters, so that a table of other bytes is not read for long.
+const MOST_PARAMS: usize = 256;
+
 /// The maximum length of a component's name, as in the selection protocol.
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {
+    /// Validates the table of a component that is linked in.
+    pub fn of_built_in(component: &BuiltIn) -> Result<Plugin, TableError> {
+        // SAFETY: `BuiltIn::of` made the table from constants and from functions of its package, so it is valid and stays unchanged.
+        unsafe { Plugin::check(component.as_ptr()) }
+    }
+
     /// Validates a table.
     ///
     /// # Safety
@@ -113,6 +136,9 @@ impl Plugin {
     pub unsafe fn check(table: *const abi::ComponentTable) -> Result<Plugin, TableError> {
         if table.is_null() {
             return Err(TableError::Null);
+        }
+        if !table.is_aligned() {
+            return Err(TableError::Misplaced);
         }
         // SAFETY: the caller guarantees that the table is valid and stays unchanged.
         let table = unsafe { abi::read(table) };
@@ -155,6 +181,11 @@ impl Plugin {
             // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
             false => Some(unsafe { text(table.asked_by, "asked_by") }?),
         };
+        if table.param_count > MOST_PARAMS {
+            return Err(TableError::Params {
+                count: table.param_count,
+            });
+        }
         let mut params = vec![priority::about(
             name,
             // Listings need static texts, so one short text per plugin is leaked.

@@ -4,7 +4,9 @@ use super::{Collectives, Comm, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall};
 use crate::request::Req;
 use crate::{Error, RunObserver};
+use std::any::Any;
 use std::cell::{Cell, OnceCell};
+use std::rc::Rc;
 
 /// The purpose of a communicator.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -130,12 +132,25 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn begin(self, call: Call) -> Result<Req, Error> {
+        self.begin_with(call, None)
+    }
+
+    /// Starts a persistent operation, with what its component keeps for it ([`CollectiveCalls::plan`]).
+    pub fn begin_with(self, call: Call, plan: Option<&Rc<dyn Any>>) -> Result<Req, Error> {
         self.comm.usable()?;
         let number = self.next_number();
         self.publish(number, &call);
         let components = self.served(call.id())?;
-        let running = components.begin(self.comm, number, call)?;
+        let running = match plan {
+            Some(plan) => components.begin_planned(self.comm, number, call, plan),
+            None => components.begin(self.comm, number, call),
+        }?;
         Ok(self.comm.engine().operations().start(running))
+    }
+
+    /// Makes what the component of a persistent operation keeps from one start to the next, if it keeps something.
+    pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
+        self.components()?.plan(call)
     }
 
     /// Returns true if a component created the communicator for steps of its calls on another one.

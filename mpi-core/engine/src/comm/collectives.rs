@@ -11,6 +11,7 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// A future of an operation in which all members of a communicator take part.
 pub type Joint<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
@@ -66,6 +67,22 @@ pub trait Collectives: Any {
 
     /// Starts a nonblocking call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
+
+    /// Returns what the component that serves a call keeps from one start of a persistent operation to the next, if it keeps something.
+    fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
+        None
+    }
+
+    /// Starts a persistent operation with its plan.
+    fn begin_planned(
+        &self,
+        comm: &Comm,
+        number: i32,
+        call: Call,
+        _plan: &Rc<dyn Any>,
+    ) -> Result<Running, Error> {
+        self.begin(comm, number, call)
+    }
 
     /// Returns the largest [`FastCall::bytes`] of the fast calls that are served, the same at all members; `None` if none are. Called once per [`CallId`].
     fn takes_fast_call(&self, call: CallId) -> Option<usize>;

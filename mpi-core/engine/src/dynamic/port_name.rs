@@ -110,7 +110,7 @@ mod tests {
 
     fn port(bytes: &[u8]) -> PortName {
         let mut card = Card::default();
-        card.put("btl-tcp-0", bytes);
+        card.put("btl-tcp-0", bytes).unwrap();
         PortName::new(Name::new(5, 6), 7, &card)
     }
 

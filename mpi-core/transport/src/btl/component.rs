@@ -90,6 +90,11 @@ pub enum OpenError {
         name: &'static str,
         devices: &'static str,
     },
+    /// A transport from a plugin file has declined.
+    Plugin {
+        name: &'static str,
+        reason: String,
+    },
     /// The library of a network cannot be used.
     Library(LibraryError),
     Param(ParamError),
@@ -118,6 +123,7 @@ impl fmt::Display for OpenError {
                 f,
                 "this machine has no {devices}, and the parameter btl does not name {name}"
             ),
+            OpenError::Plugin { name, reason } => write!(f, "the transport {name}: {reason}"),
             OpenError::Library(error) => error.fmt(f),
             OpenError::Param(error) => error.fmt(f),
             OpenError::Node(error) => error.fmt(f),

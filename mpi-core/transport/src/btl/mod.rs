@@ -26,6 +26,7 @@ pub(crate) mod names;
 mod ofi;
 mod open;
 mod peers;
+pub mod plugin;
 mod remote_memory;
 mod self_;
 mod sm;

@@ -6,7 +6,7 @@ use super::decorate::Decorator;
 use crate::universe::Universe;
 
 use super::component::{Component, OpenContext, OpenError, SELECTION, Transport};
-use super::{checksum, fault, ofi, self_, sm, tcp, trace, ucx};
+use super::{checksum, fault, ofi, plugin, self_, sm, tcp, trace, ucx};
 use mpi_base::param::{ParamError, Params, Selection, SelectionError};
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +49,9 @@ pub struct Opened {
 /// The error names a component that was asked for and does not exist.
 pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     let selection = context.params.get(&SELECTION).map_err(SelectError::Param)?;
-    let known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
+    let mut known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
+    let plugins = load_plugins(&selection, &known, context)?;
+    known.extend(plugins.iter().map(plugin::Component::name));
     selection
         .check("btl", &known)
         .map_err(SelectError::Selection)?;
@@ -67,30 +69,74 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         } else {
             Err(OpenError::Deselected)
         };
+        opened.add(context, &selection, component.name, result)?;
+    }
+    for component in &plugins {
+        // The user has named it, so all processes have got here.
+        opened.fence = true;
+        let result = component.open(context);
+        opened.add(context, &selection, component.name(), result)?;
+    }
+    Ok(opened)
+}
+
+impl Opened {
+    /// Adds the transports of a component, or the reason why it has none.
+    fn add(
+        &mut self,
+        context: &OpenContext<'_>,
+        selection: &Selection,
+        name: &'static str,
+        result: Result<Vec<Transport>, OpenError>,
+    ) -> Result<(), SelectError> {
         match result {
             Ok(btls) => {
                 for btl in btls {
-                    let number = opened.btls.len() as u32;
-                    opened
-                        .btls
-                        .push(decorate(context, number, btl).map_err(SelectError::Decorator)?);
+                    let number = self.btls.len() as u32;
+                    let decorated = decorate(context, number, btl);
+                    self.btls.push(decorated.map_err(SelectError::Decorator)?);
                 }
             }
             Err(error) => {
-                opened
-                    .warnings
-                    .extend(warning(&selection, component.name, &error));
-                opened.refused.push((component.name, error));
+                self.warnings.extend(warning(selection, name, &error));
+                self.refused.push((name, error));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Loads the files of those transports that the user has named and that are not built in.
+fn load_plugins(
+    selection: &Selection,
+    known: &[&str],
+    context: &OpenContext<'_>,
+) -> Result<Vec<plugin::Component>, SelectError> {
+    let Selection::Only(names) = selection else {
+        return Ok(Vec::new());
+    };
+    let others = names.iter().filter(|name| !known.contains(&name.as_str()));
+    let mut plugins = Vec::new();
+    for name in others {
+        match plugin::Component::load(name, context) {
+            Ok(component) => plugins.push(component),
+            // The check of the selection names what exists.
+            Err(plugin::FileError::Missing) => {}
+            Err(reason) => {
+                return Err(SelectError::Plugin {
+                    name: name.clone(),
+                    reason,
+                });
             }
         }
     }
-    Ok(opened)
+    Ok(plugins)
 }
 
 /// Returns the sentence about a component that the user has named and whose library cannot be used: another transport may replace it unnoticed.
 fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<String> {
     let is_named = matches!(selection, Selection::Only(_));
-    let is_library = matches!(error, OpenError::Library(_));
+    let is_library = matches!(error, OpenError::Library(_) | OpenError::Plugin { .. });
     (is_named && is_library)
         .then(|| format!("the parameter btl names {name}, which is not used: {error}"))
 }
@@ -129,6 +175,11 @@ type OpenAbroad = fn(&Params, &Arc<Universe>) -> Result<Transport, OpenError>;
 pub enum SelectError {
     /// An enabled decorator is not available; running without it would contradict the parameters.
     Decorator(OpenError),
+    /// The file of a transport that the user has named cannot be used.
+    Plugin {
+        name: String,
+        reason: plugin::FileError,
+    },
     Param(ParamError),
     Selection(SelectionError),
 }
@@ -137,6 +188,10 @@ impl fmt::Display for SelectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SelectError::Decorator(error) => error.fmt(f),
+            SelectError::Plugin { name, reason } => write!(
+                f,
+                "the parameter btl names {name}, whose file is not used: {reason}"
+            ),
             SelectError::Param(error) => error.fmt(f),
             SelectError::Selection(error) => error.fmt(f),
         }

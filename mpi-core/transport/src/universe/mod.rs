@@ -245,8 +245,8 @@ impl Universe {
 /// Transports to other jobs find addresses on cards.
 impl Modex for Universe {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
-        self.known().own_card.put(key, value);
-        Ok(())
+        let put = self.known().own_card.put(key, value);
+        put.map_err(|error| error.to_string())
     }
 
     fn get(&self, of: ProcId, key: &str) -> Result<Vec<u8>, String> {
@@ -387,7 +387,7 @@ mod tests {
     fn a_card_is_read_under_the_number_of_its_process() {
         let universe = universe();
         let mut card = Card::default();
-        card.put("key", b"value");
+        card.put("key", b"value").unwrap();
         let proc = universe.introduce(Name::new(8, 0), card).unwrap();
         assert_eq!(universe.get(proc, "key"), Ok(b"value".to_vec()));
         assert!(universe.get(proc, "other").unwrap_err().contains("other"));

@@ -37,6 +37,12 @@ impl RecvBytes {
         self.len
     }
 
+    /// Returns the address of the bytes, for functions in C.
+    #[inline]
+    pub fn ptr(self) -> *mut u8 {
+        self.ptr
+    }
+
     /// A buffer of 0 bytes still receives: a message without data.
     #[inline]
     pub fn is_empty(self) -> bool {

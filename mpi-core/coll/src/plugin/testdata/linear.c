@@ -17,6 +17,38 @@
 #ifndef VERSION
 #define VERSION "1.0"
 #endif
+/* The manifest, by default the same as in the table. */
+#ifndef M_FRAMEWORK
+#define M_FRAMEWORK "coll"
+#endif
+#ifndef M_NAME
+#define M_NAME NAME
+#endif
+#ifndef M_VERSION
+#define M_VERSION VERSION
+#endif
+#ifndef NO_MANIFEST
+PORTCULLIS_PLUGIN(M_FRAMEWORK, M_NAME, M_VERSION);
+#endif
+#ifndef PARAMS
+#define PARAMS 2
+#endif
+/* What the file does when it is opened, and when it is asked. */
+#ifdef THROWS
+extern void throws(void);
+#endif
+#ifdef AT_OPEN
+__attribute__((constructor)) static void at_open(void) {
+    AT_OPEN;
+}
+#endif
+#ifndef AT_QUERY
+#define AT_QUERY
+#endif
+/* What a barrier does first. */
+#ifndef AT_BARRIER
+#define AT_BARRIER
+#endif
 #ifndef RETURN
 #define RETURN &component
 #endif
@@ -42,6 +74,7 @@ static int barrier(void *self, portcullis_call *call, portcullis_why *why) {
     uint32_t size = host->comm_size(me->comm);
     uint64_t theirs = 0;
 
+    AT_BARRIER;
     me->calls++;
     if (me->hand_down && me->calls % me->hand_down == 0)
         return me->calls % 2 ? PORTCULLIS_NEXT : host->call_next(call, why);
@@ -76,6 +109,7 @@ static const portcullis_module *query(const portcullis_host *host, portcullis_co
     const char *refuse = host->param(comm, "refuse");
     struct linear *me;
 
+    AT_QUERY;
     if (host->abi_version != PORTCULLIS_ABI_VERSION || host->size < sizeof *host) {
         snprintf(why->text, sizeof why->text, "the library is older than this plugin");
         return NULL;
@@ -109,7 +143,7 @@ static const portcullis_component_table component = {
     .name = NAME,
     .version = VERSION,
     .params = params,
-    .param_count = 2,
+    .param_count = PARAMS,
     .query = query,
 };
 

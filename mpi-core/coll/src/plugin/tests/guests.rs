@@ -1,7 +1,9 @@
 //! Test components in Rust, all used through the C tables.
 
 use crate::plugin::abi;
-use crate::plugin::guest::{BuiltIn, Comm, Guest, Module, Served, SharedMemory, Started, param};
+use crate::plugin::guest::{
+    BuiltIn, Call, Comm, Guest, Module, Served, SharedMemory, Started, operation, param,
+};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -101,6 +103,73 @@ impl Guest for CounterComponent {
 }
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
+
+/// Broadcasts, and reduces at rank 0 in the order of ranks, in safe Rust.
+pub struct Adder(Comm);
+
+impl Adder {
+    fn spread(&self, call: &Call<'_>, root: u32) -> Result<(), String> {
+        let data = call.recv().first().ok_or("no buffer")?;
+        if self.0.rank() != root {
+            return call.wait([call.receive_from(root, data)?]);
+        }
+        let others = (0..self.0.size()).filter(|rank| *rank != root);
+        let sent: Result<Vec<_>, _> = others.map(|rank| call.send_to(rank, data)).collect();
+        call.wait(sent?)
+    }
+}
+
+impl Module for Adder {
+    const BARRIER: bool = false;
+    const OPERATIONS: &'static [abi::Operation] = &[
+        operation::<Adder>(abi::BCAST),
+        operation::<Adder>(abi::ALLREDUCE),
+    ];
+
+    fn run(&self, call: &Call<'_>) -> Result<Served, String> {
+        if let Some(root) = call.root() {
+            self.spread(call, root)?;
+            return Ok(Served::Here);
+        }
+        let to = call.recv().first().ok_or("no buffer")?;
+        let own = call.send().first().unwrap_or(to);
+        if self.0.rank() > 0 {
+            call.wait([call.send_to(0, own)?])?;
+        } else {
+            let (mut sum, mut next) = (call.temporary(own)?, call.temporary(own)?);
+            for rank in (0..self.0.size()).rev() {
+                match rank {
+                    0 => call.copy(own, &next).map(|_| ())?,
+                    rank => call.wait([call.receive_from(rank, &next)?])?,
+                }
+                match rank + 1 == self.0.size() {
+                    true => std::mem::swap(&mut sum, &mut next),
+                    false => call.reduce(&next, &sum)?,
+                }
+            }
+            call.copy(&sum, to)?;
+            let with_itself = call.reduce(&sum, &sum);
+            assert!(with_itself.is_err() || call.bytes() == 0);
+        }
+        self.spread(call, 0)?;
+        Ok(Served::Here)
+    }
+}
+
+pub struct AdderComponent;
+
+impl Guest for AdderComponent {
+    const NAME: &'static CStr = c"adder";
+    const VERSION: &'static CStr = c"1.0";
+    const PRIORITY: i32 = 95;
+    type Module = Adder;
+
+    fn query(comm: Comm) -> Result<Adder, String> {
+        Ok(Adder(comm))
+    }
+}
+
+pub const ADDER: BuiltIn = BuiltIn::of::<AdderComponent>();
 
 /// Serves nothing; members with an even rank pass a barrier down late.
 pub struct Waverer {

@@ -1,7 +1,7 @@
 //! Tests of discovery: which files become components, and the errors of the others.
 
 use super::{Catalogue, Shelf, compile, guests};
-use crate::plugin::{LoadError, Origin, TableError, Untrusted, load};
+use crate::plugin::{LoadError, ManifestError, Origin, TableError, Untrusted};
 use mpi_base::param::Source;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -44,10 +44,49 @@ fn a_plugin_is_found_with_its_name_version_and_parameters() {
 
 #[test]
 fn a_plugin_for_another_version_is_refused_with_both_versions() {
-    let catalogue = Shelf::new().with("coll_linear.so", &["-DABI=2"]).gather();
+    let refused = |define| sentence(&Shelf::new().with("coll_linear.so", &[define]).gather());
     assert_eq!(
-        sentence(&catalogue),
-        "it was built for version 2 of the plugin ABI, this library speaks version 1"
+        refused("-DABI=3"),
+        "it was built for version 3 of the plugin ABI, this library speaks version 2"
+    );
+    assert_eq!(
+        refused("-DPORTCULLIS_NEEDS_MINOR=9"),
+        "it needs version 2.9 of the plugin ABI, this library has 2.0; a newer Portcullis has it"
+    );
+    let old = refused("-DNO_MANIFEST");
+    assert!(
+        old.contains("so it is no plugin or one for version 1 of the plugin ABI"),
+        "{old}"
+    );
+}
+
+/// What ends a process that opens the file.
+const ABORTS: &str = "-DAT_OPEN=abort()";
+
+#[test]
+fn a_file_whose_manifest_is_refused_runs_no_code() {
+    for (file, defines) in [
+        ("coll_linear.so", ["-DPORTCULLIS_NEEDS_MINOR=9", ABORTS]),
+        ("coll_linear.so", ["-DNO_MANIFEST", ABORTS]),
+        ("coll_linear.so", ["-DM_FRAMEWORK=\"btl\"", ABORTS]),
+        ("coll_other.so", ["-DNAME=\"linear\"", ABORTS]),
+    ] {
+        let catalogue = Shelf::new().with(file, &defines).gather();
+        let reason = &catalogue.rejected[0].reason;
+        assert!(matches!(reason, LoadError::Manifest(_)), "{reason}");
+    }
+    // Nor does one that is not newer than the component that is there.
+    let old = ["-DNAME=\"old\"", "-DVERSION=\"1.9\"", ABORTS];
+    let catalogue = Shelf::new().with("coll_old.so", &old).gather_preferring("");
+    assert_eq!(catalogue.taken[0].origin, Origin::BuiltIn);
+}
+
+#[test]
+fn a_table_that_contradicts_the_manifest_is_refused_with_both() {
+    let defines = ["-DVERSION=\"1.1\"", "-DM_VERSION=\"1.0\""];
+    assert_eq!(
+        sentence(&Shelf::new().with("coll_linear.so", &defines).gather()),
+        "its table is that of the component linear 1.1, and its manifest says linear 1.0"
     );
 }
 
@@ -79,13 +118,21 @@ fn every_defect_of_a_table_has_its_own_sentence() {
         })
     );
     assert_eq!(
-        error(&["-DNAME=\"Linear!\""]),
+        error(&["-DNAME=\"Linear!\"", "-DM_NAME=\"linear\""]),
         LoadError::Table(TableError::Name {
             theirs: "Linear!".into()
         })
     );
     assert_eq!(
-        error(&["-DVERSION=NULL"]),
+        error(&["-DPARAMS=4000000"]),
+        LoadError::Table(TableError::Params { count: 4_000_000 })
+    );
+    assert_eq!(
+        error(&["-DRETURN=(const void *)((const char *)&component + 1)"]),
+        LoadError::Table(TableError::Misplaced)
+    );
+    assert_eq!(
+        error(&["-DVERSION=NULL", "-DM_VERSION=\"1.0\""]),
         LoadError::Table(TableError::Text { field: "version" })
     );
 }
@@ -99,17 +146,9 @@ fn a_newer_and_larger_table_is_taken() {
     assert_eq!(catalogue.taken.len(), 1);
 }
 
-/// A library whose constructor ends the process, so that a test which opens it fails.
-const ABORTS: &str =
-    "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) { abort(); }\n";
-
 #[test]
 fn a_file_that_the_selection_leaves_out_is_not_opened() {
-    let shelf = Shelf::new();
-    let source = shelf.path().join("aborts.c");
-    fs::write(&source, ABORTS).expect("writing");
-    let file = shelf.path().join("coll_aborts.so");
-    compile(&source, &["-shared", "-fPIC"], &file);
+    let shelf = Shelf::new().with("coll_aborts.so", &["-DNAME=\"aborts\"", ABORTS]);
     for selection in ["^aborts", "shm,basic"] {
         let mut params = shelf.params();
         params.set("coll", selection, Source::CommandLine);
@@ -118,10 +157,11 @@ fn a_file_that_the_selection_leaves_out_is_not_opened() {
         assert!(catalogue.passed.reads("coll_aborts_priority"));
     }
     // Neither is a file without the name of a component.
+    let file = shelf.path().join("coll_aborts.so");
     fs::rename(&file, shelf.path().join("aborts.so")).expect("renaming");
     assert_eq!(
         sentence(&shelf.gather()),
-        "its name is not coll_COMPONENT.so, so it is not opened; COMPONENT is the name in its table"
+        "its name is not coll_COMPONENT.so or btl_COMPONENT.so, so it is not opened; COMPONENT is the name in its table"
     );
 }
 
@@ -159,7 +199,12 @@ fn a_symbol_of_a_library_that_the_file_needs_does_not_make_it_a_plugin() {
     let shelf = Shelf::new().with("coll_linear.so", &[]);
     let elsewhere = Shelf::new();
     let source = elsewhere.path().join("nothing.c");
-    fs::write(&source, "int nothing;\n").expect("writing");
+    let manifest = "PORTCULLIS_PLUGIN(\"coll\", \"nothing\", \"1.0\");";
+    fs::write(
+        &source,
+        format!("#include <portcullis/plugin.h>\n{manifest}\n"),
+    )
+    .expect("writing");
     let needed = shelf.path().join("coll_linear.so");
     let needed = needed.to_str().expect("a path");
     compile(
@@ -176,14 +221,17 @@ fn a_symbol_of_a_library_that_the_file_needs_does_not_make_it_a_plugin() {
 
 #[test]
 fn a_file_that_cannot_be_loaded_keeps_the_linkers_reason() {
-    let shelf = Shelf::new();
-    std::fs::write(shelf.path().join("coll_garbage.so"), "no library").expect("writing");
-    std::fs::write(shelf.path().join("README"), "no plugin at all").expect("writing");
-    let said = sentence(&shelf.gather());
+    let calls = "-DAT_OPEN=extern void missing(void); missing()";
+    let said = sentence(&Shelf::new().with("coll_linear.so", &[calls]).gather());
     assert!(
-        said.starts_with("it cannot be loaded: ") && said.contains("coll_garbage.so"),
+        said.starts_with("it cannot be loaded: ") && said.contains("undefined symbol: missing"),
         "{said}"
     );
+    let garbage = Shelf::new();
+    fs::write(garbage.path().join("coll_garbage.so"), "no library").expect("writing");
+    fs::write(garbage.path().join("README"), "no plugin at all").expect("writing");
+    let refused = garbage.gather().rejected.remove(0).reason;
+    assert_eq!(refused, LoadError::Manifest(ManifestError::Machine));
 }
 
 #[test]
@@ -274,16 +322,4 @@ fn names_of_the_engine_are_not_for_files() {
             name: "basic".into()
         }
     );
-}
-
-#[test]
-fn files_are_taken_in_the_order_of_their_names() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let names = ["d.so", "a.so", "e.so", "c.so", "notes.txt", "b.so", "f.so"];
-    for name in names {
-        std::fs::write(directory.path().join(name), "").expect("a file");
-    }
-    let files = load::files(directory.path()).expect("a list");
-    let names: Vec<_> = files.iter().filter_map(|file| file.file_name()).collect();
-    assert_eq!(names, ["a.so", "b.so", "c.so", "d.so", "e.so", "f.so"]);
 }

@@ -3,6 +3,7 @@
 mod guests;
 mod layout;
 mod loading;
+mod operations;
 mod serving;
 
 use super::{Catalogue, PATH, PREFER};
@@ -13,6 +14,7 @@ use tempfile::TempDir;
 
 const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
 const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/linear.c");
+const EVERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/every.c");
 
 /// Runs the C compiler with strict warnings.
 fn compile(source: &Path, options: &[&str], to: &Path) {
@@ -53,6 +55,15 @@ impl Shelf {
         let options = [&["-shared", "-fPIC"], defines].concat();
         compile(Path::new(LINEAR), &options, &self.0.path().join(file));
         self
+    }
+
+    /// A directory with the C plugin that serves every operation.
+    fn with_every(defines: &[&str]) -> Shelf {
+        let shelf = Shelf::new();
+        let options = [&["-shared", "-fPIC"], defines].concat();
+        let file = shelf.0.path().join("coll_every.so");
+        compile(Path::new(EVERY), &options, &file);
+        shelf
     }
 
     fn path(&self) -> PathBuf {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 /// A job with the components of a catalogue in addition to the engine's, and these parameters.
-fn job(
+pub(super) fn job(
     ranks: u32,
     gather: impl Fn() -> Catalogue + Send + Sync + 'static,
     set: &[(&str, &str)],

@@ -7,11 +7,12 @@ use super::pool::Pool;
 use super::port::Port;
 use super::settings::{Knobs, Settings};
 use super::{Fabric, seen};
-use crate::btl::{Info, OpenContext, OpenError, SELECTION, Transport};
+use crate::btl::{Info, Modex, OpenContext, OpenError, SELECTION, Transport};
 use mpi_base::fdpass::Key;
 use mpi_base::param::Selection;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Opens a port of a fabric; also returns the name and version of its library.
 pub type OpenPort<P> = fn(&OpenContext<'_>, &Settings) -> Result<(P, String), LibraryError>;
@@ -63,73 +64,107 @@ impl<P: Port + Send + 'static> Fabrics<P> {
         settings: &Settings,
         devices: &[String],
     ) -> Result<Fabric<P>, OpenError> {
-        let modex = context.modex.clone().ok_or_else(|| OpenError::NoModex {
-            reason: "there is no launcher".into(),
-        })?;
-        let system =
-            |doing: &'static str| move |reason: String| OpenError::System { doing, reason };
-        let random = Key::random().map_err(|e| system("drawing a random key")(e.to_string()))?;
-        let mut key = [0; 8];
-        key.copy_from_slice(&random.bytes()[..8]);
-        let key = u64::from_le_bytes(key);
+        let modex = modex_of(context)?;
         let (port, title) = (self.open)(context, settings).map_err(OpenError::Library)?;
-        let address = port.address().to_vec();
-        if address.is_empty() || address.len() > MOST_ADDRESS {
-            let reason = format!(
-                "it has {} bytes, and a card has {MOST_ADDRESS}",
-                address.len()
-            );
-            return Err(system("publishing the address of this process")(reason));
-        }
-        let card = Card {
-            fabric: self.kind,
-            proc: context.me,
-            key,
-            longest: settings.limits.max_send as u32,
-            address,
-        };
-        modex
-            .put(self.card_key, &card.encode())
-            .map_err(|reason| OpenError::NoModex { reason })?;
-        let title = match devices {
-            [] => title,
-            devices => format!("{title} ({})", devices.join(", ")),
-        };
-        Ok(Fabric {
-            me: context.me,
-            title,
-            info: Info {
-                name: self.name,
-                exclusivity: self.exclusivity,
-                is_network: true,
-                limits: settings.limits,
-                listens: true,
-                // A device is polled in memory, and without one the library uses sockets.
-                poll_is_syscall: devices.is_empty(),
-                connects: true,
-                relies_on_senders: false,
-            },
+        let names = Names {
+            name: self.name,
             kind: self.kind,
             card_key: self.card_key,
-            key,
-            connect_within: settings.connect,
-            parameters: self.name,
-            port,
-            modex,
-            peers: (0..context.size).map(|_| Default::default()).collect(),
-            pool: Pool::new(settings.limits.max_send, settings.buffers),
-            held: RefCell::default(),
-            chores: RefCell::default(),
-            refusing: RefCell::default(),
-            connecting: RefCell::default(),
-            busy: Cell::new(false),
-            is_leaving: Cell::new(false),
-            wants_space: Cell::new(false),
-            has_space: Cell::new(false),
-            operations: Operations::default(),
-            read_min: settings.read_min,
-            sent: Cell::new(0),
-            received: Cell::new(0),
-        })
+            exclusivity: self.exclusivity,
+            // A device is polled in memory, and without one the library uses sockets.
+            poll_is_syscall: devices.is_empty(),
+            title: match devices {
+                [] => title,
+                devices => format!("{title} ({})", devices.join(", ")),
+            },
+        };
+        assemble(names, context, settings, modex, port)
     }
+}
+
+/// What identifies a fabric transport.
+pub struct Names {
+    pub name: &'static str,
+    /// The number of its library in cards.
+    pub kind: u8,
+    pub card_key: &'static str,
+    pub exclusivity: u32,
+    pub poll_is_syscall: bool,
+    /// The library's name in sentences.
+    pub title: String,
+}
+
+/// Returns the modex, without which no address can be published.
+pub fn modex_of(context: &OpenContext<'_>) -> Result<Arc<dyn Modex>, OpenError> {
+    context.modex.clone().ok_or_else(|| OpenError::NoModex {
+        reason: "there is no launcher".into(),
+    })
+}
+
+/// Publishes the card of an open port, and makes the transport over it.
+pub fn assemble<P: Port>(
+    names: Names,
+    context: &OpenContext<'_>,
+    settings: &Settings,
+    modex: Arc<dyn Modex>,
+    port: P,
+) -> Result<Fabric<P>, OpenError> {
+    let system = |doing: &'static str| move |reason: String| OpenError::System { doing, reason };
+    let random = Key::random().map_err(|e| system("drawing a random key")(e.to_string()))?;
+    let mut key = [0; 8];
+    key.copy_from_slice(&random.bytes()[..8]);
+    let key = u64::from_le_bytes(key);
+    let address = port.address().to_vec();
+    if address.is_empty() || address.len() > MOST_ADDRESS {
+        let reason = format!(
+            "it has {} bytes, and a card has {MOST_ADDRESS}",
+            address.len()
+        );
+        return Err(system("publishing the address of this process")(reason));
+    }
+    let card = Card {
+        fabric: names.kind,
+        proc: context.me,
+        key,
+        longest: settings.limits.max_send as u32,
+        address,
+    };
+    modex
+        .put(names.card_key, &card.encode())
+        .map_err(|reason| OpenError::NoModex { reason })?;
+    Ok(Fabric {
+        me: context.me,
+        title: names.title,
+        info: Info {
+            name: names.name,
+            exclusivity: names.exclusivity,
+            is_network: true,
+            limits: settings.limits,
+            listens: true,
+            poll_is_syscall: names.poll_is_syscall,
+            connects: true,
+            relies_on_senders: false,
+        },
+        kind: names.kind,
+        card_key: names.card_key,
+        key,
+        connect_within: settings.connect,
+        parameters: names.name,
+        port,
+        modex,
+        peers: (0..context.size).map(|_| Default::default()).collect(),
+        pool: Pool::new(settings.limits.max_send, settings.buffers),
+        held: RefCell::default(),
+        chores: RefCell::default(),
+        refusing: RefCell::default(),
+        connecting: RefCell::default(),
+        busy: Cell::new(false),
+        is_leaving: Cell::new(false),
+        wants_space: Cell::new(false),
+        has_space: Cell::new(false),
+        operations: Operations::default(),
+        read_min: settings.read_min,
+        sent: Cell::new(0),
+        received: Cell::new(0),
+    })
 }

@@ -246,7 +246,7 @@ fn a_process_of_another_node_is_not_reached() {
     let mut card = of_b.own_card();
     let mut bytes = card.get(KEY).unwrap();
     bytes[0] ^= 1;
-    card.put(KEY, &bytes);
+    card.put(KEY, &bytes).unwrap();
     let far = of_a.introduce(Name::new(9, 0), card).unwrap();
     of_a.hold([far].into_iter());
     assert_eq!(a.reach(far), Reach::No("it runs on another node".into()));

@@ -3,10 +3,11 @@
 //! Lifetime of a module: `query` boxes it and returns the pointer to the host, which passes it to every call; `free` is the last one.
 #![allow(unsafe_code)]
 
-use super::{Comm, Guest, Module, Served, Started};
-use crate::plugin::abi::{self, ComponentTable, DONE, Host, ModuleTable, NEXT, PENDING, Why};
-use crate::plugin::host::{answer, panic_text};
-use crate::plugin::table::{Plugin, TableError};
+use super::abi::{
+    self, Args, ComponentTable, DONE, Host, ModuleTable, NEXT, Operation, PENDING, Why,
+};
+use super::{Call, Comm, Guest, Module, Served, Started};
+use crate::caught::{answer, panic_text};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,11 +26,6 @@ impl BuiltIn {
     /// Returns the table, for the exported function.
     pub const fn as_ptr(&self) -> *const ComponentTable {
         self.0
-    }
-
-    pub(in crate::plugin) fn check(&self) -> Result<Plugin, TableError> {
-        // SAFETY: `of` made the table from constants and from functions of this module, so it is valid and stays unchanged.
-        unsafe { Plugin::check(self.0) }
     }
 }
 
@@ -55,9 +51,18 @@ impl<G: Guest> Tables<G> {
     const MODULE: &'static ModuleTable = &ModuleTable {
         size: size_of::<ModuleTable>(),
         enable: Some(enable::<G::Module>),
-        barrier: Some(barrier::<G::Module>),
-        barrier_start: Some(barrier_start::<G::Module>),
-        barrier_test: Some(barrier_test::<G::Module>),
+        barrier: match <G::Module>::BARRIER {
+            true => Some(barrier::<G::Module>),
+            false => None,
+        },
+        barrier_start: match <G::Module>::BARRIER {
+            true => Some(barrier_start::<G::Module>),
+            false => None,
+        },
+        barrier_test: match <G::Module>::BARRIER {
+            true => Some(barrier_test::<G::Module>),
+            false => None,
+        },
         disable: Some(disable::<G::Module>),
         free: Some(free::<G::Module>),
         attend: Some(attend::<G::Module>),
@@ -65,7 +70,24 @@ impl<G: Guest> Tables<G> {
         eureka_raise: Some(eureka_raise::<G::Module>),
         eureka_test: Some(eureka_test::<G::Module>),
         eureka_end: Some(eureka_end::<G::Module>),
+        operations: <G::Module>::OPERATIONS.as_ptr(),
+        operation_count: <G::Module>::OPERATIONS.len() as u32,
+        operation_size: size_of::<Operation>() as u32,
     };
+}
+
+/// Makes the entry of an operation that [`Module::run`] carries out: [`abi::BCAST`] and so on.
+pub const fn operation<M: Module>(operation: u32) -> Operation {
+    Operation {
+        operation,
+        flags: 0,
+        limit: 0,
+        run: Some(run::<M>),
+        start: None,
+        test: None,
+        forget: None,
+        dense: None,
+    }
 }
 
 /// A module, and the communicator handle that is closed with it.
@@ -74,7 +96,7 @@ struct Instance<M> {
     comm: Comm,
 }
 
-unsafe extern "C" fn query<G: Guest>(
+unsafe extern "C-unwind" fn query<G: Guest>(
     host: *const Host,
     comm: *mut abi::Comm,
     this: *mut *mut c_void,
@@ -123,12 +145,29 @@ unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
     unsafe { &(*this.cast::<Instance<M>>()).module }
 }
 
-unsafe extern "C" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
 }
 
-unsafe extern "C" fn barrier<M: Module>(
+unsafe extern "C-unwind" fn run<M: Module>(
+    this: *mut c_void,
+    args: *const Args,
+    call: *mut abi::Call,
+    why: *mut Why,
+) -> c_int {
+    let run = || {
+        // SAFETY: `query` made the pointer from a box of this type, and the host has not called `free`.
+        let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
+        // SAFETY: the host passes the arguments of this call, which lasts until this function returns.
+        let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
+        module.run(&call).map(code)
+    };
+    // SAFETY: the host passes a writable `why`.
+    unsafe { answer(why, run) }
+}
+
+unsafe extern "C-unwind" fn barrier<M: Module>(
     this: *mut c_void,
     _: *mut abi::Call,
     why: *mut Why,
@@ -137,7 +176,7 @@ unsafe extern "C" fn barrier<M: Module>(
     unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
 }
 
-unsafe extern "C" fn barrier_start<M: Module>(
+unsafe extern "C-unwind" fn barrier_start<M: Module>(
     this: *mut c_void,
     ticket: *mut u64,
     why: *mut Why,
@@ -157,7 +196,7 @@ unsafe extern "C" fn barrier_start<M: Module>(
     unsafe { answer(why, start) }
 }
 
-unsafe extern "C" fn barrier_test<M: Module>(
+unsafe extern "C-unwind" fn barrier_test<M: Module>(
     this: *mut c_void,
     ticket: u64,
     why: *mut Why,
@@ -173,19 +212,19 @@ unsafe extern "C" fn barrier_test<M: Module>(
     unsafe { answer(why, test) }
 }
 
-unsafe extern "C" fn attend<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn attend<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
     // A persistent failure reappears in the next call that returns an outcome.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
-unsafe extern "C" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
 }
 
-unsafe extern "C" fn eureka_raise<M: Module>(
+unsafe extern "C-unwind" fn eureka_raise<M: Module>(
     this: *mut c_void,
     first: *mut c_int,
     why: *mut Why,
@@ -201,7 +240,7 @@ unsafe extern "C" fn eureka_raise<M: Module>(
     unsafe { answer(why, raise) }
 }
 
-unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     let test = || {
         // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
         let is_found = unsafe { module::<M>(this) }.eureka_test()?;
@@ -211,19 +250,19 @@ unsafe extern "C" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) ->
     unsafe { answer(why, test) }
 }
 
-unsafe extern "C" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
+unsafe extern "C-unwind" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     // SAFETY: the host keeps the contract of `module` and passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
-unsafe extern "C" fn disable<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn disable<M: Module>(this: *mut c_void) {
     // SAFETY: the host keeps the contract of `module`: it passes `query`'s pointer and has not called `free`.
     let module = unsafe { module::<M>(this) };
     // No caller is left to report a panic to.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 
-unsafe extern "C" fn free<M: Module>(this: *mut c_void) {
+unsafe extern "C-unwind" fn free<M: Module>(this: *mut c_void) {
     // SAFETY: `query` made the pointer from a box of this type, and `free` is the host's last call.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));

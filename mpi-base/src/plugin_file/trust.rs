@@ -3,7 +3,7 @@
 //! A plugin runs with all rights of the process, so write access to its file or its folder gives these rights.
 //! Trusted are root, the user of the process, and the owner of the installation, with write access to the library itself.
 
-use mpi_base::privilege;
+use crate::privilege;
 use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,11 +17,22 @@ const OTHERS_WRITE: u32 = 0o002;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Untrusted {
     /// Every user may write it.
-    All { mode: u32 },
+    All {
+        /// Its rights.
+        mode: u32,
+    },
     /// A group may write it that is not the process's.
-    Group { gid: u32, mode: u32 },
+    Group {
+        /// The group.
+        gid: u32,
+        /// Its rights.
+        mode: u32,
+    },
     /// It belongs to another user.
-    Owner { uid: u32 },
+    Owner {
+        /// The user.
+        uid: u32,
+    },
 }
 
 impl fmt::Display for Untrusted {

@@ -1,29 +1,26 @@
-//! The plugin side of the tables: writing a plugin in safe Rust.
+//! A collective component in safe Rust, and the C functions over it.
 //!
 //! A component implements [`Guest`] and its modules [`Module`]; [`BuiltIn::of`] makes its C table at compile time.
-//! The same table is built into the library and returned by the plugin file's exported function:
-//!
-//! ```ignore
-//! static TABLE: BuiltIn = BuiltIn::of::<Mine>();
-//!
-//! #[unsafe(no_mangle)]
-//! pub extern "C" fn portcullis_component() -> *const abi::ComponentTable {
-//!     TABLE.as_ptr()
-//! }
-//! ```
+//! The same table is built into the library and returned by the function that a plugin file exports, which has a manifest besides:
+//! [`portcullis_component!`](crate::portcullis_component) makes both.
 //!
 //! A panic in a component does not cross the ABI; it becomes a failure with an error text.
 //! A [`Comm`] may be stored anywhere; its services fail once its module has been freed.
 
+pub mod abi;
+mod call;
 mod comm;
 mod common;
-mod tables;
+mod functions;
+#[rustfmt::skip]
+pub(crate) mod table;
 
+pub use call::{Buffer, Call, Data};
 pub use comm::{Comm, Message, SharedMemory};
 pub use common::Common;
-pub use tables::BuiltIn;
+pub use functions::{BuiltIn, operation};
 
-use super::abi;
+use crate::manifest::Note;
 use std::ffi::CStr;
 use std::task::Poll;
 
@@ -66,17 +63,37 @@ pub enum Started {
 ///
 /// Methods take `&self`: a blocking barrier progresses MPI, and progress tests barriers that were started before.
 pub trait Module: 'static {
+    /// False if it serves no barrier; then the three methods for barriers are not called.
+    const BARRIER: bool = true;
+
+    /// The operations that [`Module::run`] carries out, each made by [`operation`].
+    const OPERATIONS: &'static [abi::Operation] = &[];
+
     /// Collective set-up; may use blocking services.
-    fn enable(&self) -> Result<(), String>;
+    fn enable(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Carries out a blocking call of one of the operations; may use blocking services.
+    /// [`Served::Next`] is allowed before it has sent anything, at all members for the same call.
+    fn run(&self, _: &Call<'_>) -> Result<Served, String> {
+        Ok(Served::Next)
+    }
 
     /// `MPI_Barrier`; may use blocking services.
-    fn barrier(&self) -> Result<Served, String>;
+    fn barrier(&self) -> Result<Served, String> {
+        Ok(Served::Next)
+    }
 
     /// Starts `MPI_Ibarrier`.
-    fn start(&self) -> Result<Started, String>;
+    fn start(&self) -> Result<Started, String> {
+        Ok(Started::Next)
+    }
 
     /// Tests a started barrier until it is complete.
-    fn test(&self, ticket: u64) -> Result<Poll<Served>, String>;
+    fn test(&self, _: u64) -> Result<Poll<Served>, String> {
+        Err("no barrier was started".into())
+    }
 
     /// Called when a message of [`Comm::start_recv`] or [`Comm::start_send`] completes, and periodically,
     /// whatever this process waits for; must not use blocking services.
@@ -104,7 +121,12 @@ pub trait Module: 'static {
     }
 
     /// The communicator is being freed: restore the initial state. Not a collective call.
-    fn disable(&self);
+    fn disable(&self) {}
+}
+
+/// Makes the manifest of a component; see [`portcullis_component!`](crate::portcullis_component).
+pub const fn manifest<G: Guest>() -> Note {
+    Note::of(&abi::INTERFACE, c"coll", G::NAME, G::VERSION)
 }
 
 /// A parameter of the component; `kind` as in `plugin.h`.

@@ -4,7 +4,7 @@
 //! a service that cannot fail returns an empty value then.
 #![allow(unsafe_code)]
 
-use crate::plugin::abi::{self, DONE, FAILED, Host, Why};
+use super::abi::{self, DONE, FAILED, Host, Why};
 use std::any::Any;
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_int, c_void};
@@ -65,6 +65,10 @@ impl Comm {
         Comm(Rc::new(Link { host, comm, alive }))
     }
 
+    pub(super) fn host(&self) -> &Host {
+        &self.0.host
+    }
+
     /// The communicator is freed: from now on services fail, in every clone.
     pub(super) fn close(&self) {
         self.0.alive.set(false);
@@ -93,8 +97,8 @@ impl Comm {
 
     /// The communicator's name when the component was queried, or a description if it had none.
     pub fn name(&self) -> String {
-        self.text(tell!(std::ptr::null(), self.comm_name()))
-            .unwrap_or_default()
+        let name = self.text(tell!(std::ptr::null(), self.comm_name()));
+        String::from_utf8_lossy(&name).into_owned()
     }
 
     /// Returns true for `MPI_COMM_WORLD`.
@@ -174,7 +178,7 @@ impl Comm {
             ready: F,
             panic: Option<Box<dyn Any + Send>>,
         }
-        unsafe extern "C" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
+        unsafe extern "C-unwind" fn ask<F: FnMut() -> bool>(argument: *mut c_void) -> c_int {
             // SAFETY: `wait` below passes an `Asked` of this type, which outlives the wait; the host calls from one thread, one call at a time.
             let asked = unsafe { &mut *argument.cast::<Asked<F>>() };
             match catch_unwind(AssertUnwindSafe(&mut asked.ready)) {
@@ -215,8 +219,12 @@ impl Comm {
 
     /// Returns the value of one of the component's parameters as text; empty if there is none of that name.
     pub fn param(&self, name: &CStr) -> String {
+        String::from_utf8_lossy(&self.param_bytes(name)).into_owned()
+    }
+
+    /// Returns the value of one of the component's parameters, such as the name of a file, which may be no UTF-8; empty if there is none of that name.
+    pub fn param_bytes(&self, name: &CStr) -> Vec<u8> {
         self.text(tell!(std::ptr::null(), self.param(name.as_ptr())))
-            .unwrap_or_default()
     }
 
     /// Logs a line that is printed only if explanations are enabled.
@@ -252,13 +260,11 @@ impl Comm {
         }
     }
 
-    fn text(&self, at: *const std::ffi::c_char) -> Option<String> {
+    fn text(&self, at: *const std::ffi::c_char) -> Vec<u8> {
         if at.is_null() {
-            return None;
+            return Vec::new();
         }
         // SAFETY: the host's texts are valid while the communicator is alive, which the service call has checked.
-        Some(mpi_base::text::from_bytes(
-            unsafe { CStr::from_ptr(at) }.to_bytes(),
-        ))
+        unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

@@ -1,0 +1,45 @@
+//! The end of a process whose plugin throws: a C++ exception or a panic that leaves a function of a plugin.
+//!
+//! The library's frames cannot be left in the middle of a call, and who caught the exception above them could not know what it has interrupted.
+
+use std::mem::forget;
+
+/// Prints the sentence and ends the process when it is dropped, which only unwinding does.
+struct Escape<'a> {
+    component: &'a str,
+    file: &'a str,
+    function: &'static str,
+}
+
+impl Drop for Escape<'_> {
+    fn drop(&mut self) {
+        let Escape {
+            component,
+            file,
+            function,
+        } = self;
+        printable::eprintln!(
+            "process {}: the component {component} from {file} threw an exception out of its function {function}, which a plugin must not do, so this process ends",
+            std::process::id()
+        );
+        std::process::abort();
+    }
+}
+
+/// Calls a function of a plugin. Costs nothing unless the function throws.
+#[inline(always)]
+pub fn guarded<R>(
+    component: &str,
+    file: &str,
+    function: &'static str,
+    call: impl FnOnce() -> R,
+) -> R {
+    let escape = Escape {
+        component,
+        file,
+        function,
+    };
+    let result = call();
+    forget(escape);
+    result
+}

@@ -1,0 +1,39 @@
+//! Reports on a state page which plugin's function a rank is in, so that a function that never returns, and one that ends the process, can be named.
+
+use crate::clock::now_ns;
+use crate::state::{FileCall, StatePage, file_name_words};
+
+/// Calls a function of a plugin's file, with its name on the page meanwhile.
+///
+/// The page keeps it if the function ends the process.
+pub fn reported<R>(
+    page: Option<&StatePage>,
+    function: FileCall,
+    file: &str,
+    call: impl FnOnce() -> R,
+) -> R {
+    let Some(page) = page else { return call() };
+    page.enters_file_call(function, now_ns(), &file_name_words(file));
+    let result = call();
+    page.leaves_file_call();
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_names_the_function_while_it_runs() {
+        let page = StatePage::default();
+        let inside = reported(Some(&page), FileCall::PluginQuery, "coll_a.so", || {
+            page.snapshot().in_file
+        });
+        let inside = inside.expect("a function");
+        assert_eq!(
+            (inside.call, &*inside.name),
+            (FileCall::PluginQuery, "coll_a.so")
+        );
+        assert_eq!(page.snapshot().in_file, None);
+    }
+}

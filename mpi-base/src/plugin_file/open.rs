@@ -1,0 +1,142 @@
+//! Opening of a plugin file and look-up of its entry point.
+//!
+//! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported at once and not in the middle of a run,
+//! and a plugin's symbols are invisible to other files.
+//! A file is never closed, because its constructors, thread-local storage and tables may be referred to until the process ends.
+#![allow(unsafe_code)]
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use std::ffi::{CStr, c_void};
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// Why a file has no entry point.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The dynamic linker rejects the file.
+    Linker(String),
+    /// Another file has taken its place since its manifest was read.
+    Replaced,
+    /// It lacks the entry point.
+    NoSymbol {
+        /// Its name.
+        symbol: &'static str,
+    },
+    /// The symbol is that of a library which the file needs.
+    SymbolOfOther {
+        /// Its name.
+        symbol: &'static str,
+        /// The library.
+        file: String,
+    },
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Linker(reason) => write!(f, "it cannot be loaded: {reason}"),
+            Self::Replaced => f.write_str(
+                "another file took its place while this process opened it, so it is not used; start the job again",
+            ),
+            Self::NoSymbol { symbol } => {
+                write!(f, "it does not export {symbol}, so it is not a plugin")
+            }
+            Self::SymbolOfOther { symbol, file } => write!(
+                f,
+                "it does not export {symbol}, and the one of {file}, which it needs, is not its own, so it is not a plugin"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// The identity of a file: another file in its place has another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Identity([i64; 5]);
+
+impl Identity {
+    /// Returns the identity of the file at a path; `None` if there is none.
+    pub fn of(file: &Path) -> Option<Identity> {
+        let found = file.metadata().ok()?;
+        let (device, number) = (found.dev() as i64, found.ino() as i64);
+        let changed = [found.mtime(), found.mtime_nsec()];
+        Some(Identity([
+            device,
+            number,
+            found.size() as i64,
+            changed[0],
+            changed[1],
+        ]))
+    }
+}
+
+/// Opens a file and returns the address of its entry point.
+///
+/// This runs the file's constructors: [`super::trust`] has found that only trusted users can write the file.
+/// `before` is its identity when its manifest was read.
+pub fn entry(
+    file: &Path,
+    before: Option<Identity>,
+    symbol: &'static str,
+) -> Result<*const c_void, OpenError> {
+    // SAFETY: running the file's constructors is intended; the file is trusted, see the function's comment.
+    let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
+    let library = library.map_err(|error| OpenError::Linker(linker_text(&error)))?;
+    // SAFETY: an address of any symbol may be read as a pointer; the caller gives it the type that `plugin.h` fixes.
+    let found = unsafe { library.get::<*const c_void>(symbol.as_bytes()) };
+    let entry = found.map(|symbol| symbol.as_raw_ptr().cast_const());
+    let base = base_of(library);
+    if before.is_some() && Identity::of(file) != before {
+        return Err(OpenError::Replaced);
+    }
+    let entry = entry.map_err(|_| OpenError::NoSymbol { symbol })?;
+    // The look-up also searches the libraries that the file needs.
+    if let Some((file, other)) = place_of(entry)
+        && base != Some(other)
+    {
+        return Err(OpenError::SymbolOfOther { symbol, file });
+    }
+    Ok(entry)
+}
+
+/// Returns the address to which a file is loaded; the file stays open.
+fn base_of(library: Library) -> Option<usize> {
+    let handle = library.into_raw();
+    let mut map: *mut LinkMap = std::ptr::null_mut();
+    // SAFETY: the handle is that of an open file, and the request (dlinfo(3)) writes one pointer.
+    let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
+    // SAFETY: `dlinfo` succeeded, so `map` is the file's entry in the linker's list, which lives as long as the file is open.
+    (done == 0).then(|| unsafe { (*map).address })
+}
+
+/// The first member of glibc's and musl's `struct link_map` (link.h).
+#[repr(C)]
+struct LinkMap {
+    address: usize,
+}
+
+/// Returns the path and the load address of the file that contains a function.
+fn place_of(entry: *const c_void) -> Option<(String, usize)> {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `dladdr` takes any address and writes a local.
+    let known = unsafe { libc::dladdr(entry, found.as_mut_ptr()) } != 0;
+    // SAFETY: all bytes are initialised; zero is a value of each member.
+    let found = unsafe { found.assume_init() };
+    if !known || found.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: `dladdr` succeeded, so this is the linker's string, which lives as long as the file is loaded.
+    let file = unsafe { CStr::from_ptr(found.dli_fname) };
+    Some((
+        file.to_string_lossy().into_owned(),
+        found.dli_fbase as usize,
+    ))
+}
+
+/// The dynamic linker's error text, which libloading keeps in the source of its error.
+fn linker_text(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
+}

@@ -1,0 +1,120 @@
+//! The operations of a plugin's module: its functions for each kind of call, and which calls they take.
+#![allow(unsafe_code)]
+
+use super::abi::{self, COMMUTATIVE, Dense, Forget, ModuleTable, Operation, PREDEFINED};
+use super::args;
+use crate::op::Op;
+use crate::{Call, CallId, CallSet};
+use std::mem::{MaybeUninit, offset_of};
+
+const KINDS: usize = CallId::ALL.len();
+
+/// The largest number of entries that a module may have, and the largest size of one.
+const MOST: u32 = 1024;
+const LARGEST: usize = 4096;
+/// The size of an entry in the first version.
+const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();
+
+/// A module's functions by [`CallId`].
+pub(super) struct Operations {
+    all: [Option<Operation>; KINDS],
+    /// The short way of each, for those that have it.
+    pub dense: [Option<Dense>; KINDS],
+}
+
+impl Operations {
+    /// Reads the entries of a module's table; an entry for an operation that this library does not know is left out.
+    ///
+    /// # Safety
+    /// `operations` of the table points to `operation_count` entries of `operation_size` bytes each, or is null.
+    pub unsafe fn of(table: &ModuleTable) -> Result<Operations, String> {
+        let mut read = Operations {
+            all: [None; KINDS],
+            dense: [None; KINDS],
+        };
+        let (count, size) = (table.operation_count, table.operation_size as usize);
+        if table.operations.is_null() || count == 0 {
+            return Ok(read);
+        }
+        if count > MOST || !(LEAST..=LARGEST).contains(&size) || size % align_of::<Operation>() != 0
+        {
+            return Err(format!(
+                "its module names {count} operations of {size} bytes each; operation_size is sizeof(portcullis_operation), at least {LEAST}"
+            ));
+        }
+        for number in 0..count as usize {
+            // SAFETY: the caller guarantees `count` entries of `size` bytes.
+            let entry = unsafe { entry(table.operations.byte_add(number * size), size) };
+            if let Some(slot) = read.all.get_mut(entry.operation as usize) {
+                slot.get_or_insert(entry);
+            }
+        }
+        for (dense, operation) in read.dense.iter_mut().zip(&read.all) {
+            *dense =
+                operation.and_then(|operation| operation.dense.filter(|_| operation.run.is_some()));
+        }
+        Ok(read)
+    }
+
+    /// The calls that have a function.
+    pub fn served(&self) -> CallSet {
+        let has_function = |call: &CallId| {
+            let operation = self.all[*call as usize].as_ref();
+            operation
+                .is_some_and(|operation| operation.run.is_some() || starts(operation).is_some())
+        };
+        let served = CallId::ALL.into_iter().filter(has_function);
+        served.fold(CallSet::NONE, CallSet::with)
+    }
+
+    /// Returns the function that frees what a persistent operation has kept.
+    pub fn forget(&self, call: CallId) -> Option<Forget> {
+        self.all[call as usize]?.forget
+    }
+
+    /// The largest size of calls on the short way.
+    pub fn dense_limit(&self, call: CallId) -> Option<usize> {
+        self.dense[call as usize]?;
+        let limit = self.all[call as usize]?.limit;
+        Some(match limit {
+            0 => usize::MAX,
+            limit => usize::try_from(limit).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// Returns the functions for a call, if its limits and flags admit it; equal at all members.
+    pub fn taking(&self, call: &Call) -> Option<&Operation> {
+        let operation = self.all[call.id() as usize].as_ref()?;
+        let bytes = call.agreed_bytes().map_or(0, |bytes| bytes as u64);
+        if operation.limit != 0 && bytes > operation.limit {
+            return None;
+        }
+        let op = args::op(call);
+        let refuses = |flag: u32, is: fn(&Op) -> bool| {
+            operation.flags & flag != 0 && op.is_some_and(|op| !is(op))
+        };
+        let is_predefined = |op: &Op| matches!(op, Op::Predefined(_));
+        let refused =
+            refuses(PREDEFINED, is_predefined) || refuses(COMMUTATIVE, Op::is_commutative);
+        (!refused).then_some(operation)
+    }
+}
+
+/// Copies an entry up to the smaller of its size and ours.
+///
+/// # Safety
+/// `at` is readable for `size` bytes.
+unsafe fn entry(at: *const Operation, size: usize) -> Operation {
+    let mut copy = MaybeUninit::<Operation>::zeroed();
+    let known = size.min(size_of::<Operation>());
+    // SAFETY: both are at least `known` bytes long, and zero is valid in every field: numbers, and functions that are absent.
+    unsafe {
+        std::ptr::copy_nonoverlapping(at.cast::<u8>(), copy.as_mut_ptr().cast::<u8>(), known);
+        copy.assume_init()
+    }
+}
+
+/// The functions of the nonblocking form.
+pub(super) fn starts(operation: &Operation) -> Option<(abi::Start, abi::Test)> {
+    operation.start.zip(operation.test)
+}

@@ -1,0 +1,76 @@
+//! What a transport's plugin reports during one poll.
+#![allow(unsafe_code)]
+
+use crate::btl::ProcId;
+use crate::btl::fabric::frame::HEADER;
+use crate::btl::fabric::pool::Slot;
+use crate::btl::fabric::port::Events;
+use portcullis_plugin::btl::abi;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// The messages to which the plugin refers, by the number that it got.
+pub type Lent = RefCell<BTreeMap<u64, Slot>>;
+
+/// What stands behind `portcullis_events`.
+pub struct Poll<'a> {
+    pub events: &'a dyn Events,
+    pub lent: &'a Lent,
+    pub size: u32,
+}
+
+/// # Safety
+/// `events` is the pointer that the library passed to `progress`, which has not returned: the rule of `transport.h`.
+unsafe fn poll<'a>(events: *mut abi::Events) -> &'a Poll<'a> {
+    // SAFETY: the library made the pointer from a `Poll` that lives until `progress` returns, and the caller keeps the rule above.
+    unsafe { &*events.cast::<Poll<'a>>() }
+}
+
+/// # Safety
+/// `why` is null or a text that ends with a NUL.
+unsafe fn reason(why: *const c_char) -> Option<String> {
+    // SAFETY: the caller guarantees a text where it is not null.
+    (!why.is_null()).then(|| {
+        unsafe { CStr::from_ptr(why) }
+            .to_string_lossy()
+            .into_owned()
+    })
+}
+
+pub unsafe extern "C" fn arrived(events: *mut abi::Events, message: *const c_void, bytes: usize) {
+    // A shorter message is not one of this library.
+    if message.is_null() || bytes < HEADER {
+        return;
+    }
+    // SAFETY: the plugin keeps the contract of `poll`, and passes `bytes` bytes that stay unchanged until this returns.
+    let (poll, message) = unsafe {
+        (
+            poll(events),
+            std::slice::from_raw_parts(message.cast(), bytes),
+        )
+    };
+    let (head, payload) = message.split_at(HEADER);
+    // A panic of the layers above must not unwind through the plugin.
+    let _ = catch_unwind(AssertUnwindSafe(|| poll.events.arrived(head, payload)));
+}
+
+pub unsafe extern "C" fn sent(events: *mut abi::Events, message: u64, why: *const c_char) {
+    // SAFETY: the plugin keeps the contracts of `poll` and `reason`.
+    let (poll, why) = unsafe { (poll(events), reason(why)) };
+    let slot = poll.lent.borrow_mut().remove(&message);
+    if let Some(slot) = slot {
+        let _ = catch_unwind(AssertUnwindSafe(|| poll.events.sent(slot, why)));
+    }
+}
+
+pub unsafe extern "C" fn failed(events: *mut abi::Events, peer: u32, why: *const c_char) {
+    // SAFETY: the plugin keeps the contracts of `poll` and `reason`.
+    let (poll, why) = unsafe { (poll(events), reason(why)) };
+    if peer >= poll.size {
+        return;
+    }
+    let why = why.unwrap_or_else(|| "the transport gives no reason".into());
+    let _ = catch_unwind(AssertUnwindSafe(|| poll.events.failed(peer as ProcId, why)));
+}

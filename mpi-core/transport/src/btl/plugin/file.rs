@@ -1,0 +1,295 @@
+//! Finding and loading the plugin file of a transport, and the check of its table.
+#![allow(unsafe_code)]
+
+use mpi_base::installation;
+use mpi_base::param::{About, Kind, Level, Params};
+use mpi_base::plugin_file::folders::{self, Places};
+use mpi_base::plugin_file::open::{self, Identity};
+use mpi_base::plugin_file::{
+    Manifest, ManifestError, OpenError, Trust, Untrusted, guarded, reported,
+};
+use mpi_base::state::{FileCall, StatePage};
+use portcullis_plugin::btl::abi::{self, SYMBOL};
+use std::ffi::{CStr, c_char, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// The framework in the names of its files.
+const FRAMEWORK: &str = "btl";
+/// The maximum number of a transport's parameters, so that a table of other bytes is not read for long.
+const MOST_PARAMS: usize = 256;
+
+/// A transport file whose table has been checked.
+#[derive(Clone)]
+pub struct Plugin {
+    pub name: &'static str,
+    pub version: &'static str,
+    pub exclusivity: u32,
+    pub eager: usize,
+    pub longest: usize,
+    pub poll_is_syscall: bool,
+    pub params: &'static [About],
+    pub file: PathBuf,
+    pub table: abi::Transport,
+}
+
+/// Why a transport's file is not used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileError {
+    /// No folder has one of that name.
+    Missing,
+    /// Users that are not trusted can write the file or its folder.
+    Untrusted(PathBuf, Untrusted),
+    Manifest(PathBuf, ManifestError),
+    Open(PathBuf, OpenError),
+    /// What is wrong with its table.
+    Table(PathBuf, String),
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileError::Missing => {
+                f.write_str("no folder of the parameter mca_component_path has its file")
+            }
+            FileError::Untrusted(path, _)
+            | FileError::Manifest(path, _)
+            | FileError::Open(path, _)
+            | FileError::Table(path, _) => write!(f, "{}: {}", path.display(), self.reason()),
+        }
+    }
+}
+
+impl FileError {
+    /// The reason, without the path in front of it.
+    pub fn reason(&self) -> String {
+        match self {
+            FileError::Missing => self.to_string(),
+            FileError::Untrusted(_, why) => why.to_string(),
+            FileError::Manifest(_, why) => why.to_string(),
+            FileError::Open(_, why) => why.to_string(),
+            FileError::Table(_, why) => why.clone(),
+        }
+    }
+}
+
+impl std::error::Error for FileError {}
+
+/// A transport's file, as its manifest describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub name: String,
+    pub file: PathBuf,
+    /// Its version, or why it cannot be used.
+    pub version: Result<String, FileError>,
+}
+
+/// Lists the files of transports by their manifests, without opening them.
+pub fn list(params: &Params) -> Vec<Found> {
+    let search = Search::of_this_process();
+    let mut all: Vec<Found> = Vec::new();
+    for (name, file) in search.files(params) {
+        if all.iter().any(|found| found.name == name) {
+            continue;
+        }
+        let read = search.manifest(&file, &name);
+        let version = read.map(|(manifest, _)| manifest.version);
+        all.push(Found {
+            name,
+            file,
+            version,
+        });
+    }
+    all
+}
+
+/// Loads the first file of this name in the search order.
+///
+/// The page names the file while it starts.
+pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plugin, FileError> {
+    let search = Search::of_this_process();
+    let mut files = search.files(params).into_iter();
+    let (_, file) = files
+        .find(|(found, _)| found == name)
+        .ok_or(FileError::Missing)?;
+    let (manifest, before) = search.manifest(&file, name)?;
+    let shown = file.to_string_lossy();
+    reported(page, FileCall::PluginStart, &shown, || {
+        start(&file, &manifest, before)
+    })
+}
+
+/// Opens a file and checks its table.
+fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<Plugin, FileError> {
+    let of_file = |error| FileError::Open(file.to_path_buf(), error);
+    let entry = open::entry(file, before, SYMBOL).map_err(of_file)?;
+    // SAFETY: `transport.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
+    let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
+    let shown = file.to_string_lossy();
+    // SAFETY: `transport.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
+    let table = guarded(&manifest.component, &shown, SYMBOL, || unsafe { entry() });
+    // SAFETY: `transport.h`: the table and all that it points to stay unchanged.
+    let read = unsafe { check(table, manifest, file) };
+    read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
+}
+
+/// Where this process searches, and what it trusts.
+struct Search {
+    places: Places,
+    trust: Trust,
+}
+
+impl Search {
+    fn of_this_process() -> Search {
+        let installation = installation::plugins();
+        Search {
+            places: Places::of_this_process(installation.as_deref()),
+            trust: Trust::of_this_process(installation.as_deref()),
+        }
+    }
+
+    /// The files of transports, with their names, in search order.
+    fn files(&self, params: &Params) -> Vec<(String, PathBuf)> {
+        let (folders, _) = self.places.order(params);
+        let mut all = Vec::new();
+        for folder in folders {
+            for file in folders::files(&folder.path).unwrap_or_default() {
+                if let Some((FRAMEWORK, name)) = folders::names_of(&file) {
+                    all.push((name.to_owned(), file));
+                }
+            }
+        }
+        all
+    }
+
+    /// Checks a file's owner, rights and manifest.
+    fn manifest(&self, file: &Path, name: &str) -> Result<(Manifest, Option<Identity>), FileError> {
+        for path in file.parent().into_iter().chain([file]) {
+            let trusted = self.trust.check(path);
+            trusted.map_err(|why| FileError::Untrusted(path.to_path_buf(), why))?;
+        }
+        let before = Identity::of(file);
+        let manifest = Manifest::of(file).and_then(|manifest| {
+            manifest.check(&abi::INTERFACE, (FRAMEWORK, name))?;
+            Ok(manifest)
+        });
+        let manifest = manifest.map_err(|why| FileError::Manifest(file.to_path_buf(), why))?;
+        Ok((manifest, before))
+    }
+}
+
+/// Checks a table; the error is a sentence about it.
+///
+/// # Safety
+/// The table and all that it points to stay valid and unchanged, and it is readable for the size that it begins with: the rules of `transport.h`.
+unsafe fn check(
+    table: *const abi::Transport,
+    manifest: &Manifest,
+    file: &Path,
+) -> Result<Plugin, String> {
+    if table.is_null() || !table.is_aligned() {
+        return Err(format!("its function {SYMBOL} returns no table"));
+    }
+    // SAFETY: the caller guarantees that the table begins with its size.
+    let size = unsafe { table.cast::<usize>().read() };
+    let needed = std::mem::offset_of!(abi::Transport, free) + size_of::<usize>();
+    if size < needed {
+        return Err(format!(
+            "its table has {size} bytes, the first version had {needed}"
+        ));
+    }
+    // SAFETY: the caller guarantees that the table is readable for its size.
+    let table = unsafe { abi::read(table) };
+    if table.abi_version != abi::TRANSPORT_VERSION {
+        return Err(format!(
+            "it was built for version {} of the transport ABI, this library speaks version {}",
+            table.abi_version,
+            abi::TRANSPORT_VERSION
+        ));
+    }
+    // SAFETY: the caller guarantees that the table's texts end with a NUL and stay unchanged.
+    let (name, version) = unsafe { (text(table.name), text(table.version)) };
+    let (Some(name), Some(version)) = (name, version) else {
+        return Err("its table has no name or no version".into());
+    };
+    if (name, version) != (&*manifest.component, &*manifest.version) {
+        return Err(format!(
+            "its table is that of the transport {name} {version}, and its manifest says {} {}",
+            manifest.component, manifest.version
+        ));
+    }
+    let has_all = table.open.is_some()
+        && table.address.is_some()
+        && table.connect.is_some()
+        && table.send.is_some()
+        && table.progress.is_some();
+    if !has_all {
+        return Err("its table lacks one of open, address, connect, send and progress".into());
+    }
+    if table.param_count > MOST_PARAMS {
+        return Err(format!(
+            "its table names {} parameters, and a transport has at most {MOST_PARAMS}",
+            table.param_count
+        ));
+    }
+    // SAFETY: the caller guarantees that the parameters are as many as the table says, and their texts are as all others.
+    let params = unsafe { parameters(name, &table) }?;
+    Ok(Plugin {
+        name,
+        version,
+        exclusivity: table.exclusivity,
+        eager: table.eager,
+        longest: table.longest.max(1024),
+        poll_is_syscall: table.poll_is_syscall != 0,
+        params,
+        file: file.to_path_buf(),
+        table,
+    })
+}
+
+/// # Safety
+/// `params` of the table points to `param_count` parameters, whose texts end with a NUL; all stay unchanged.
+unsafe fn parameters(
+    transport: &'static str,
+    table: &abi::Transport,
+) -> Result<&'static [About], String> {
+    if table.params.is_null() {
+        return Ok(&[]);
+    }
+    // SAFETY: not null, and the caller guarantees the number.
+    let declared = unsafe { std::slice::from_raw_parts(table.params, table.param_count) };
+    let mut params = Vec::with_capacity(declared.len());
+    for param in declared {
+        // SAFETY: the caller guarantees texts that end with a NUL.
+        let texts = unsafe {
+            (
+                text(param.name),
+                text(param.default_value),
+                text(param.help),
+            )
+        };
+        let (Some(name), Some(default), Some(help)) = texts else {
+            return Err("a parameter in its table has no name, default or help".into());
+        };
+        params.push(About {
+            framework: FRAMEWORK,
+            component: transport,
+            name,
+            default,
+            help,
+            level: Level::TUNER,
+            kind: Kind::Text,
+        });
+    }
+    Ok(params.leak())
+}
+
+/// # Safety
+/// `at` is null or a text that ends with a NUL and stays unchanged for the rest of the process.
+unsafe fn text(at: *const c_char) -> Option<&'static str> {
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: not null, and the caller guarantees the text.
+    unsafe { CStr::from_ptr(at) }.to_str().ok()
+}

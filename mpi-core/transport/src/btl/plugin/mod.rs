@@ -1,0 +1,88 @@
+//! Transports from plugin files: a [`Fabric`](super::fabric) over a port whose functions are those of a C table.
+//!
+//! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
+//! Where files are searched, and which are trusted, is the business of [`mpi_base::plugin_file`]; the tables are those of the package `portcullis-plugin`.
+//! An address is published with the transport's version in front, so a peer with another version is not reached, for a reason that names both.
+
+mod events;
+mod file;
+mod host;
+mod port;
+#[cfg(test)]
+mod tests;
+
+pub use file::{FileError, Found, list};
+
+use super::fabric::open::{Names, assemble, modex_of};
+use super::fabric::settings::{Defaults, Knobs};
+use super::{OpenContext, OpenError, Transport};
+use file::Plugin;
+use mpi_base::mem::Held;
+use mpi_base::param::About;
+use mpi_base::state::StatePage;
+use port::PluginPort;
+
+/// The number of plugins in cards; their modex keys differ.
+const KIND: u8 = 255;
+
+/// The page of this process, which names a plugin's file while it starts.
+fn page_of(context: &OpenContext<'_>) -> Option<Held<StatePage>> {
+    let (node, _) = context.node.as_ref()?;
+    node.state(node.rank()).ok()
+}
+
+/// A transport of a plugin file, not yet opened.
+pub struct Component {
+    plugin: Plugin,
+    knobs: &'static Knobs,
+    card_key: &'static str,
+}
+
+impl Component {
+    /// Loads the file of a transport that the user has named.
+    pub fn load(name: &str, context: &OpenContext<'_>) -> Result<Component, FileError> {
+        let page = page_of(context);
+        let plugin = file::load(name, context.params, page.as_deref())?;
+        // Listings need static texts, and a file is never unloaded.
+        let defaults = Defaults {
+            eager: plugin.eager.to_string().leak(),
+            max_send: plugin.longest.to_string().leak(),
+        };
+        Ok(Component {
+            knobs: Box::leak(Box::new(Knobs::of(plugin.name, &defaults))),
+            card_key: format!("btl-{}", plugin.name).leak(),
+            plugin,
+        })
+    }
+
+    /// Returns its name in the parameter `btl`.
+    pub fn name(&self) -> &'static str {
+        self.plugin.name
+    }
+
+    /// Returns its parameters, for listings.
+    pub fn params(&self) -> Vec<&'static About> {
+        let own = self.plugin.params.iter();
+        self.knobs.about().into_iter().chain(own).collect()
+    }
+
+    /// Opens the transport of this process.
+    pub fn open(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
+        let modex = modex_of(context)?;
+        let settings = self.knobs.read(context.params).map_err(OpenError::Param)?;
+        let port = PluginPort::open(&self.plugin, context).map_err(|reason| OpenError::Plugin {
+            name: self.plugin.name,
+            reason,
+        })?;
+        let names = Names {
+            name: self.plugin.name,
+            kind: KIND,
+            card_key: self.card_key,
+            exclusivity: self.plugin.exclusivity,
+            poll_is_syscall: self.plugin.poll_is_syscall,
+            title: format!("{} {}", self.plugin.name, self.plugin.version),
+        };
+        let fabric = assemble(names, context, &settings, modex, port)?;
+        Ok(vec![Box::new(fabric)])
+    }
+}

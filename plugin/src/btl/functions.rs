@@ -1,0 +1,182 @@
+//! The C functions of a transport, and its table, made at compile time; see [`portcullis_transport!`](crate::portcullis_transport).
+#![allow(unsafe_code)]
+
+use super::abi::{self, DONE, FAILED, INTERFACE, Job, NO_SPACE, SENT, TRANSPORT_VERSION, Why};
+use super::{Events, Host, Sent, Transport};
+use crate::caught::{answer, calm};
+use crate::manifest::Note;
+use std::ffi::{c_int, c_void};
+
+/// Makes the manifest.
+pub const fn manifest<T: Transport>() -> Note {
+    Note::of(&INTERFACE, c"btl", T::NAME, T::VERSION)
+}
+
+/// Returns the table.
+pub const fn table<T: Transport>() -> *const abi::Transport {
+    Table::<T>::TABLE
+}
+
+struct Table<T>(std::marker::PhantomData<T>);
+
+impl<T: Transport> Table<T> {
+    const TABLE: &'static abi::Transport = &abi::Transport {
+        size: size_of::<abi::Transport>(),
+        abi_version: TRANSPORT_VERSION,
+        exclusivity: T::EXCLUSIVITY,
+        name: T::NAME.as_ptr(),
+        version: T::VERSION.as_ptr(),
+        params: T::PARAMS.as_ptr(),
+        param_count: T::PARAMS.len(),
+        eager: T::EAGER,
+        longest: T::LONGEST,
+        poll_is_syscall: 1,
+        reserved: 0,
+        open: Some(open::<T>),
+        address: Some(address::<T>),
+        connect: Some(connect::<T>),
+        close: Some(close::<T>),
+        send: Some(send::<T>),
+        progress: Some(progress::<T>),
+        is_quiet: Some(is_quiet::<T>),
+        wait_on: Some(wait_on::<T>),
+        free: Some(free::<T>),
+    };
+}
+
+/// The transport and the library's services, behind the pointer that the library passes.
+struct Opened<T> {
+    transport: T,
+    host: abi::Host,
+}
+
+/// # Safety
+/// `this` came from [`open`] of the same transport, and `free` has not been called.
+unsafe fn opened<'a, T>(this: *mut c_void) -> &'a Opened<T> {
+    // SAFETY: `open` made the pointer from a box of this type, and the caller guarantees that it was not freed.
+    unsafe { &*this.cast::<Opened<T>>() }
+}
+
+unsafe extern "C-unwind" fn open<T: Transport>(
+    host: *const abi::Host,
+    job: *mut Job,
+    this: *mut *mut c_void,
+    why: *mut Why,
+) -> c_int {
+    let open = || {
+        // SAFETY: the library passes its table, which begins with its size.
+        let host = unsafe { abi::read(host) };
+        if host.abi_version != TRANSPORT_VERSION {
+            return Err(format!(
+                "it speaks version {TRANSPORT_VERSION} of the transport ABI and the library version {}",
+                host.abi_version
+            ));
+        }
+        let transport = T::open(Host { table: host, job })?;
+        let opened = Box::into_raw(Box::new(Opened { transport, host }));
+        // SAFETY: the library passes a writable `this`.
+        unsafe { this.write(opened.cast()) };
+        Ok(DONE)
+    };
+    // SAFETY: the library passes a writable `why`.
+    unsafe { answer(why, open) }
+}
+
+unsafe extern "C-unwind" fn address<T: Transport>(
+    this: *mut c_void,
+    to: *mut c_void,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    let address = calm(Vec::new(), || this.transport.address());
+    if address.len() <= capacity {
+        // SAFETY: the library passes memory of `capacity` bytes.
+        unsafe { std::ptr::copy_nonoverlapping(address.as_ptr(), to.cast(), address.len()) };
+    }
+    address.len()
+}
+
+unsafe extern "C-unwind" fn connect<T: Transport>(
+    this: *mut c_void,
+    peer: u32,
+    address: *const c_void,
+    bytes: usize,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the library keeps the contract of `opened`, and passes `bytes` bytes.
+    let (this, address) = unsafe { (opened::<T>(this), slice(address, bytes)) };
+    // SAFETY: the library passes a writable `why`.
+    unsafe { answer(why, || this.transport.connect(peer, address).map(|()| DONE)) }
+}
+
+unsafe extern "C-unwind" fn close<T: Transport>(this: *mut c_void, peer: u32, at_once: c_int) {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    calm((), || this.transport.close(peer, at_once != 0));
+}
+
+unsafe extern "C-unwind" fn send<T: Transport>(
+    this: *mut c_void,
+    peer: u32,
+    data: *const c_void,
+    bytes: usize,
+    _message: u64,
+    why: *mut Why,
+) -> c_int {
+    // SAFETY: the library keeps the contract of `opened`, and passes `bytes` bytes.
+    let (this, message) = unsafe { (opened::<T>(this), slice(data, bytes)) };
+    let send = || {
+        Ok(match this.transport.send(peer, message)? {
+            Sent::Copied => SENT,
+            Sent::NoSpace => NO_SPACE,
+        })
+    };
+    // SAFETY: the library passes a writable `why`.
+    unsafe { answer(why, send) }
+}
+
+unsafe extern "C-unwind" fn progress<T: Transport>(this: *mut c_void, events: *mut abi::Events) {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    let events = Events {
+        table: &this.host,
+        events,
+    };
+    calm((), || this.transport.progress(&events));
+}
+
+unsafe extern "C-unwind" fn is_quiet<T: Transport>(this: *mut c_void) -> c_int {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    calm(1, || this.transport.is_quiet().into())
+}
+
+unsafe extern "C-unwind" fn wait_on<T: Transport>(
+    this: *mut c_void,
+    longest_ns: *mut u64,
+) -> c_int {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    let (descriptor, longest) = calm((None, None), || this.transport.wait_on());
+    let longest = longest.map_or(0, |longest| longest.as_nanos() as u64);
+    // SAFETY: the library passes a writable `longest_ns`.
+    unsafe { longest_ns.write(longest) };
+    descriptor.unwrap_or(FAILED)
+}
+
+unsafe extern "C-unwind" fn free<T: Transport>(this: *mut c_void) {
+    // SAFETY: `open` made the pointer from a box of this type, and this is the library's last call.
+    let opened = unsafe { Box::from_raw(this.cast::<Opened<T>>()) };
+    calm((), || drop(opened));
+}
+
+/// # Safety
+/// `data` is readable for `bytes`, or null, or `bytes` is 0.
+unsafe fn slice<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
+    if data.is_null() || bytes == 0 {
+        return &[];
+    }
+    // SAFETY: not null, and the caller guarantees that `bytes` are readable.
+    unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
+}

@@ -1,0 +1,38 @@
+//! Functions of a plugin or of the library behind a C table: a panic in them becomes a failure, since none may cross the table.
+#![allow(unsafe_code)]
+
+use crate::coll::abi::{FAILED, Why};
+use std::any::Any;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Calls a function that can fail; returns its code, or writes the reason to `why` and returns `FAILED`.
+///
+/// # Safety
+/// `why` is null or writable.
+pub unsafe fn answer(why: *mut Why, call: impl FnOnce() -> Result<c_int, String>) -> c_int {
+    let reason = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(code)) => return code,
+        Ok(Err(reason)) => reason,
+        Err(panic) => panic_text(&*panic),
+    };
+    // SAFETY: the caller guarantees that `why` is null or writable.
+    if let Some(why) = unsafe { why.as_mut() } {
+        why.set(&reason);
+    }
+    FAILED
+}
+
+/// Calls a function that cannot fail; returns `nothing` after a panic.
+pub fn calm<T>(nothing: T, call: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(nothing)
+}
+
+/// The text of a panic.
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    format!("it stopped at a defect: {}", text.unwrap_or("no text"))
+}

@@ -1,0 +1,48 @@
+//! The fenced blocks of a document: a fence with a language and a name is a file, and one marked `console` a session.
+
+/// A fenced block.
+#[derive(Debug)]
+pub struct Block<'a> {
+    /// The words after the fence.
+    pub words: Vec<&'a str>,
+    /// The lines inside.
+    pub lines: Vec<&'a str>,
+}
+
+/// Returns the blocks of a document, in order.
+pub fn blocks(text: &str) -> Vec<Block<'_>> {
+    let mut lines = text.lines();
+    let mut found = Vec::new();
+    while let Some(line) = lines.next() {
+        if let Some(words) = line.strip_prefix("```") {
+            let inside = lines.by_ref().take_while(|line| *line != "```");
+            found.push(Block {
+                words: words.split_whitespace().collect(),
+                lines: inside.collect(),
+            });
+        }
+    }
+    found
+}
+
+/// Returns the text of the file that a document shows under this name.
+pub fn file(text: &str, name: &str) -> Option<String> {
+    let blocks = blocks(text);
+    let block = blocks
+        .iter()
+        .find(|block| block.words.get(1) == Some(&name))?;
+    Some(block.lines.join("\n") + "\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_what_is_inside_the_fence_with_its_name() {
+        let text = "Text.\n```c a.c\nint a;\n\nint b;\n```\n```console\n$ cc a.c\n```\n";
+        assert_eq!(file(text, "a.c").as_deref(), Some("int a;\n\nint b;\n"));
+        assert_eq!(file(text, "b.c"), None);
+        assert_eq!(blocks(text)[1].words, ["console"]);
+    }
+}
