@@ -148,7 +148,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
     let none = |path: &&str| std::fs::read_dir(path).map_or(0, |all| all.count()) == 0;
     if !needs(
-        hardware.iter().all(|path| none(&path)),
+        hardware.iter().all(|path| none(path)),
         "a machine without such hardware",
     ) {
         return;
