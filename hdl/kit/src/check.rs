@@ -1,9 +1,9 @@
 //! The board's design rules: distances, shorts, unconnected pads, holes. An independent reader of what the router and the zones have made.
 
 use crate::board::{
-    Board, CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST,
-    VIA,
+    CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
 };
+use crate::copper::Board;
 use crate::geometry::{Point, Shape};
 
 /// A piece of copper with its net.
