@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use barrier_kit::board::{Board, Routes};
+use barrier_kit::board::Routes;
+use barrier_kit::copper::Board;
 use barrier_kit::tables::Design;
 use barrier_kit::{TRACKS, check, electrical, fabrication, files, route};
 

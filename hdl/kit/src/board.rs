@@ -1,11 +1,10 @@
-//! The board: pads in their places, tracks, vias and the ground zones, without a file format.
+//! The parts of a board: pads in their places, tracks, vias, and the rules that they keep.
 
 use std::fmt::Write as _;
 
 use crate::footprint::Outline;
 use crate::geometry::{Point, Shape};
 use crate::tables::Design;
-use crate::zone::{self, Filled};
 
 /// Width and height of the board, um.
 pub const SIZE: (i64, i64) = (118_000, 88_000);
@@ -202,30 +201,6 @@ impl Routes {
             width: width.parse().ok()?,
         });
         Some(())
-    }
-}
-
-/// A board with its copper.
-#[derive(Debug, Clone)]
-pub struct Board {
-    /// The pads of all parts.
-    pub pads: Vec<Pad>,
-    /// Tracks and vias.
-    pub routes: Routes,
-    /// The copper of the ground zones, by side.
-    pub zones: [Vec<Filled>; 2],
-}
-
-impl Board {
-    /// Returns the board of a design with these routes, its zones filled.
-    pub fn new(design: &Design, routes: Routes) -> Self {
-        let mut board = Self {
-            pads: pads(design),
-            routes,
-            zones: [Vec::new(), Vec::new()],
-        };
-        board.zones = SIDES.map(|side| zone::fill(&board, side));
-        board
     }
 }
 

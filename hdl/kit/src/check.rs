@@ -1,9 +1,9 @@
 //! The board's design rules: distances, shorts, unconnected pads, holes. An independent reader of what the router and the zones have made.
 
 use crate::board::{
-    Board, CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST,
-    VIA,
+    CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
 };
+use crate::copper::Board;
 use crate::geometry::{Point, Shape};
 
 /// A piece of copper with its net.
@@ -93,7 +93,8 @@ fn too_near(copper: &[Copper<'_>]) -> Vec<String> {
     for (index, one) in copper.iter().enumerate() {
         for other in &copper[index + 1..] {
             let is_same = one.net.is_some() && one.net == other.net;
-            if is_same || !one.sides.iter().any(|side| other.sides.contains(side)) {
+            let may_be_near = one.shape.may_be_within(&other.shape, CLEARANCE);
+            if is_same || !may_be_near || !one.sides.iter().any(|side| other.sides.contains(side)) {
                 continue;
             }
             let apart = one.shape.distance(&other.shape);
@@ -202,8 +203,11 @@ fn unconnected(board: &Board, copper: &[Copper<'_>]) -> Vec<String> {
     for (index, one) in copper.iter().enumerate() {
         for (ahead, other) in copper[index + 1..].iter().enumerate() {
             let is_same = one.net.is_some() && one.net == other.net;
+            if !is_same || !one.shape.may_be_within(&other.shape, 0) {
+                continue;
+            }
             let is_joint = one.sides.iter().any(|side| other.sides.contains(side));
-            if is_same && is_joint && one.shape.distance(&other.shape) == 0.0 {
+            if is_joint && one.shape.distance(&other.shape) == 0.0 {
                 sets.join(index, index + 1 + ahead);
             }
         }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::board::{Board, SIDES, SIZE, Side, VIA};
+use crate::board::{SIDES, SIZE, Side, VIA};
+use crate::copper::Board;
 use crate::footprint::Outline;
 use crate::geometry::{Point, Shape};
 use crate::pcb;

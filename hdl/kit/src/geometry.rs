@@ -78,6 +78,13 @@ impl Shape {
         }
     }
 
+    /// Returns true if the distance of two shapes may be at most `reach`: their bounds are not further apart.
+    pub fn may_be_within(&self, other: &Self, reach: i64) -> bool {
+        let ((a, b), (c, d)) = (self.bounds(), other.bounds());
+        let apart = (c.x - b.x).max(a.x - d.x).max(c.y - b.y).max(a.y - d.y);
+        apart <= reach
+    }
+
     /// Returns the distance between two shapes, um; zero if they overlap.
     pub fn distance(&self, other: &Self) -> f64 {
         let between = match (*self, *other) {

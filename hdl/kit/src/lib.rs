@@ -5,7 +5,7 @@
 //! the libraries for KiCad, the bill of materials, the picture, and the files for a board house.
 //!
 //! * [`tables`], [`footprint`], [`geometry`]: the design.
-//! * [`route`] finds the tracks, `zone` fills both sides with ground, [`board`] holds the outcome.
+//! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the outcome.
 //! * [`electrical`] checks the schematic and [`check`] the board, without KiCad; tests ask KiCad too where it is installed.
 //! * [`currents`] computes what flows into a side without power.
 //! * [`schematic`], [`pcb`], [`fabrication`], [`silk`], [`picture`], [`bill`]: the files.
@@ -16,6 +16,7 @@
 pub mod bill;
 pub mod board;
 pub mod check;
+pub mod copper;
 pub mod currents;
 pub mod electrical;
 pub mod fabrication;
@@ -29,7 +30,8 @@ pub mod silk;
 pub mod tables;
 pub mod zone;
 
-use board::{Board, Routes};
+use board::Routes;
+use copper::Board;
 use footprint::Footprint;
 use tables::Design;
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::board::{Board, CLEARANCE, EDGE_CLEARANCE, GROUND, SIDES, SIZE, Side, VIA};
+use crate::board::{CLEARANCE, EDGE_CLEARANCE, GROUND, SIDES, SIZE, Side, VIA};
+use crate::copper::Board;
 use crate::footprint::{Footprint, Outline, PadOf};
 use crate::geometry::Point;
 use crate::schematic;

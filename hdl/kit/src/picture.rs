@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::board::{Board, SIZE, Side, VIA};
+use crate::board::{SIZE, Side, VIA};
+use crate::copper::Board;
 use crate::fabrication;
 use crate::geometry::{Point, Shape};
 use crate::tables::Design;

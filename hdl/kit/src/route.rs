@@ -350,14 +350,9 @@ fn copper(routes: &Routes) -> Vec<(usize, Shape)> {
 fn meet(one: &Routes, other: &Routes) -> bool {
     let others = copper(other);
     copper(one).iter().any(|(side, shape)| {
-        let (low, high) = shape.bounds();
         others.iter().any(|(other_side, other)| {
-            let (a, b) = other.bounds();
-            let is_near = a.x < high.x + KEPT
-                && low.x < b.x + KEPT
-                && a.y < high.y + KEPT
-                && low.y < b.y + KEPT;
-            side == other_side && is_near && shape.distance(other) < board::CLEARANCE as f64
+            let may_be_near = shape.may_be_within(other, board::CLEARANCE);
+            side == other_side && may_be_near && shape.distance(other) < board::CLEARANCE as f64
         })
     })
 }

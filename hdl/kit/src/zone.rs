@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::board::{Board, EDGE_CLEARANCE, GROUND, Pad, SIZE, Side};
+use crate::board::{EDGE_CLEARANCE, GROUND, Pad, Routes, SIZE, Side};
 use crate::geometry::{Point, Shape};
 
 /// The grid of the filled copper, um.
@@ -146,8 +146,8 @@ impl Cells {
 }
 
 /// Returns the copper of the ground zone of a side; pieces that touch no copper of the ground are left out.
-pub(crate) fn fill(board: &Board, side: Side) -> Vec<Filled> {
-    let mut free = free_cells(board, side).opened();
+pub(crate) fn fill(pads: &[Pad], routes: &Routes, side: Side) -> Vec<Filled> {
+    let mut free = free_cells(pads, routes, side).opened();
     let mut pieces = Vec::new();
     for row in 0..ROWS as i64 {
         for column in 0..COLUMNS as i64 {
@@ -158,19 +158,20 @@ pub(crate) fn fill(board: &Board, side: Side) -> Vec<Filled> {
             }
         }
     }
-    pieces.retain(|piece| is_grounded(board, side, piece));
+    pieces.retain(|piece| is_grounded(pads, routes, side, piece));
     pieces
 }
 
-fn is_grounded(board: &Board, side: Side, piece: &Filled) -> bool {
-    let pads = board.pads.iter();
-    let mut pads = pads.filter(|pad| pad.is_on(side) && pad.net.as_deref() == Some(GROUND));
-    let mut vias = board.routes.vias.iter().filter(|via| via.net == GROUND);
+fn is_grounded(pads: &[Pad], routes: &Routes, side: Side, piece: &Filled) -> bool {
+    let mut pads = pads
+        .iter()
+        .filter(|pad| pad.is_on(side) && pad.net.as_deref() == Some(GROUND));
+    let mut vias = routes.vias.iter().filter(|via| via.net == GROUND);
     pads.any(|pad| piece.meets(&pad.shape())) || vias.any(|via| piece.meets(&via.shape()))
 }
 
 /// Returns the cells that keep their distance from everything but the ground.
-fn free_cells(board: &Board, side: Side) -> Cells {
+fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     let mut free = Cells::new(true);
     let margin = EDGE_CLEARANCE / CELL;
     for row in 0..ROWS as i64 {
@@ -184,21 +185,21 @@ fn free_cells(board: &Board, side: Side) -> Cells {
     let mut clear = |shape: &Shape, distance: i64| {
         Cells::near(shape, distance, |column, row| free.set(column, row, false));
     };
-    for track in board.routes.tracks.iter().filter(|t| t.side == side) {
+    for track in routes.tracks.iter().filter(|t| t.side == side) {
         if track.net != GROUND {
             clear(&track.shape(), ZONE_CLEARANCE);
         }
     }
-    for via in board.routes.vias.iter().filter(|via| via.net != GROUND) {
+    for via in routes.vias.iter().filter(|via| via.net != GROUND) {
         clear(&via.shape(), ZONE_CLEARANCE);
     }
-    for pad in &board.pads {
+    for pad in pads {
         if let Some(drill) = pad.drill.filter(|_| pad.size.0 == 0) {
             clear(&Shape::circle(pad.at, drill / 2), EDGE_CLEARANCE);
         }
     }
     let is_ground = |pad: &&Pad| pad.net.as_deref() == Some(GROUND);
-    let pads = || board.pads.iter().filter(|pad| pad.is_on(side));
+    let pads = || pads.iter().filter(|pad| pad.is_on(side));
     for pad in pads().filter(|pad| !is_ground(pad)) {
         clear(&pad.shape(), ZONE_CLEARANCE);
     }

@@ -1,6 +1,7 @@
 //! The desk kit: its files are those of the tables, the board keeps its rules, and other programs read the files.
 
-use barrier_kit::board::{Board, Routes, Side, Track};
+use barrier_kit::board::{Routes, Side, Track};
+use barrier_kit::copper::Board;
 use barrier_kit::geometry::Point;
 use barrier_kit::tables::{Design, PinType};
 use barrier_kit::{TRACKS, bill, check, currents, electrical, fabrication, files, route};
