@@ -1,5 +1,6 @@
 //! Jobs that cannot go on are ended with a report, and no other job is (`mpirun --end-dead`).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 use xtask::process::Outcome;
@@ -184,34 +185,60 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     }
 }
 
+/// The time for which job `number` of a soak stands still: from a moment to far longer than a proof takes, in an order that repeats only after all combinations.
+/// Some of the stopped ranks are stopped for ten seconds.
+fn stands_still_ms(number: usize, way: &str) -> usize {
+    match way == "stops" && (number / HEALTHY.len()).is_multiple_of(4) {
+        true => 10_000,
+        false => 50 + number * 377 % 3500,
+    }
+}
+
 /// A soak: many healthy jobs that stand still for different times, beside each other so that each has little of the processor.
 ///
 /// `HEALTHY_JOBS=10000 cargo test -p tests --test dead_jobs -- --ignored soak` runs 10,000; that takes about two hours on two cores.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_soak_of_healthy_jobs_ends_none_of_them() {
-    const AT_ONCE: usize = 8;
+    const AT_ONCE: usize = 12;
     let count = std::env::var("HEALTHY_JOBS").ok();
     let count: usize = count.and_then(|count| count.parse().ok()).unwrap_or(80);
-    let ways: [&[&str]; 3] = [&[], &["--mca", "btl", "self,tcp"], &["--oversubscribe"]];
-    for first in (0..count).step_by(AT_ONCE) {
-        let start = |number: usize| {
+    let ways: [&[&str]; 4] = [
+        &[],
+        &["--mca", "btl", "self,tcp"],
+        &["--oversubscribe"],
+        &["--mca", "osc_am_progress_thread", "true"],
+    ];
+    let next = AtomicUsize::new(0);
+    let run_all = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= count {
+                return;
+            }
             let (way, ranks) = HEALTHY[number % HEALTHY.len()];
-            // From a moment to far longer than a proof takes, in an order that repeats only after all combinations.
-            let milliseconds = 50 + number * 377 % 3500;
-            let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
-            let job = job.ranks(ranks).with(ways[number % ways.len()]);
-            (number, way, job.start())
-        };
-        let jobs: Vec<_> = (first..count.min(first + AT_ONCE)).map(start).collect();
-        for (number, way, job) in jobs {
-            let outcome = job.wait();
+            let job = Job::of("healthy")
+                .arg(way)
+                .arg(stands_still_ms(number, way).to_string());
+            let outcome = job
+                .ranks(ranks)
+                .with(ways[number % ways.len()])
+                .start()
+                .wait();
             let said = &outcome.stderr;
             assert!(
                 outcome.status.success(),
                 "job {number}, {way}: {}\n{said}",
                 outcome.status
             );
+            if number % 100 == 99 {
+                println!("{} healthy jobs, none ended", number + 1);
+            }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(run_all);
+        }
+    });
 }

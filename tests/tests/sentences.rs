@@ -25,6 +25,22 @@ fn members_that_call_different_collectives_get_the_call_of_each() {
     insta::assert_snapshot!(outcome.stdout);
 }
 
+#[test]
+fn messages_whose_type_is_not_that_of_their_receive_get_a_sentence_that_names_both() {
+    let check = ["--mca", "pml_ob1_check_types", "true"];
+    let outcome = Job::of("mistyped").ranks(2).with(check).succeeds();
+    insta::assert_snapshot!(outcome.stdout);
+    for way in [["btl", "self,tcp"], ["btl_sm_single_copy", "none"]] {
+        let job = Job::of("mistyped").ranks(2).with(check);
+        assert_eq!(
+            job.with(["--mca", way[0], way[1]]).succeeds().stdout,
+            outcome.stdout
+        );
+    }
+    // Without the check nothing is compared.
+    Job::of("mistyped").arg("unchecked").ranks(2).succeeds();
+}
+
 /// The program names a communicator, a window and a file with escapes and a newline, and fails on them.
 #[test]
 fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {

@@ -1,4 +1,4 @@
-//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | mpich-fortran | pnetcdf | rsmpi | hpcc | gen | install | package | fpga | kit | firmware | nightly-qemu | bench`.
+//! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests | mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | gen | install | package | fpga | kit | firmware | nightly-qemu | bench`.
 //!
 //! Guarantee: on a fresh Debian machine with Rust, gcc and git, one command produces a result and explains it on the screen.
 //! Missing packages are installed if the user is root; otherwise they are named with the command that installs them.
@@ -9,6 +9,7 @@
 #![warn(missing_docs)]
 
 pub mod bench;
+pub mod bug_suites;
 pub mod c_interface;
 pub mod cargo;
 pub mod debian_source;

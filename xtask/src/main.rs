@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    bench, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, kit, mpi4py,
-    mpich_tests, package, pnetcdf, rsmpi, test,
+    bench, bug_suites, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, kit,
+    mpi4py, mpich_tests, package, pnetcdf, rsmpi, test,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -35,6 +35,8 @@ enum Task {
     Rsmpi(rsmpi::Options),
     /// Build the HPC Challenge benchmark with our mpicc and run it, also with MPICH and Open MPI
     Hpcc(hpcc::Options),
+    /// Run collections of wrong programs and count how many mistakes are reported
+    BugSuites(bug_suites::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Task::Pnetcdf(options) => pnetcdf::run(&options).map_err(|e| e.to_string()),
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
+        Task::BugSuites(options) => bug_suites::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install {
             prefix,

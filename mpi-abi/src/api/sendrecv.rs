@@ -100,7 +100,7 @@ fn exchange_in_place(
     check_recv_tag(recvtag)?;
     let buf = buf.buffer()?;
     check_tag(sendtag)?;
-    let copy = Scratch::bytes(buf.bytes())?;
+    let copy = Scratch::packed(buf.bytes())?;
     if let Some(bytes) = copy.all().contiguous() {
         buf.as_send().pack_at(0, bytes);
     }

@@ -6,7 +6,7 @@
 use mpi_base::accelerator::{Accelerator, BUILT_IN, Memory, Tail};
 use mpi_base::param::{Level, Param, Params, Selection};
 use std::fmt;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The accelerators whose memory is recognised.
@@ -32,6 +32,9 @@ static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 
 /// The address of a word that is not 0 if a buffer must be asked about: [`QUIET`], [`ACTIVE`], or the word of a [`Tail`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
+
+/// Whether the types of messages are compared, for which no buffer may become bytes.
+static ARE_TYPES_COMPARED: AtomicBool = AtomicBool::new(false);
 
 static LIBRARIES: Mutex<Libraries> = Mutex::new(Libraries {
     wanted: Vec::new(),
@@ -76,6 +79,17 @@ pub fn attention() -> bool {
     unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
 }
 
+/// Makes every buffer take the general path, which knows its datatype.
+pub fn compare_types() {
+    ARE_TYPES_COMPARED.store(true, Relaxed);
+    WATCHED.store(std::ptr::from_ref(&ACTIVE).cast_mut(), Relaxed);
+}
+
+/// Returns true after [`compare_types`].
+pub fn are_types_compared() -> bool {
+    ARE_TYPES_COMPARED.load(Relaxed)
+}
+
 fn libraries() -> MutexGuard<'static, Libraries> {
     LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -101,7 +115,7 @@ impl Libraries {
                 None => {}
             }
         }
-        let word = match (self.found.is_empty(), self.tail) {
+        let word = match (self.found.is_empty() && !are_types_compared(), self.tail) {
             (false, _) => &ACTIVE,
             (true, Some(tail)) => tail.word(),
             (true, None) => &QUIET,

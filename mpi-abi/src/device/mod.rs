@@ -28,11 +28,16 @@ pub use staged::{Access, DeviceError};
 use libraries::Located;
 use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
+use mpi_core::pml::CHECK_TYPES;
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
-    libraries::start(params)
+    let found = libraries::start(params)?;
+    if params.get(&CHECK_TYPES)? {
+        libraries::compare_types();
+    }
+    Ok(found)
 }
 
 /// Returns the device memory at an address; none in a call that began before a library was found, and so keeps no staged buffers.
@@ -48,6 +53,13 @@ fn locate(at: *const u8) -> Option<Located> {
 #[inline(never)]
 pub fn holds(at: *const u8) -> bool {
     locate(at).is_some()
+}
+
+/// Returns true if a buffer may not be treated as plain bytes: it is in device memory, or the types of messages are compared.
+#[cold]
+#[inline(never)]
+pub fn takes_general_path(at: *const u8) -> bool {
+    libraries::are_types_compared() || holds(at)
 }
 
 /// Returns the address of the host copy that the running call uses in place of a buffer in device memory; `None` for a buffer in host memory.

@@ -207,6 +207,7 @@ fn fault_class(e: &FaultError) -> c_int {
 fn pml_class(e: &PmlError) -> Option<c_int> {
     match e {
         PmlError::Truncated { .. } => Some(MPI_ERR_TRUNCATE),
+        PmlError::Types { .. } => Some(MPI_ERR_TYPE),
         PmlError::PeerGone { .. } | PmlError::NoSender { .. } => Some(gone_class()),
         PmlError::Unreachable { .. } => None,
     }

@@ -5,6 +5,7 @@ use super::head::Head;
 use super::*;
 use crate::mem::PAGE;
 use crate::ring::{Body, Polled};
+use std::time::{Duration, Instant};
 
 fn ranks(n: u32) -> Vec<Node> {
     let fd = Node::create(n).unwrap();

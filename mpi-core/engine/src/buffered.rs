@@ -139,7 +139,7 @@ impl Buffer {
             .into());
         }
         let no_memory = |NoMemory { bytes }| BufferError::NoMemory { dest, tag, bytes };
-        let copy = Scratch::bytes(buf.bytes()).map_err(no_memory)?;
+        let copy = Scratch::packed(buf.bytes()).map_err(no_memory)?;
         if let Some(target) = copy.all().contiguous() {
             buf.pack_at(0, target);
         }

@@ -3,13 +3,18 @@
 //! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
+use crate::pml::ob1::types::Described;
 use crate::pml::ob1::wire::{Assist, Rendezvous};
 
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
 /// The decoders.
-pub const ENTRIES: &[Entry] = &[("rendezvous", rendezvous), ("call_for_help", call_for_help)];
+pub const ENTRIES: &[Entry] = &[
+    ("rendezvous", rendezvous),
+    ("call_for_help", call_for_help),
+    ("described_types", described_types),
+];
 
 /// The announcement of a long message: what the decoder accepts is encoded and decoded again without a change.
 pub fn rendezvous(payload: &[u8]) {
@@ -26,6 +31,13 @@ pub fn rendezvous(payload: &[u8]) {
 pub fn call_for_help(payload: &[u8]) {
     if let Some(read) = Assist::decode(payload) {
         assert_eq!(read.encoded(Assist::decode).as_ref(), Some(&read));
+    }
+}
+
+/// The description of a message whose type is compared.
+pub fn described_types(payload: &[u8]) {
+    if let Some(read) = Described::decode(payload) {
+        assert_eq!(Described::decode(&read.encode()).as_ref(), Some(&read));
     }
 }
 

@@ -22,7 +22,7 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     let size = Named::dense_size(datatype.0);
     // No buffer is at MPI_BOTTOM (null) or MPI_IN_PLACE.
     let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
-    if !usable || (device::attention() && device::holds(buf.cast())) {
+    if !usable || (device::attention() && device::takes_general_path(buf.cast())) {
         return None;
     }
     (count as usize).checked_mul(size)

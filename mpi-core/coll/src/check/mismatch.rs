@@ -1,6 +1,7 @@
 //! Error text for members that do not call the same operation.
 
 use super::amounts::Disagreement;
+use super::types;
 use std::fmt;
 
 pub use mpi_engine::coll::CallSignature;
@@ -26,16 +27,38 @@ pub enum Difference {
 impl Difference {
     /// Groups the members by call signature; `signatures` is indexed by rank.
     pub fn calls(signatures: &[CallSignature]) -> Difference {
-        let mut groups: Vec<(CallSignature, Vec<u32>)> = Vec::new();
-        for (rank, what) in (0..).zip(signatures) {
-            match groups.iter_mut().find(|(other, _)| other == what) {
-                Some((_, ranks)) => ranks.push(rank),
-                None => groups.push((*what, vec![rank])),
-            }
-        }
-        let told = |(what, ranks): (CallSignature, Vec<u32>)| (ranks, what.to_string());
-        Difference::Calls(groups.into_iter().map(told).collect())
+        let groups = grouped(signatures.iter().copied()).into_iter();
+        Difference::Calls(
+            groups
+                .map(|(what, ranks)| (ranks, what.to_string()))
+                .collect(),
+        )
     }
+
+    /// Groups the members by the types of their data; `types` are the [words](types::words) of all members.
+    pub fn types(signatures: &[CallSignature], types: &[u64]) -> Difference {
+        let with_text = |(signature, words): (&CallSignature, &[u64])| {
+            format!("{signature} with data of {}", types::text(words))
+        };
+        let texts = signatures
+            .iter()
+            .zip(types.chunks(types::WORDS))
+            .map(with_text);
+        let groups = grouped(texts).into_iter();
+        Difference::Calls(groups.map(|(what, ranks)| (ranks, what)).collect())
+    }
+}
+
+/// Groups the ranks, counted from zero, by what each does.
+fn grouped<T: PartialEq>(of_ranks: impl Iterator<Item = T>) -> Vec<(T, Vec<u32>)> {
+    let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
+    for (rank, what) in (0..).zip(of_ranks) {
+        match groups.iter_mut().find(|(other, _)| *other == what) {
+            Some((_, ranks)) => ranks.push(rank),
+            None => groups.push((what, vec![rank])),
+        }
+    }
+    groups
 }
 
 impl Mismatch {

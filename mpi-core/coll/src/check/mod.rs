@@ -8,6 +8,7 @@
 //! The check compares the operation, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
 //! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);
 //! for neighbourhood collectives, the same along each edge of the topology ([`edges`]).
+//! Where the lengths agree, it compares the type signatures ([`types`]).
 //! The messages of the check are the invocation's first between any two members, so they never mix with those of the operation.
 
 mod amounts;
@@ -16,6 +17,7 @@ mod edges;
 mod mismatch;
 #[cfg(test)]
 mod tests;
+mod types;
 
 pub use mismatch::{CallSignature, Mismatch};
 
@@ -35,7 +37,7 @@ pub static CHECK: Param<bool> = Param::new(
     "check",
     "false",
     Level::USER,
-    "Before each collective operation, compare the calls of all members (function, root, count, type, operator); a difference is an error that names it",
+    "Before each collective operation, compare the calls of all members (function, root, count, type signature, operator); a difference is an error that names it",
 );
 
 static PRIORITY: About = priority::about("check", "1000");
@@ -105,11 +107,15 @@ impl Module for CheckModule {
 
 /// Exchanges call signatures with all members; fails if they differ.
 async fn compare(invocation: &Invocation, call: &Call) -> Result<(), Error> {
-    let mine = CallSignature::of(call).words();
+    let signature = CallSignature::of(call).words();
+    let mine: Vec<u64> = signature.into_iter().chain(types::words(call)).collect();
     let all = difference::share(invocation, &mine).await?;
-    let signatures: Vec<CallSignature> = all
-        .chunks(mine.len())
-        .map(CallSignature::from_words)
+    let members = || {
+        all.chunks(mine.len())
+            .map(|words| words.split_at(signature.len()))
+    };
+    let signatures: Vec<CallSignature> = members()
+        .map(|(signature, _)| CallSignature::from_words(signature))
         .collect();
     let difference = match signatures.windows(2).all(|two| two[0] == two[1]) {
         false => Some(Difference::calls(&signatures)),
@@ -118,6 +124,10 @@ async fn compare(invocation: &Invocation, call: &Call) -> Result<(), Error> {
             .await?
             .map(Difference::Amounts),
     };
+    // All members have the same words, so they come to the same conclusion.
+    let types: Vec<u64> = members().flat_map(|(_, types)| types).copied().collect();
+    let difference = difference
+        .or_else(|| (!types::agree(&types)).then(|| Difference::types(&signatures, &types)));
     match difference {
         None => Ok(()),
         Some(difference) => Err(CollError::Mismatch(Mismatch::new(

@@ -104,6 +104,33 @@ fn a_different_operator_is_reported() {
     );
 }
 
+fn floats(count: i64) -> RecvBuf {
+    Scratch::new(count, &Named::FLOAT.into())
+        .expect("memory")
+        .all()
+}
+
+#[test]
+fn a_different_type_of_the_same_length_is_reported() {
+    differ(
+        3,
+        |rank| Call::Bcast {
+            buf: if rank == 1 { floats(2) } else { words(2) },
+            root: 0,
+        },
+        "ranks 0, 2 call MPI_Bcast from rank 0 of 8 bytes with data of MPI_INT32_T; rank 1 calls MPI_Bcast from rank 0 of 8 bytes with data of MPI_FLOAT",
+    );
+    differ(
+        2,
+        |rank| Call::Gather {
+            send: Some(words(1).as_send()),
+            recv: (rank == 0).then(|| floats(2).with_count(1)),
+            root: 0,
+        },
+        "rank 0 calls MPI_Gather to rank 0 of 4 bytes with data of MPI_INT32_T to MPI_FLOAT; rank 1 calls MPI_Gather to rank 0 of 4 bytes with data of MPI_INT32_T",
+    );
+}
+
 #[test]
 fn a_different_order_of_calls_is_reported() {
     differ(

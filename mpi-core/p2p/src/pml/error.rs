@@ -17,6 +17,16 @@ pub enum PmlError {
         bytes: u64,
         capacity: u64,
     },
+    /// The type signature of the message is not that of the receive (`pml_ob1_check_types`).
+    Types {
+        receiver: i32,
+        source: i32,
+        tag: i32,
+        bytes: u64,
+        /// "4 elements of MPI_INT".
+        sent: Box<str>,
+        expected: Box<str>,
+    },
     /// No BTL reaches the peer; one reason from each.
     Unreachable { peer: ProcId, reasons: String },
     /// The peer ended while the operation needed it.
@@ -63,6 +73,17 @@ impl fmt::Display for PmlError {
             } => write!(
                 f,
                 "on rank {receiver}: the message from {source}, tag {tag}, has {bytes} bytes, the buffer holds {capacity}"
+            ),
+            PmlError::Types {
+                receiver,
+                source,
+                tag,
+                sent,
+                expected,
+                ..
+            } => write!(
+                f,
+                "on rank {receiver}: the message from {source}, tag {tag}, was sent as {sent}, but the receive is of {expected}, whose basic types differ"
             ),
             PmlError::Unreachable { peer, reasons } => {
                 write!(f, "no transport reaches job rank {peer}: {reasons}")
@@ -113,6 +134,14 @@ impl Failure for PmlError {
                 source,
                 tag,
                 bytes: capacity,
+                cancelled: false,
+            }),
+            PmlError::Types {
+                source, tag, bytes, ..
+            } => Some(Status {
+                source,
+                tag,
+                bytes,
                 cancelled: false,
             }),
             _ => None,

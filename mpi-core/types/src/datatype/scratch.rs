@@ -87,6 +87,11 @@ impl Scratch {
         Scratch::new(len, &super::Named::BYTE.into())
     }
 
+    /// Allocates `len` bytes of packed data, whose type signature is not known.
+    pub fn packed(len: i64) -> Result<Scratch, NoMemory> {
+        Scratch::new(len, &super::Named::PACKED.into())
+    }
+
     /// Returns elements `elements` as a send buffer.
     pub fn send(&self, elements: Range<i64>) -> SendBuf {
         self.recv(elements).as_send()

@@ -11,7 +11,7 @@
 //! A pair type has two basic elements, as the structure in the standard's definition.
 
 use super::construct::Derived;
-use super::named::{Kind, Named};
+use super::named::{Kind, Named, Scalar};
 use super::{Datatype, Repr};
 
 /// A digest of the sequence of basic elements of a datatype.
@@ -69,24 +69,41 @@ impl Signature {
         result
     }
 
+    /// Returns it as words to send.
+    pub fn words(self) -> [u64; 2] {
+        [self.elements, self.hash]
+    }
+
+    /// Reads it from [words](Signature::words).
+    pub fn from_words([elements, hash]: [u64; 2]) -> Signature {
+        Signature { elements, hash }
+    }
+
     /// Returns one word for fingerprints.
     pub fn word(self) -> u64 {
         self.hash ^ self.elements.rotate_left(61)
     }
 }
 
+fn code(class: u64, scalar: Scalar) -> Signature {
+    Signature::of_basic(class * 16 + scalar as u64)
+}
+
+fn number(scalar: Scalar) -> Signature {
+    code(0, scalar)
+}
+
 /// Returns the signature of a basic type.
 fn basic(named: Named) -> Signature {
-    let code = |class: u64, scalar: super::Scalar| Signature::of_basic(class * 16 + scalar as u64);
     match named.info().kind {
-        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => code(0, s),
+        Kind::CInteger(s) | Kind::FInteger(s) | Kind::Multi(s) | Kind::Float(s) => number(s),
         Kind::Complex(s) => code(1, s),
         Kind::Logical(s) => code(2, s),
         Kind::Character(s) => code(3, s),
         // As MPI_CHARACTER, whether signed or not.
-        Kind::Char(_) => code(3, super::Scalar::U8),
-        Kind::Byte | Kind::Packed => code(4, super::Scalar::U8),
-        Kind::Pair(value, index) => code(0, value).then(code(0, index)),
+        Kind::Char(_) => code(3, Scalar::U8),
+        Kind::Byte | Kind::Packed => code(4, Scalar::U8),
+        Kind::Pair(value, index) => number(value).then(number(index)),
     }
 }
 
@@ -97,6 +114,18 @@ impl Datatype {
             Repr::Named(named) => basic(*named),
             Repr::Derived(derived) => *derived.signature.get_or_init(|| fold(derived)),
         }
+    }
+
+    /// Returns the signature of the first `bytes` bytes of elements, `None` if they end in the middle of a basic element.
+    pub fn signature_of_bytes(&self, bytes: i64) -> Option<Signature> {
+        let size = self.size();
+        if size == 0 {
+            return (bytes == 0).then(Signature::default);
+        }
+        let whole = self.signature().times(bytes / size);
+        let mut left = bytes % size;
+        let part = signature_of_part(self, &mut left);
+        (left == 0).then(|| whole.then(part))
     }
 
     /// Returns the predefined datatype of all basic elements, if they have one kind; `None` for a type without data.
@@ -160,6 +189,42 @@ fn basic_of(derived: &Derived) -> Option<Named> {
         (first.info().kind == basic.info().kind).then_some(())
     })?;
     found
+}
+
+/// Returns the signature of the whole basic elements in the first `left` bytes of one element, and subtracts their bytes from `left`.
+fn signature_of_part(datatype: &Datatype, left: &mut i64) -> Signature {
+    let mut all = Signature::default();
+    match &datatype.0 {
+        Repr::Named(named) => {
+            if *left >= named.info().size {
+                *left -= named.info().size;
+                all = basic(*named);
+            } else if let Kind::Pair(value, _) = named.info().kind
+                && *left >= value.size()
+            {
+                *left -= value.size();
+                all = number(value);
+            }
+        }
+        Repr::Derived(derived) => {
+            derived.placements(|p| {
+                let size = p.child.size();
+                if size == 0 {
+                    return Some(());
+                }
+                let copies = p.count * p.reps;
+                let whole = (*left / size).min(copies);
+                all = all.then(p.child.signature().times(whole));
+                *left -= whole * size;
+                if whole == copies {
+                    return Some(());
+                }
+                all = all.then(signature_of_part(p.child, left));
+                None
+            });
+        }
+    }
+    all
 }
 
 /// Counts the basic elements in the first `left` bytes of one element, and subtracts their bytes from `left`.

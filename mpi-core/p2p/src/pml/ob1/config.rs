@@ -57,6 +57,16 @@ static COPIED_MAX: Param<usize> = Param::new(
     "Maximum memory for copies of short messages whose receiver has too many unexpected ones; above it, a send waits for its receive",
 );
 
+/// Whether the type signatures of messages are compared; a process that compares them needs an observer.
+pub static CHECK_TYPES: Param<bool> = Param::new(
+    "pml",
+    "ob1",
+    "check_types",
+    "false",
+    Level::USER,
+    "Compare the type signature of each message with that of its receive; a difference is an error of the receive that names both",
+);
+
 /// The parameters that `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
@@ -65,6 +75,7 @@ pub static PARAMS: &[&About] = &[
     ASSIST_MIN.about(),
     UNEXPECTED_MAX.about(),
     COPIED_MAX.about(),
+    CHECK_TYPES.about(),
 ];
 
 /// The sizes, in bytes, that choose how the data of a rendezvous are transferred: by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
@@ -97,6 +108,8 @@ pub struct Config {
     pub unexpected_max: u64,
     /// The number of bytes of short messages that a sender may copy while their receiver holds too many unexpected ones.
     pub copied_max: u64,
+    /// Whether type signatures are compared (`super::types`).
+    pub check_types: bool,
 }
 
 impl Default for Config {
@@ -109,6 +122,7 @@ impl Default for Config {
             assist_min: u64::MAX,
             unexpected_max: 64 << 20,
             copied_max: 256 << 20,
+            check_types: false,
         }
     }
 }
@@ -133,6 +147,7 @@ impl Config {
             },
             unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
             copied_max: params.get(&COPIED_MAX)? as u64,
+            check_types: params.get(&CHECK_TYPES)?,
         })
     }
 }

@@ -6,6 +6,7 @@ use super::config::Config;
 use super::counts::Counts;
 use super::links::Links;
 use super::losses::Losses;
+use super::types::Types;
 use crate::bml::Bml;
 use crate::observer::Observer;
 use crate::pml::error::PmlError;
@@ -29,11 +30,14 @@ pub(super) struct Core {
     /// The number of malformed messages, which are dropped.
     protocol_errors: Cell<u64>,
     observer: OnceCell<Rc<dyn Observer>>,
+    /// Usually none; with it there is an observer, so that the paths without one need not ask.
+    types: Option<Types>,
 }
 
 impl Core {
     pub(super) fn new(bml: Bml, job_size: u32, config: Config) -> Core {
         Core {
+            types: config.check_types.then(Types::default),
             config,
             links: Links::new(bml, job_size, config.sharing),
             requests: Table::default(),
@@ -71,6 +75,11 @@ impl Core {
     #[inline]
     pub(super) fn observer(&self) -> Option<&dyn Observer> {
         self.observer.get().map(|observer| &**observer)
+    }
+
+    /// Returns the type signatures of messages, if they are compared.
+    pub(super) fn types(&self) -> Option<&Types> {
+        self.types.as_ref()
     }
 
     /// Sets the observer; only the first call has an effect.

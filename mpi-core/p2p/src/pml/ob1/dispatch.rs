@@ -7,6 +7,7 @@ use super::matching::Key;
 use super::peer_failure::end_all;
 use super::recv::{direct_receive, eager_pipeline, fragments};
 use super::send::{assist, cancel, pipeline, streams};
+use super::types;
 use super::wire;
 use crate::btl::{Am, Header, ProcId, Sink};
 use crate::pml::envelope::Context;
@@ -37,6 +38,7 @@ impl Ob1 {
             }
             wire::EAGER_START => receiver.on_eager_start(core, from, header, payload),
             wire::EAGER_FRAG => receiver.on_eager_frag(core, from, header, payload),
+            wire::TYPES => types::on_types(core, header, payload),
             wire::EAGER_MODE => pipeline::on_mode(core, from, header),
             wire::CANCEL => receiver.on_cancel(core, from, header, payload),
             wire::CANCELLED => {

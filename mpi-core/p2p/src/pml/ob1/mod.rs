@@ -16,6 +16,7 @@
 //! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's half of the protocols;
 //! * [`send::Sender`]: the protocol of each message, queued messages, and the sender's half of the protocols;
 //! * [`peer::Peer`]: the state of each part for one peer;
+//! * [`types::Types`]: the type signatures of messages, if they are compared;
 //! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
 //! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
@@ -49,6 +50,7 @@ mod stream;
 mod termination;
 #[cfg(feature = "testing")]
 mod testing;
+pub mod types;
 pub mod wire;
 
 use self::core::Core;
@@ -175,7 +177,9 @@ impl Ob1 {
     #[inline]
     pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.core.links().peer(envelope.proc)?;
-        self.observe_send(&envelope, buf.bytes() as u64);
+        if self.core.observer().is_some() {
+            self.show_send(&peer, &envelope, &buf);
+        }
         match (self.sender).try_eager(&self.core, &peer, &envelope, &buf, mode)? {
             true => Ok(Sent::Done),
             false => self.isend_slow(&peer, envelope, buf, mode),
@@ -189,6 +193,13 @@ impl Ob1 {
             self.core.counts().sends_observed();
             observer.sends(envelope, bytes);
         }
+    }
+
+    /// Shows a message to the observer, and describes it to its receiver if types are compared.
+    #[cold]
+    fn show_send(&self, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
+        self.observe_send(envelope, buf.bytes() as u64);
+        types::describe(&self.core, peer, envelope, buf);
     }
 
     #[cold]

@@ -5,7 +5,7 @@
 use super::incoming::Incoming;
 use super::matching::{Key, Matching};
 use crate::btl::ProcId;
-use crate::datatype::{RecvBytes, RecvTarget};
+use crate::datatype::{Datatype, RecvBytes, RecvTarget};
 use crate::request::id::ReqId;
 use mpi_base::state::About;
 use std::cell::Cell;
@@ -75,6 +75,14 @@ impl RecvBody {
     /// Returns the size of its buffer in bytes.
     pub(super) fn capacity(&self) -> u64 {
         self.buf.bytes()
+    }
+
+    /// Returns the datatype and the number of its elements, if they are known.
+    pub(super) fn elements(&self) -> Option<(&Datatype, i64)> {
+        match &self.buf {
+            RecvTarget::Bytes(_) => None,
+            RecvTarget::Typed(buf) => Some((buf.datatype(), buf.count())),
+        }
     }
 
     /// Copies a complete message into its buffer, as far as it fits. Returns the number of bytes that fit, and whether the receive is [light](RecvBody::is_light).

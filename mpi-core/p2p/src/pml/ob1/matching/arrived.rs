@@ -1,5 +1,6 @@
 //! An unexpected message, which arrived before its receive, and the data received so far.
 
+use super::super::types::Described;
 use super::super::wire::Rendezvous;
 use crate::btl::ProcId;
 use crate::request::id::ReqId;
@@ -10,6 +11,18 @@ use std::rc::Rc;
 pub(crate) struct Arrived {
     pub(in crate::pml::ob1) from: ProcId,
     pub(in crate::pml::ob1) content: Content,
+    /// Its datatype and count, if types are compared.
+    pub(in crate::pml::ob1) types: Option<Box<Described>>,
+}
+
+impl Arrived {
+    pub(in crate::pml::ob1) fn new(from: ProcId, content: Content) -> Arrived {
+        Arrived {
+            from,
+            content,
+            types: None,
+        }
+    }
 }
 
 /// The received part of it.

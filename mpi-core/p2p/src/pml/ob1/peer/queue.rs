@@ -18,6 +18,8 @@ pub enum Queued {
         header: Header,
         payload: [u8; 8],
     },
+    /// The description of the next message in the queue with the same header.
+    Description { header: Header, payload: Box<[u8]> },
 }
 
 #[derive(Default)]

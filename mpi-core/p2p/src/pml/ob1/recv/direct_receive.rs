@@ -122,6 +122,10 @@ fn meet_early(
     header: Header,
     len: usize,
 ) -> Option<Header> {
+    if core.types().is_some() {
+        // The types are compared with the whole message.
+        return None;
+    }
     let (context, key) = wire::read_match(header);
     let peer = core.links().peer(from).ok()?;
     let req = early_receive(core, receives, context, key, len)?;

@@ -49,7 +49,7 @@ pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, Pr
     let kept = Rc::new(Kept::new(announced.sender, announced.bytes));
     peer.pipeline().expect(kept.clone());
     let content = Content::Followed(kept);
-    Ok(Arrived { from, content })
+    Ok(Arrived::new(from, content))
 }
 
 /// Gives a message of the eager pipeline to its receive.

@@ -2,24 +2,24 @@
 
 use super::super::core::Core;
 use super::super::matching::Key;
+use super::super::recv_body::RecvBody;
+use crate::observer::Observer;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 
-/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error if that is not all.
+/// Returns the number of bytes that a receive takes of a matched message of `bytes` bytes, and the error if that is not all or its type is another.
 pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
     let body = req.body.borrow();
     let Body::Recv(recv) = &*body else {
         return None;
     };
     let capacity = recv.capacity();
-    if let Some(observer) = core.observer() {
-        observer.meets(req.id(), recv.from().0.context(), key, bytes);
-    }
+    let unlike = (core.observer()).and_then(|observer| met(core, observer, req, recv, key, bytes));
     let too_long = (bytes > capacity)
         .then(|| PmlError::truncated(recv.receiver(), key.source(), key.tag(), bytes, capacity));
     let wanted = bytes.min(capacity);
     req.set_status(key.status(wanted));
-    Some((wanted, too_long))
+    Some((wanted, too_long.or(unlike)))
 }
 
 /// Gives a complete eager message to its receive, and completes it.
@@ -31,17 +31,31 @@ pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     };
     let bytes = data.len() as u64;
     let (capacity, light) = recv.fill(data);
-    if let Some(observer) = core.observer() {
-        observer.meets(req.id(), recv.from().0.context(), key, bytes);
-    }
+    let unlike = (core.observer()).and_then(|observer| met(core, observer, req, recv, key, bytes));
     req.set_status(key.status(bytes.min(capacity)));
-    if bytes <= capacity {
+    if bytes <= capacity && unlike.is_none() {
         return match light {
             true => core.requests().complete_light(req),
             false => core.requests().complete_ok(req),
         };
     }
-    let error = PmlError::truncated(recv.receiver(), key.source(), key.tag(), bytes, capacity);
+    let too_long =
+        || PmlError::truncated(recv.receiver(), key.source(), key.tag(), bytes, capacity);
+    let error = unlike.unwrap_or_else(too_long);
     drop(body);
     core.requests().complete(req, Err(error.into()));
+}
+
+/// Shows a matched message to the observer. Returns the error if its type is not that of the receive, where types are compared.
+#[cold]
+fn met(
+    core: &Core,
+    observer: &dyn Observer,
+    req: &Req,
+    recv: &RecvBody,
+    key: Key,
+    bytes: u64,
+) -> Option<PmlError> {
+    observer.meets(req.id(), recv.from().0.context(), key, bytes);
+    core.types()?.mismatch(recv, key, bytes)
 }

@@ -25,6 +25,7 @@ use super::matching::{Key, Matching};
 use super::peer_failure::{no_sender, unmatchable, withdraw};
 use super::probe::Message;
 use super::recv_body::RecvBody;
+use super::types::Described;
 use super::wire::{self, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, ProcId};
@@ -138,7 +139,15 @@ impl Receiver {
         }
     }
 
-    fn accept(&self, core: &Core, req: &Req, key: Key, Arrived { from, content }: Arrived) {
+    fn accept(&self, core: &Core, req: &Req, key: Key, message: Arrived) {
+        let Arrived {
+            from,
+            content,
+            types,
+        } = message;
+        if let Some(described) = types {
+            recall(core, req, key, *described);
+        }
         match content {
             Content::Eager(data) => {
                 meeting::accept_eager(core, req, key, &data);
@@ -186,12 +195,13 @@ impl Receiver {
         if !is_plausible(core, from, &matching, key) {
             return Err(ProtocolError("a message in another rank's name"));
         }
-        keeps(core, context, key, payload.len() as u64);
+        let types = keeps(core, context, key, payload.len() as u64);
         let mut data = self.memory.take(payload.len());
         data.extend_from_slice(payload);
         let message = Arrived {
             from,
             content: Content::Eager(data),
+            types,
         };
         matching.keep(key, message);
         core.requests().nudge();
@@ -211,7 +221,7 @@ impl Receiver {
             return Err(ProtocolError("a malformed announcement"));
         };
         let content = Content::Rendezvous(rendezvous);
-        self.announced(core, header, Arrived { from, content })
+        self.announced(core, header, Arrived::new(from, content))
     }
 
     /// Handles a rendezvous announcement with a key of the sender's memory.
@@ -242,7 +252,7 @@ impl Receiver {
     }
 
     /// Gives an announced message to its receive, or stores it as unexpected.
-    fn announced(&self, core: &Core, header: Header, message: Arrived) -> HandlerResult {
+    fn announced(&self, core: &Core, header: Header, mut message: Arrived) -> HandlerResult {
         let (context, key) = wire::read_match(header);
         let matching = self.matcher.matching(context);
         if self.slot.takes(context, key) {
@@ -257,7 +267,7 @@ impl Receiver {
                 return Err(ProtocolError("an announcement in another rank's name"));
             }
             None => {
-                keeps(core, context, key, message.content.bytes());
+                message.types = keeps(core, context, key, message.content.bytes());
                 if message.content.is_charged() {
                     let bytes = message.content.bytes() as usize;
                     self.memory.charge(core, message.from, bytes);
@@ -375,12 +385,20 @@ impl Receiver {
     }
 }
 
-/// Counts an unexpected message and shows it to the observer.
+/// Counts an unexpected message and shows it to the observer. Returns its description, if types are compared.
 #[inline]
-fn keeps(core: &Core, context: Context, key: Key, bytes: u64) {
+fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Described>> {
     core.counts().keeps();
-    if let Some(observer) = core.observer() {
-        observer.keeps(context, key, bytes);
+    let observer = core.observer()?;
+    observer.keeps(context, key, bytes);
+    core.types()?.take(context, key).map(Box::new)
+}
+
+/// Makes the description of an unexpected message the next one of its key, since it is matched now.
+#[cold]
+fn recall(core: &Core, req: &Req, key: Key, described: Described) {
+    if let (Body::Recv(recv), Some(types)) = (&*req.body.borrow(), core.types()) {
+        types.put(recv.from().0.context(), key, described);
     }
 }
 

@@ -20,6 +20,7 @@ use super::core::{Core, HandlerResult};
 use super::flow_control::send_throttle;
 use super::peer::{Peer, Queued};
 use super::send_body::SendBody;
+use super::wire;
 use crate::Error;
 use crate::btl::{Header, Payload, ProcId, SendError};
 use crate::datatype::SendBuf;
@@ -158,6 +159,9 @@ impl Sender {
                         header,
                         payload,
                     } => peer.send(*am, *header, Payload::Bytes(payload)),
+                    Queued::Description { header, payload } => {
+                        peer.send(wire::TYPES, *header, Payload::Bytes(payload))
+                    }
                     Queued::Send(req) => self.offer(core, &peer, req),
                 };
                 match result {

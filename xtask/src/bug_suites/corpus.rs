@@ -1,0 +1,155 @@
+//! The programs of a suite: what each needs, and whether it is correct.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::{BugSuitesError, file, folder};
+use crate::process;
+
+/// A suite.
+pub(super) struct Corpus {
+    pub name: &'static str,
+    pub cases: Vec<Case>,
+    /// Folders of headers, and sources, that all programs need.
+    pub includes: Vec<PathBuf>,
+    pub shared: Vec<PathBuf>,
+}
+
+/// A program with its arguments.
+pub(super) struct Case {
+    /// Unique in its suite.
+    pub name: String,
+    pub source: PathBuf,
+    pub ranks: u32,
+    pub arguments: Vec<String>,
+    /// The suite's name for the mistake; `None` for a correct program.
+    pub mistake: Option<String>,
+}
+
+/// Returns the programs of the MPI Bugs Initiative, which its generators write.
+pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
+    let made = folder().join("mbi-programs");
+    if !made.is_dir() {
+        fs::create_dir_all(&made).map_err(file(&made))?;
+        for generator in files(&source.join("scripts/generators"), "Generator.py")? {
+            let mut command = Command::new("python3");
+            command.arg(&generator).current_dir(&made);
+            process::output(&mut command, Duration::from_secs(60))
+                .map_err(BugSuitesError::Process)?;
+        }
+    }
+    let mut cases = Vec::new();
+    for path in files(&made, ".c")? {
+        let text = fs::read_to_string(&path).map_err(file(&path))?;
+        let name = stem(&path);
+        for (number, (line, outcome)) in headed(&text).into_iter().enumerate() {
+            let mut words = line.split_whitespace().skip_while(|word| *word != "-np");
+            let ranks = words.nth(1).and_then(|ranks| ranks.parse().ok());
+            cases.push(Case {
+                name: match number {
+                    0 => name.clone(),
+                    _ => format!("{name}-{number}"),
+                },
+                source: path.clone(),
+                ranks: ranks.unwrap_or(2),
+                arguments: words
+                    .skip_while(|word| *word != "${EXE}")
+                    .skip(1)
+                    .map(str::to_owned)
+                    .collect(),
+                mistake: outcome.strip_prefix("ERROR:").map(|kind| {
+                    let kind = kind.trim();
+                    kind.strip_prefix("IH").unwrap_or(kind).to_owned()
+                }),
+            });
+        }
+    }
+    Ok(Corpus {
+        name: "MPI-Bugs-Initiative",
+        cases,
+        includes: Vec::new(),
+        shared: Vec::new(),
+    })
+}
+
+/// Returns the runs in a program's header: the command, and the line after it without its bar.
+fn headed(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().map(str::trim);
+    let inside = lines
+        .skip_while(|line| *line != "BEGIN_MBI_TESTS")
+        .take_while(|line| *line != "END_MBI_TESTS");
+    let lines: Vec<&str> = inside.collect();
+    let runs = lines.windows(2).filter(|two| two[0].starts_with('$'));
+    runs.map(|two| (two[0], two[1].trim_start_matches('|').trim()))
+        .collect()
+}
+
+/// Returns the programs of MPI-CorrBench without OpenMP.
+pub(super) fn corrbench(source: &Path) -> Result<Corpus, BugSuitesError> {
+    let root = source.join("micro-benches/0-level");
+    let mut cases = Vec::new();
+    for (folder, is_correct) in [
+        ("coll", false),
+        ("pt2pt", false),
+        ("rma", false),
+        ("usertypes", false),
+        ("conflo/coll", false),
+        ("conflo/pt2pt", false),
+        ("conflo/rma", false),
+        ("conflo/usertypes", false),
+        ("correct/coll", true),
+        ("correct/datatype", true),
+        ("correct/pt2pt", true),
+        ("correct/rma", true),
+    ] {
+        for path in files(&root.join(folder), ".c")? {
+            let name = stem(&path);
+            let kind = name.split('-').next().unwrap_or(&name).to_owned();
+            cases.push(Case {
+                name: format!("{}-{name}", folder.replace('/', "-")),
+                source: path,
+                ranks: 2,
+                arguments: Vec::new(),
+                mistake: (!is_correct).then_some(kind),
+            });
+        }
+    }
+    Ok(Corpus {
+        name: "MPI-CorrBench",
+        cases,
+        includes: vec![root.join("correct/include")],
+        shared: Vec::new(),
+    })
+}
+
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default();
+    stem.to_string_lossy().into_owned()
+}
+
+/// Returns the files of a folder whose names have this end, in order.
+fn files(folder: &Path, end: &str) -> Result<Vec<PathBuf>, BugSuitesError> {
+    let entries = fs::read_dir(folder).map_err(file(folder))?;
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let mut found: Vec<PathBuf> = paths
+        .filter(|path| path.to_string_lossy().ends_with(end))
+        .collect();
+    found.sort();
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::headed;
+
+    #[test]
+    fn a_header_gives_the_command_and_what_is_expected() {
+        let text = "BEGIN_MBI_TESTS\n  $ mpirun -np 3 ${EXE} 1\n  | ERROR: CallMatching\n  | more\nEND_MBI_TESTS\n";
+        assert_eq!(
+            headed(text),
+            [("$ mpirun -np 3 ${EXE} 1", "ERROR: CallMatching")]
+        );
+    }
+}

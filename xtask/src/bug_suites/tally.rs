@@ -1,0 +1,147 @@
+//! The table of a suite.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use super::corpus::Case;
+use super::verdict::{Seen, Verdict};
+
+/// The counts of a suite, by kind of mistake.
+pub(super) struct Tally {
+    name: &'static str,
+    kinds: BTreeMap<String, Kind>,
+    correct: usize,
+    false_alarms: Vec<String>,
+    not_compiled: Vec<String>,
+    /// How long jobs took that were ended because they could not go on.
+    deaths: Vec<Duration>,
+    lines: Vec<String>,
+}
+
+#[derive(Default)]
+struct Kind {
+    programs: usize,
+    error: usize,
+    dead: usize,
+    warning: usize,
+    with_checks: usize,
+}
+
+impl Tally {
+    pub fn new(name: &'static str) -> Tally {
+        Tally {
+            name,
+            kinds: BTreeMap::new(),
+            correct: 0,
+            false_alarms: Vec::new(),
+            not_compiled: Vec::new(),
+            deaths: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    pub fn add(&mut self, case: &Case, seen: Option<[Seen; 2]>) {
+        let Some([plain, checked]) = seen else {
+            self.not_compiled.push(case.name.clone());
+            return;
+        };
+        let mistake = case.mistake.as_deref().unwrap_or("correct");
+        self.lines.push(format!(
+            "{mistake}\t{}\t{:?}\t{:?}\t{:.1}\t{}\t{}",
+            case.name,
+            plain.verdict,
+            checked.verdict,
+            plain.took.as_secs_f64(),
+            plain.sentence,
+            checked.sentence
+        ));
+        for seen in [&plain, &checked] {
+            if seen.verdict == Verdict::DeadJob {
+                self.deaths.push(seen.took);
+            }
+        }
+        if case.mistake.is_none() {
+            self.correct += 1;
+            if [&plain, &checked]
+                .iter()
+                .any(|seen| seen.verdict != Verdict::Nothing)
+            {
+                self.false_alarms.push(case.name.clone());
+            }
+            return;
+        }
+        let kind = self.kinds.entry(mistake.to_owned()).or_default();
+        kind.programs += 1;
+        match plain.verdict {
+            Verdict::Error => kind.error += 1,
+            Verdict::DeadJob => kind.dead += 1,
+            Verdict::Warning => kind.warning += 1,
+            _ => {}
+        }
+        let is_found = plain.verdict.is_found() || checked.verdict.is_found();
+        kind.with_checks += usize::from(is_found);
+    }
+
+    pub fn false_alarms(&self) -> Vec<String> {
+        self.false_alarms.clone()
+    }
+
+    /// Returns a line for each program.
+    pub fn list(&self) -> String {
+        let mut lines = self.lines.clone();
+        lines.sort();
+        lines.extend(
+            self.not_compiled
+                .iter()
+                .map(|name| format!("does not compile\t{name}")),
+        );
+        lines.join("\n") + "\n"
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "\n**{}**\n", self.name)?;
+        writeln!(
+            f,
+            "| mistake | programs | error of a call | dead job ended | warning | found by the default | found with the checks |"
+        )?;
+        writeln!(f, "|---|---|---|---|---|---|---|")?;
+        let mut all = Kind::default();
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, kind: &Kind| {
+            let found = kind.error + kind.dead + kind.warning;
+            writeln!(
+                f,
+                "| {name} | {} | {} | {} | {} | {found} | {} |",
+                kind.programs, kind.error, kind.dead, kind.warning, kind.with_checks
+            )
+        };
+        for (name, kind) in &self.kinds {
+            row(f, name, kind)?;
+            all.programs += kind.programs;
+            all.error += kind.error;
+            all.dead += kind.dead;
+            all.warning += kind.warning;
+            all.with_checks += kind.with_checks;
+        }
+        row(f, "all", &all)?;
+        let mut deaths = self.deaths.clone();
+        deaths.sort();
+        let at = |part: usize| {
+            let index = (deaths.len() * part / 100).min(deaths.len().saturating_sub(1));
+            deaths.get(index).map_or(0.0, Duration::as_secs_f64)
+        };
+        writeln!(
+            f,
+            "\nCorrect programs: {}, reported as wrong: {}. Not compiled: {}. Dead jobs: {}, ended after {:.1} s (median), {:.1} s (95 %), {:.1} s (maximum).",
+            self.correct,
+            self.false_alarms.len(),
+            self.not_compiled.len(),
+            deaths.len(),
+            at(50),
+            at(95),
+            at(100)
+        )
+    }
+}

@@ -1,0 +1,75 @@
+//! What a run of a program has shown.
+
+use std::os::unix::process::ExitStatusExt;
+use std::time::Duration;
+
+use crate::process::Outcome;
+
+/// How a mistake was found, if it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    /// A call failed with a sentence.
+    Error,
+    /// mpirun proved that the job cannot go on, and ended it.
+    DeadJob,
+    /// The job ended, with a sentence about what is left or was wrong.
+    Warning,
+    /// A rank was ended by a signal.
+    Crash,
+    /// mpirun's time limit ended the job.
+    TimeLimit,
+    /// No sentence.
+    Nothing,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    pub verdict: Verdict,
+    pub took: Duration,
+    /// The first sentence.
+    pub sentence: String,
+}
+
+impl Seen {
+    pub fn of(verdict: Verdict) -> Seen {
+        Seen {
+            verdict,
+            took: Duration::ZERO,
+            sentence: String::new(),
+        }
+    }
+}
+
+impl Verdict {
+    /// Returns true if a sentence names the mistake.
+    pub fn is_found(self) -> bool {
+        matches!(self, Verdict::Error | Verdict::DeadJob | Verdict::Warning)
+    }
+}
+
+/// Returns what a run under mpirun has shown.
+pub(super) fn of(outcome: &Outcome) -> Seen {
+    let ours = |line: &&str| line.starts_with("rank ") || line.starts_with("mpirun: ");
+    let mut lines = outcome.stderr.lines().filter(ours);
+    let sentence = lines
+        .clone()
+        .find(|line| !line.starts_with("mpirun: the job cannot go on"));
+    let sentence = sentence.or_else(|| lines.next()).unwrap_or("").to_owned();
+    let signal = |code: i32| code > 128 + 1 && code <= 128 + 64;
+    let is_error = outcome.stderr.lines().any(|line| line.contains("MPI_ERR_"));
+    let verdict = match outcome.status.code() {
+        _ if outcome.status.signal().is_some() => Verdict::Crash,
+        Some(125) if outcome.stderr.contains("the job cannot go on") => Verdict::DeadJob,
+        Some(124) => Verdict::TimeLimit,
+        Some(0) if sentence.is_empty() => Verdict::Nothing,
+        Some(0) => Verdict::Warning,
+        Some(code) if signal(code) && !is_error => Verdict::Crash,
+        _ => Verdict::Error,
+    };
+    Seen {
+        verdict,
+        took: outcome.took,
+        sentence,
+    }
+}
