@@ -24,6 +24,7 @@
 //! | [`front_end`], [`poller`] | the user's signals; the epoll |
 //! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
 //! | [`dead_job`] | the end of a job that cannot go on |
+//! | [`checkpoints`] | checkpoints of the launched job |
 //! | [`debuggers`] | what debuggers learn of the job |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
@@ -32,6 +33,7 @@
 //! The parts for one host, of which a daemon has the same, are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
 mod all_ranks;
+mod checkpoints;
 mod control;
 mod dead_job;
 mod debuggers;
@@ -83,6 +85,8 @@ pub const OUTPUT_LOST: i32 = 74;
 
 /// The exit code of a job that cannot go on (`--end-dead`).
 pub const CANNOT_GO_ON: i32 = 125;
+
+pub use checkpoints::STOPPED;
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
@@ -161,6 +165,7 @@ impl<'a> Supervisor<'a> {
         match adopted {
             Some(adopted) => self.adopt(adopted)?,
             None => {
+                self.say_origin();
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
                 self.show_debuggers_the_ranks();
@@ -180,6 +185,14 @@ impl<'a> Supervisor<'a> {
             self.control.ending.fail(OUTPUT_LOST);
         }
         Ok(self.control.ending.status())
+    }
+
+    /// Reports the checkpoint that the job begins from.
+    fn say_origin(&mut self) {
+        let checkpoints = self.plan.checkpoints.iter();
+        for note in checkpoints.flat_map(|checkpoints| &checkpoints.notes) {
+            self.control.ranks.outputs.say(note);
+        }
     }
 
     // ---- events ---------------------------------------------------------------------------------------------------
@@ -231,7 +244,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn pass_on(&mut self, signal: Signal) {
-        if super::ends_the_job(signal) {
+        if self.control.checkpoints.is_signal(signal) {
+            self.control.ask_by_signal();
+        } else if super::ends_the_job(signal) {
             let ranks = &mut self.control.ranks;
             self.control.ending.begin_by_signal(signal, ranks);
         } else if signal == libc::SIGUSR1 {
@@ -276,6 +291,7 @@ impl<'a> Supervisor<'a> {
             self.next_heartbeat(),
             self.hang_reports.next(control.is_running()),
             self.dead_job.next(control.is_running()),
+            control.checkpoints.next(),
         ];
         let next = next.into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
@@ -291,6 +307,7 @@ impl<'a> Supervisor<'a> {
         if self.control.step(now) {
             self.time_out();
         }
+        self.control.step_checkpoints(now);
         for (proc, library) in self.control.ranks.local.take_libraries(now) {
             self.unserved.note(proc, library);
         }
