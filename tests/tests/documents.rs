@@ -12,6 +12,12 @@ fn each_command_of_the_tutorial_prints_what_the_tutorial_shows() {
     assert!(counts.files >= 4 && counts.commands >= 8, "{counts:?}");
 }
 
+#[test]
+fn the_job_of_the_document_on_checkpoints_is_taken_up_as_it_shows() {
+    let counts = Document::of("docs/checkpoint.md").holds();
+    assert!(counts.files >= 2 && counts.commands >= 3, "{counts:?}");
+}
+
 /// Returns the plugin in Rust, which cargo puts beside the test executables.
 fn made_by_cargo() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");

@@ -179,7 +179,10 @@ fn origin(engine: &Engine) -> Result<Option<PathBuf>, Failure> {
 
 #[cold]
 fn unreadable(error: mpi_base::param::ParamError) -> Failure {
-    Failure::new(MPI_ERR_OTHER, format!("a parameter cannot be read: {error}"))
+    Failure::new(
+        MPI_ERR_OTHER,
+        format!("a parameter cannot be read: {error}"),
+    )
 }
 
 /// Returns the folder with this rank's files of the checkpoint that the job begins from.

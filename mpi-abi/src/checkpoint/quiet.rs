@@ -45,7 +45,10 @@ fn connected() -> Option<String> {
 /// Messages that have arrived and that no receive has taken.
 fn unreceived() -> Option<String> {
     let tables = state().tables();
-    let predefined = [tables.world().borrow().clone(), tables.myself().borrow().clone()];
+    let predefined = [
+        tables.world().borrow().clone(),
+        tables.myself().borrow().clone(),
+    ];
     let made = tables.comms().borrow();
     let made = made.iter().map(|(_, object)| Rc::clone(object));
     let mut named = Vec::new();
@@ -94,17 +97,17 @@ fn active(comm: &Comm) -> Option<String> {
     }
     let is_active = requests.all_named().iter().any(|req| !req.is_complete());
     let table = state().tables().requests().borrow();
-    let is_active =
-        is_active || table.iter().any(|(_, request)| request.look() == RequestState::Running);
+    let is_active = is_active
+        || table
+            .iter()
+            .any(|(_, request)| request.look() == RequestState::Running);
     is_active.then(|| "has an active request; it must complete before the point".into())
 }
 
 /// A collective operation that another thread is inside.
 fn collective_of_another_thread(comm: &Comm) -> impl FnOnce() -> Option<String> {
     let is_inside = comm.engine().state().is_inside();
-    move || {
-        is_inside.then(|| "is inside a collective operation in another thread".into())
-    }
+    move || is_inside.then(|| "is inside a collective operation in another thread".into())
 }
 
 /// Windows with an open epoch.
@@ -112,6 +115,9 @@ fn open_window() -> Option<String> {
     let windows = state().tables().wins().borrow();
     windows.iter().find_map(|(_, object)| {
         let open = object.win.what_is_open()?;
-        Some(format!("is at a point with the window {}, where {open}", object.win.label()))
+        Some(format!(
+            "is at a point with the window {}, where {open}",
+            object.win.label()
+        ))
     })
 }

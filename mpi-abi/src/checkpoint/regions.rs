@@ -62,10 +62,18 @@ impl Regions {
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(format!("{} cannot be read: {error}", printable::name(&path))),
+            Err(error) => {
+                return Err(format!(
+                    "{} cannot be read: {error}",
+                    printable::name(&path)
+                ));
+            }
         };
         let mut saved = read(&bytes).ok_or_else(|| {
-            format!("{} is not a file of protected memory", printable::name(&path))
+            format!(
+                "{} is not a file of protected memory",
+                printable::name(&path)
+            )
         })?;
         for (id, region) in regions.iter_mut() {
             let Some(bytes) = saved.remove(&i64::from(*id)) else {
@@ -74,7 +82,9 @@ impl Regions {
             let now = region.bytes();
             if bytes.len() as i64 != now {
                 let then = bytes.len();
-                return Err(format!("region {id} has {now} bytes now and had {then} then"));
+                return Err(format!(
+                    "region {id} has {now} bytes now and had {then} then"
+                ));
             }
             region.unpack_at(0, bytes);
         }

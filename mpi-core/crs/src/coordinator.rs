@@ -16,11 +16,7 @@ use mpi_transport::rte::checkpoints::{Notice, Report};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The number of the checkpoint and its bytes; the job ends if `stop`.
-    Taken {
-        number: u64,
-        bytes: u64,
-        stop: bool,
-    },
+    Taken { number: u64, bytes: u64, stop: bool },
     /// The sentence that says why.
     NotTaken { why: String },
 }
@@ -50,9 +46,15 @@ enum Stage {
     /// The points that ranks have reported.
     Asked(Vec<Option<u64>>),
     /// Whether each rank has agreed to the target.
-    Proposed { target: u64, agreed: Vec<bool>, passed: Option<u64> },
+    Proposed {
+        target: u64,
+        agreed: Vec<bool>,
+        passed: Option<u64>,
+    },
     /// All ranks stop at the target.
-    Writing { target: u64 },
+    Writing {
+        target: u64,
+    },
 }
 
 /// The largest exponent of the distance of a raised target.
@@ -79,7 +81,10 @@ impl Coordinator {
     pub fn waits_for(&self) -> Option<String> {
         let missing = |has: &dyn Fn(usize) -> bool| {
             let ranks = (0..self.present.len()).filter(|rank| !has(*rank));
-            ranks.map(|rank| rank.to_string()).collect::<Vec<_>>().join(", ")
+            ranks
+                .map(|rank| rank.to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         match &self.stage {
             Stage::Idle => None,
@@ -89,7 +94,10 @@ impl Coordinator {
             }
             Stage::Proposed { target, agreed, .. } => {
                 let has = |rank: usize| agreed.get(rank).copied().unwrap_or(false);
-                Some(format!("ranks {} to agree to point {target}", missing(&has)))
+                Some(format!(
+                    "ranks {} to agree to point {target}",
+                    missing(&has)
+                ))
             }
             Stage::Writing { target } => Some(format!("all ranks at point {target}")),
         }
@@ -204,7 +212,11 @@ impl Coordinator {
     fn passed(&mut self, rank: usize, point: u64) -> Actions {
         match &mut self.stage {
             // An answer to an earlier target names a point below this one.
-            Stage::Proposed { target, agreed, passed } if point >= *target => {
+            Stage::Proposed {
+                target,
+                agreed,
+                passed,
+            } if point >= *target => {
                 agreed[rank] = true;
                 *passed = (*passed).max(Some(point));
             }
@@ -215,7 +227,12 @@ impl Coordinator {
 
     /// Goes on when all ranks have answered.
     fn settle(&mut self) -> Actions {
-        let Stage::Proposed { target, agreed, passed } = &self.stage else {
+        let Stage::Proposed {
+            target,
+            agreed,
+            passed,
+        } = &self.stage
+        else {
             return Actions::default();
         };
         if !agreed.iter().all(|answered| *answered) {

@@ -39,7 +39,9 @@ impl fmt::Display for Version {
 impl Version {
     /// Reads the output of `criu --version`, whose first line is `Version: 4.2.1`.
     pub fn read(output: &str) -> Option<Version> {
-        let line = output.lines().find_map(|line| line.trim().strip_prefix("Version:"))?;
+        let line = output
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("Version:"))?;
         let mut numbers = line.trim().split('.');
         let major = numbers.next()?.parse().ok()?;
         let minor = numbers.next().map_or(Some(0), |minor| {
@@ -53,15 +55,35 @@ impl Version {
 /// Why images of processes cannot be written or restored; one sentence each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CriuError {
-    Absent { program: String },
-    Unreadable { program: String, output: String },
-    TooOld { program: String, version: String, why: String },
+    Absent {
+        program: String,
+    },
+    Unreadable {
+        program: String,
+        output: String,
+    },
+    TooOld {
+        program: String,
+        version: String,
+        why: String,
+    },
     NoPrivilege,
-    OtherHosts { hosts: usize },
-    ForeignDescriptor { what: String },
+    OtherHosts {
+        hosts: usize,
+    },
+    ForeignDescriptor {
+        what: String,
+    },
     OtherLibrary,
-    Failed { doing: &'static str, line: String, log: String },
-    Taken { pid: u32, what: String },
+    Failed {
+        doing: &'static str,
+        line: String,
+        log: String,
+    },
+    Taken {
+        pid: u32,
+        what: String,
+    },
 }
 
 impl fmt::Display for CriuError {
@@ -151,7 +173,12 @@ pub fn check_descriptor(who: &str, number: u32, target: &str) -> Result<(), Criu
 ///
 /// `outside` are the inodes of both ends of its socket to the front end. Both ends of each loopback connection are in the tree, so the network
 /// needs no lock.
-pub fn dump_arguments(supervisor: u32, images: &Path, outside: &[u64], keeps_running: bool) -> Vec<OsString> {
+pub fn dump_arguments(
+    supervisor: u32,
+    images: &Path,
+    outside: &[u64],
+    keeps_running: bool,
+) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec![
         "dump".into(),
         "-t".into(),
@@ -217,34 +244,62 @@ mod tests {
             sentence("3.17.1"),
             "checkpoints of processes need CRIU 4.2 or later, and /usr/sbin/criu is 3.17, which does not start on Linux 6.13 and later (its memory layout of the vDSO is older)"
         );
-        assert!(sentence("4.1.1").ends_with("/usr/sbin/criu is 4.1, which dumps no TCP socket on Linux 6.16 and later"));
+        assert!(
+            sentence("4.1.1").ends_with(
+                "/usr/sbin/criu is 4.1, which dumps no TCP socket on Linux 6.16 and later"
+            )
+        );
         assert_eq!((admitted("4.2.1"), admitted("4.10")), (Ok(()), Ok(())));
     }
 
     #[test]
     fn the_front_end_stays_outside_of_the_dumped_tree() {
         let text = |arguments: Vec<OsString>| {
-            let words = arguments.into_iter().map(|word| word.into_string().unwrap());
+            let words = arguments
+                .into_iter()
+                .map(|word| word.into_string().unwrap());
             words.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
-            text(dump_arguments(17, Path::new("/d/1.tmp/images"), &[5, 6], true)),
+            text(dump_arguments(
+                17,
+                Path::new("/d/1.tmp/images"),
+                &[5, 6],
+                true
+            )),
             "dump -t 17 -D /d/1.tmp/images -o dump.log --shell-job --tcp-established --network-lock skip --file-locks \
              --external unix[5] --external unix[6] --leave-running"
         );
         let restored = text(restore_arguments(Path::new("/d/1/images"), (3, 5)));
-        assert!(restored.ends_with("--inherit-fd fd[3]:socket:[5]"), "{restored}");
+        assert!(
+            restored.ends_with("--inherit-fd fd[3]:socket:[5]"),
+            "{restored}"
+        );
     }
 
     #[test]
     fn devices_are_refused_before_anything_is_written() {
-        let refused = |target| check_descriptor("rank 2", 7, target).map_err(|error| error.to_string());
+        let refused =
+            |target| check_descriptor("rank 2", 7, target).map_err(|error| error.to_string());
         let sentence = "rank 2 has descriptor 7 (io_uring), which CRIU cannot save";
         assert_eq!(refused("anon_inode:[io_uring]"), Err(sentence.into()));
-        for device in ["/dev/nvidia0", "/dev/infiniband/uverbs0", "/dev/parport0", "/dev/gpiochip0", "/dev/kfd", "/dev/xpmem"] {
+        for device in [
+            "/dev/nvidia0",
+            "/dev/infiniband/uverbs0",
+            "/dev/parport0",
+            "/dev/gpiochip0",
+            "/dev/kfd",
+            "/dev/xpmem",
+        ] {
             assert!(refused(device).is_err(), "{device}");
         }
-        for plain in ["/dev/null", "socket:[17]", "pipe:[3]", "/memfd:portcullis-node (deleted)", "anon_inode:[eventfd]"] {
+        for plain in [
+            "/dev/null",
+            "socket:[17]",
+            "pipe:[3]",
+            "/memfd:portcullis-node (deleted)",
+            "anon_inode:[eventfd]",
+        ] {
             assert_eq!(refused(plain), Ok(()), "{plain}");
         }
     }

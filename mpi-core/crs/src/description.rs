@@ -69,7 +69,9 @@ impl Description {
     pub fn read(text: &str) -> Option<Description> {
         let programs = text.split(BETWEEN).map(read_program);
         let programs = programs.collect::<Option<Vec<Program>>>()?;
-        let ranks = programs.iter().try_fold(0u32, |sum, program| sum.checked_add(program.procs));
+        let ranks = programs
+            .iter()
+            .try_fold(0u32, |sum, program| sum.checked_add(program.procs));
         ranks.map(|_| Description { programs })
     }
 

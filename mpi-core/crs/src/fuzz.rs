@@ -14,7 +14,11 @@ pub const ENTRIES: &[Entry] = &[("checkpoint_manifest", checkpoint_manifest)];
 
 /// A manifest, and the description of a job in it, with and without a checksum that fits.
 pub fn checkpoint_manifest(bytes: &[u8]) {
-    let sealed = [bytes, format!("end {:08x}\n", crc32fast::hash(bytes)).as_bytes()].concat();
+    let sealed = [
+        bytes,
+        format!("end {:08x}\n", crc32fast::hash(bytes)).as_bytes(),
+    ]
+    .concat();
     for bytes in [bytes, &sealed] {
         if let Ok(manifest) = Manifest::read(bytes) {
             assert_eq!(Manifest::read(manifest.write().as_bytes()), Ok(manifest));

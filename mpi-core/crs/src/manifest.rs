@@ -52,10 +52,18 @@ impl fmt::Display for ManifestError {
         match self {
             ManifestError::Damaged => f.write_str("its manifest is damaged"),
             ManifestError::Version { line } => {
-                write!(f, "its manifest begins \"{}\", which is not of this version", printable::name(line))
+                write!(
+                    f,
+                    "its manifest begins \"{}\", which is not of this version",
+                    printable::name(line)
+                )
             }
             ManifestError::Line { line } => {
-                write!(f, "its manifest has no valid line \"{}\"", printable::name(line))
+                write!(
+                    f,
+                    "its manifest has no valid line \"{}\"",
+                    printable::name(line)
+                )
             }
         }
     }
@@ -69,7 +77,9 @@ impl Manifest {
 
     /// The bytes of all files.
     pub fn bytes(&self) -> u64 {
-        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.len))
+        self.files
+            .iter()
+            .fold(0, |sum, file| sum.saturating_add(file.len))
     }
 
     /// Returns the text.
@@ -90,7 +100,12 @@ impl Manifest {
             line(format_args!("host {}", encode(host)));
         }
         for file in &self.files {
-            let FileEntry { rank, name, len, crc } = file;
+            let FileEntry {
+                rank,
+                name,
+                len,
+                crc,
+            } = file;
             line(format_args!("file {rank} {len} {crc:08x} {}", encode(name)));
         }
         let sum = crc32fast::hash(text.as_bytes());
@@ -103,7 +118,9 @@ impl Manifest {
         let body = text.strip_suffix('\n').ok_or(ManifestError::Damaged)?;
         let (_, last) = body.rsplit_once('\n').ok_or(ManifestError::Damaged)?;
         let body = &text[..text.len() - last.len() - 1];
-        let sum = last.strip_prefix("end ").and_then(|sum| u32::from_str_radix(sum, 16).ok());
+        let sum = last
+            .strip_prefix("end ")
+            .and_then(|sum| u32::from_str_radix(sum, 16).ok());
         if sum != Some(crc32fast::hash(body.as_bytes())) {
             return Err(ManifestError::Damaged);
         }
@@ -123,7 +140,8 @@ impl Manifest {
             value.ok_or_else(|| ManifestError::Line { line: name.into() })
         };
         let number = |text: &str, name: &str| {
-            text.parse::<u64>().map_err(|_| ManifestError::Line { line: name.into() })
+            text.parse::<u64>()
+                .map_err(|_| ManifestError::Line { line: name.into() })
         };
         let component = next("component")?.to_owned();
         let set = number(next("number")?, "number")?;
@@ -211,7 +229,10 @@ pub(crate) mod tests {
     #[test]
     fn a_manifest_comes_back_from_its_text() {
         let manifest = example(7, vec![file(0, "data"), file(1, "part/two words")]);
-        assert_eq!(Manifest::read(manifest.write().as_bytes()), Ok(manifest.clone()));
+        assert_eq!(
+            Manifest::read(manifest.write().as_bytes()),
+            Ok(manifest.clone())
+        );
         assert_eq!((manifest.ranks(), manifest.bytes()), (2, 20));
     }
 
@@ -236,6 +257,9 @@ pub(crate) mod tests {
             assert!(Manifest::read(sealed(name).as_bytes()).is_err(), "{name}");
         }
         let other = example(7, vec![file(2, "data")]).write();
-        assert!(Manifest::read(other.as_bytes()).is_err(), "a rank that the job has not");
+        assert!(
+            Manifest::read(other.as_bytes()).is_err(),
+            "a rank that the job has not"
+        );
     }
 }

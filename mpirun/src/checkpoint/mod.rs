@@ -125,7 +125,10 @@ fn absolute(path: &Path) -> PathBuf {
 
 /// Adds checkpoints to a plan whose programs are placed on `ranks` ranks each.
 pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), CheckpointError> {
-    let given = wanted.origin.as_ref().and_then(|found| found.folder.parent());
+    let given = wanted
+        .origin
+        .as_ref()
+        .and_then(|found| found.folder.parent());
     let Some(dir) = wanted.dir.or_else(|| given.map(Path::to_owned)) else {
         let options = [
             (wanted.every.is_some(), "--checkpoint-every"),
@@ -142,7 +145,11 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         let option = "--record or --replay";
         return Err(CheckpointError::Excluded { option, why });
     }
-    if plan.env.iter().any(|(variable, _)| variable == crate::foreign::on::ON) {
+    if plan
+        .env
+        .iter()
+        .any(|(variable, _)| variable == crate::foreign::on::ON)
+    {
         let why = "the other MPI library does not know them";
         let option = "--on";
         return Err(CheckpointError::Excluded { option, why });
@@ -157,7 +164,9 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         notes = notes_of(found);
         set(RESTART.about().full_name(), found.folder.clone().into());
     }
-    Store::new(&dir).admit(&job).map_err(CheckpointError::Store)?;
+    Store::new(&dir)
+        .admit(&job)
+        .map_err(CheckpointError::Store)?;
     let text = job.write();
     if text.len() > LONGEST {
         return Err(CheckpointError::TooLong { bytes: text.len() });
@@ -179,7 +188,8 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
 /// The sentences about the checkpoint that a job begins from, and about those that were passed over.
 fn notes_of(found: &Found) -> Vec<String> {
     let skipped = found.skipped.iter();
-    let skipped = skipped.map(|(set, damage)| format!("the checkpoint {set} is passed over: {damage}"));
+    let skipped =
+        skipped.map(|(set, damage)| format!("the checkpoint {set} is passed over: {damage}"));
     let manifest = &found.manifest;
     let begins = format!(
         "the job begins from the checkpoint {} of {} ranks at point {}",

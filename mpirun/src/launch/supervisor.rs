@@ -25,6 +25,7 @@
 //! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
 //! | [`dead_job`] | the end of a job that cannot go on |
 //! | [`checkpoints`] | checkpoints of the launched job |
+//! | [`remote_control`] | requests of `mpi-ctl` |
 //! | [`debuggers`] | what debuggers learn of the job |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
@@ -48,6 +49,7 @@ mod jobs;
 mod lifecycle;
 mod outputs;
 mod poller;
+mod remote_control;
 mod start;
 mod tracebacks;
 mod tracing;
@@ -70,6 +72,7 @@ use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
 use input::Input;
 use poller::{Poller, Waited, Watch};
+use remote_control::RemoteControl;
 use rustix::event::Timespec;
 use rustix::fd::OwnedFd;
 use std::time::Instant;
@@ -85,8 +88,6 @@ pub const OUTPUT_LOST: i32 = 74;
 
 /// The exit code of a job that cannot go on (`--end-dead`).
 pub const CANNOT_GO_ON: i32 = 125;
-
-pub use checkpoints::STOPPED;
 
 /// The descriptors that the front end passes to the supervisor.
 pub struct Wires {
@@ -136,6 +137,7 @@ struct Supervisor<'a> {
     debuggers: Debuggers,
     tracing: Tracing<'a>,
     unserved: Unserved,
+    remote_control: RemoteControl,
     memory_trim: MemoryTrim,
 }
 
@@ -153,6 +155,7 @@ impl<'a> Supervisor<'a> {
             debuggers: Debuggers::new(wires.table),
             tracing: Tracing::new(plan),
             unserved: Unserved::default(),
+            remote_control: RemoteControl::default(),
             memory_trim: MemoryTrim::default(),
         };
         let poller = &supervisor.poller;
@@ -165,6 +168,8 @@ impl<'a> Supervisor<'a> {
         match adopted {
             Some(adopted) => self.adopt(adopted)?,
             None => {
+                self.remote_control = RemoteControl::listen();
+                self.watch_control();
                 self.say_origin();
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
@@ -178,6 +183,7 @@ impl<'a> Supervisor<'a> {
                 Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
+            self.answer_waiting();
             self.show_debuggers_an_abort();
         }
         self.finish();
@@ -217,6 +223,8 @@ impl<'a> Supervisor<'a> {
             }
             Watch::Stdin => self.pump_input(),
             Watch::Link(number) => self.read_link(number),
+            Watch::Control => self.accept_control(),
+            Watch::Controller(number) => self.read_control(number),
         }
     }
 

@@ -24,8 +24,8 @@ use barrier::{Barriers, Release};
 use mpi_core::rte::checkpoints::{Notice, Report};
 use mpi_core::rte::universe_of;
 use mpi_core::rte::wire::{
-    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX, KVSNAME_MAX, Line, Message,
-    SPAWN_FAILED, TAKES_HEX, WireError, hex,
+    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX,
+    KVSNAME_MAX, Line, Message, SPAWN_FAILED, TAKES_HEX, WireError, hex,
 };
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
@@ -297,14 +297,18 @@ impl Server {
     /// Returns true if a process takes part in checkpoints now.
     pub fn hears_checkpoints(&self, proc: Proc) -> bool {
         let client = self.clients.get(proc.0);
-        client.is_some_and(|client| client.stage == Stage::Talking && client.hears_checkpoints && !client.dead)
+        client.is_some_and(|client| {
+            client.stage == Stage::Talking && client.hears_checkpoints && !client.dead
+        })
     }
 
     /// Sends a notice about a checkpoint to all processes of a job that take part in checkpoints.
     pub fn tell_checkpoint(&self, job: Job, notice: Notice) -> Vec<Effect> {
         let procs = self.jobs.get(job.0).map_or(&[][..], |state| &state.procs);
         let hearing = procs.iter().filter(|proc| self.hears_checkpoints(**proc));
-        hearing.filter_map(|proc| send(*proc, notice.line())).collect()
+        hearing
+            .filter_map(|proc| send(*proc, notice.line()))
+            .collect()
     }
 
     /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it

@@ -31,7 +31,9 @@ impl Model {
     fn apply(&mut self, actions: Actions) {
         assert_eq!(actions.outcome, None);
         if let Some(notice) = actions.notice {
-            self.to_rank.iter_mut().for_each(|queue| queue.push_back(notice));
+            self.to_rank
+                .iter_mut()
+                .for_each(|queue| queue.push_back(notice));
         }
     }
 
@@ -135,7 +137,10 @@ fn a_passed_target_is_raised_farther_each_time() {
     let actions = job.report(1, Report::Passed { round, point: 12 });
     assert_eq!(notice(&actions), Notice::Target { round, point: 14 });
     // Late: an answer to the earlier target.
-    assert_eq!(job.report(0, Report::Agreed { round, point: 10 }), Actions::default());
+    assert_eq!(
+        job.report(0, Report::Agreed { round, point: 10 }),
+        Actions::default()
+    );
     job.report(0, Report::Agreed { round, point: 14 });
     let actions = job.report(1, Report::Agreed { round, point: 14 });
     let go = Notice::Go {

@@ -38,7 +38,9 @@ impl fmt::Display for RestoreError {
                 "the checkpoint {} is of {then} ranks, and this job has {now}",
                 name(set)
             ),
-            RestoreError::Load { rank, why } => write!(f, "rank {rank} cannot begin from its checkpoint: {why}"),
+            RestoreError::Load { rank, why } => {
+                write!(f, "rank {rank} cannot begin from its checkpoint: {why}")
+            }
             RestoreError::Other { rank, set } => write!(
                 f,
                 "rank {rank} cannot begin from the checkpoint {}",
@@ -62,7 +64,11 @@ pub fn restore(
     agree(comm, set, checked)?;
     let rank = comm.rank();
     let loaded = load(&rank_folder(set, rank));
-    agree(comm, set, loaded.map_err(|why| RestoreError::Load { rank, why }))
+    agree(
+        comm,
+        set,
+        loaded.map_err(|why| RestoreError::Load { rank, why }),
+    )
 }
 
 fn check(comm: &Comm, set: &Path) -> Result<(), RestoreError> {

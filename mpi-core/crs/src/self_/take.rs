@@ -144,7 +144,10 @@ fn write(
     })?;
     save(&folder)?;
     seal(&folder, rank).map_err(|error| {
-        format!("rank {rank} cannot write its files in {}: {error}", name(&folder))
+        format!(
+            "rank {rank} cannot write its files in {}: {error}",
+            name(&folder)
+        )
     })
 }
 
@@ -152,7 +155,12 @@ fn write(
 fn listed(job: &Job<'_>, files: &[FileEntry]) -> String {
     let mut lines = vec![encode(&job.host)];
     lines.extend(files.iter().map(|file| {
-        let FileEntry { rank, name, len, crc } = file;
+        let FileEntry {
+            rank,
+            name,
+            len,
+            crc,
+        } = file;
         format!("{rank} {len} {crc:08x} {}", encode(name))
     }));
     lines.join("\n")

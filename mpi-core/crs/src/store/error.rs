@@ -61,7 +61,11 @@ pub enum StoreError {
     /// Another job holds the folder's lock.
     InUse { folder: String },
     /// The file system has less space than the last checkpoint took.
-    Full { folder: String, free: u64, last: u64 },
+    Full {
+        folder: String,
+        free: u64,
+        last: u64,
+    },
     /// No checkpoint is whole; each with its reason.
     NoneWhole {
         folder: String,
@@ -80,7 +84,11 @@ impl fmt::Display for StoreError {
                 folder,
                 doing,
                 error,
-            } => write!(f, "the folder of checkpoints {} cannot be {doing}: {error}", name(folder)),
+            } => write!(
+                f,
+                "the folder of checkpoints {} cannot be {doing}: {error}",
+                name(folder)
+            ),
             StoreError::InUse { folder } => write!(
                 f,
                 "another job is writing checkpoints to {}; name another folder by --checkpoint-dir, or wait until that job has ended",
@@ -95,9 +103,15 @@ impl fmt::Display for StoreError {
                 write!(f, "there is no checkpoint in {}", name(folder))
             }
             StoreError::NoneWhole { folder, found } => {
-                let found = found.iter().map(|(set, damage)| format!("{}: {damage}", name(set)));
+                let found = found
+                    .iter()
+                    .map(|(set, damage)| format!("{}: {damage}", name(set)));
                 let found = found.collect::<Vec<_>>().join("; ");
-                write!(f, "there is no complete checkpoint in {}: {found}", name(folder))
+                write!(
+                    f,
+                    "there is no complete checkpoint in {}: {found}",
+                    name(folder)
+                )
             }
             StoreError::NotWhole { set, damage } => {
                 write!(f, "the checkpoint {} is not complete: {damage}", name(set))

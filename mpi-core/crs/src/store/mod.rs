@@ -173,10 +173,14 @@ impl<D: Disk> Store<D> {
     /// Checks before a job starts that the folder takes its checkpoints: it can be written to, and those in it are of the same job.
     pub fn admit(&self, job: &Description) -> Result<(), StoreError> {
         fs::create_dir_all(&self.dir).map_err(self.failed("made"))?;
-        let probe = self.dir.join(format!(".{}{UNFINISHED}", std::process::id()));
+        let probe = self
+            .dir
+            .join(format!(".{}{UNFINISHED}", std::process::id()));
         let written = self.disk.make_folder(&probe);
         written.map_err(self.failed("written to"))?;
-        self.disk.remove(&probe).map_err(self.failed("written to"))?;
+        self.disk
+            .remove(&probe)
+            .map_err(self.failed("written to"))?;
         match self.newest() {
             Ok(found) => found.fits(job),
             Err(StoreError::NoneWhole { .. }) => Ok(()),
@@ -219,7 +223,8 @@ impl<D: Disk> Store<D> {
     /// Checks that a checkpoint as long as the last one would fit.
     fn check_space(&self, names: &[(u64, String)]) -> Result<(), StoreError> {
         let last = names.iter().find(|(_, ending)| ending.is_empty());
-        let last = last.and_then(|(number, _)| read_manifest(&self.dir.join(number.to_string())).ok());
+        let last =
+            last.and_then(|(number, _)| read_manifest(&self.dir.join(number.to_string())).ok());
         let Some(last) = last.map(|manifest| manifest.bytes()) else {
             return Ok(());
         };
@@ -238,7 +243,12 @@ impl<D: Disk> Store<D> {
     }
 
     /// Commits a checkpoint whose files are written and synced, and removes all but the newest `keep`. Returns its folder.
-    pub fn commit(&self, draft: &Draft, manifest: &Manifest, keep: usize) -> Result<PathBuf, StoreError> {
+    pub fn commit(
+        &self,
+        draft: &Draft,
+        manifest: &Manifest,
+        keep: usize,
+    ) -> Result<PathBuf, StoreError> {
         let set = self.dir.join(draft.number.to_string());
         let written = self.write(draft, manifest, &set);
         written.map_err(self.failed("written to"))?;
@@ -263,7 +273,8 @@ impl<D: Disk> Store<D> {
         let whole = names.filter(|(_, ending)| ending.is_empty());
         for (number, _) in whole.skip(keep.max(1)) {
             let outdated = self.dir.join(format!("{number}{OUTDATED}"));
-            self.disk.rename(&self.dir.join(number.to_string()), &outdated)?;
+            self.disk
+                .rename(&self.dir.join(number.to_string()), &outdated)?;
             self.disk.remove(&outdated)?;
         }
         Ok(())

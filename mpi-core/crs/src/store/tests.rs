@@ -95,7 +95,10 @@ fn a_kill_at_any_step_leaves_the_last_checkpoint_or_the_new_one_whole() {
         let taken_next = take(&mut next, 2).unwrap();
         assert!(taken_next > number, "{taken_next} after {number}");
         let names = next.names().unwrap();
-        assert!(names.iter().all(|(_, ending)| ending.is_empty()), "{names:?}");
+        assert!(
+            names.iter().all(|(_, ending)| ending.is_empty()),
+            "{names:?}"
+        );
         assert!(names.len() <= 2, "{names:?}");
         committed += usize::from(number == 3);
         if left.get() > 0 {
@@ -133,11 +136,17 @@ fn a_checkpoint_that_is_not_whole_is_passed_over_with_its_reason() {
     );
     // One that is asked for by its number has no replacement.
     let error = store.numbered(5).unwrap_err().to_string();
-    assert!(error.ends_with("/5 is not complete: its file rank-1/data has 6 bytes and had 1"), "{error}");
+    assert!(
+        error.ends_with("/5 is not complete: its file rank-1/data has 6 bytes and had 1"),
+        "{error}"
+    );
     fs::write(data(2), "3").unwrap();
     let found = store.numbered(2).unwrap();
     let damage = verify(&found.folder, &found.manifest, 1).unwrap_err();
-    assert_eq!(damage.to_string(), "the contents of its file rank-1/data have changed");
+    assert_eq!(
+        damage.to_string(),
+        "the contents of its file rank-1/data have changed"
+    );
 }
 
 #[test]
@@ -154,10 +163,22 @@ fn a_folder_of_another_job_is_refused_in_one_sentence() {
         store.admit(&other).unwrap_err().to_string()
     };
     let cases = [
-        (changed(|program| program.procs = 3), "is of 2 ranks, and this job has 3; -n 2 restarts it, on any number of hosts"),
-        (changed(|program| program.program = "./other".into()), "is of the program stencil, and this job runs other; name a folder of its own for each program"),
-        (changed(|program| program.fingerprint = "8:0".into()), "restart with the file as it was, or name an empty folder and begin anew"),
-        (changed(|program| program.args.clear()), "leave the program away after --restart to repeat them"),
+        (
+            changed(|program| program.procs = 3),
+            "is of 2 ranks, and this job has 3; -n 2 restarts it, on any number of hosts",
+        ),
+        (
+            changed(|program| program.program = "./other".into()),
+            "is of the program stencil, and this job runs other; name a folder of its own for each program",
+        ),
+        (
+            changed(|program| program.fingerprint = "8:0".into()),
+            "restart with the file as it was, or name an empty folder and begin anew",
+        ),
+        (
+            changed(|program| program.args.clear()),
+            "leave the program away after --restart to repeat them",
+        ),
     ];
     for (sentence, ending) in cases {
         assert!(sentence.ends_with(ending), "{sentence}");
@@ -171,7 +192,10 @@ fn one_job_at_a_time_writes_to_a_folder() {
     assert_eq!(take(&mut store, 2), Some(1));
     let mut other = Store::new(folder.path());
     let error = other.begin().unwrap_err().to_string();
-    assert!(error.starts_with("another job is writing checkpoints to "), "{error}");
+    assert!(
+        error.starts_with("another job is writing checkpoints to "),
+        "{error}"
+    );
     drop(store);
     assert_eq!(take(&mut other, 2), Some(2));
 }
@@ -184,6 +208,8 @@ fn a_folder_without_checkpoints_says_so() {
     assert!(error.starts_with("there is no checkpoint in "), "{error}");
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = Store::new(&file).admit(&Description::default()).unwrap_err();
+    let error = Store::new(&file)
+        .admit(&Description::default())
+        .unwrap_err();
     assert!(error.to_string().contains("cannot be made"), "{error}");
 }

@@ -46,14 +46,16 @@ impl Notice {
     /// Returns the line.
     pub fn line(self) -> Line {
         let line = |what: &str, round: u64| {
-            Line::cmd(CHECKPOINT).with("what", what).with("round", round)
+            Line::cmd(CHECKPOINT)
+                .with("what", what)
+                .with("round", round)
         };
         match self {
             Notice::Ask { round } => line("ask", round),
             Notice::Target { round, point } => line("target", round).with("point", point),
-            Notice::Go { round, point, stop } => {
-                line("go", round).with("point", point).with("stop", u8::from(stop))
-            }
+            Notice::Go { round, point, stop } => line("go", round)
+                .with("point", point)
+                .with("stop", u8::from(stop)),
             Notice::Drop { round } => line("drop", round),
         }
     }
@@ -107,7 +109,9 @@ impl Report {
                     "" => "?",
                     why => why,
                 };
-                line("not_taken").with("round", round).with("why", hex(why.as_bytes()))
+                line("not_taken")
+                    .with("round", round)
+                    .with("why", hex(why.as_bytes()))
             }
         }
     }
@@ -198,10 +202,18 @@ mod tests {
             why: "ä".repeat(1000),
         };
         assert!(Report::read(&message(long.line())).is_some());
-        for line in ["what=go round=1", "what=x round=1", "round=1", "what=ask round=-1"] {
+        for line in [
+            "what=go round=1",
+            "what=x round=1",
+            "round=1",
+            "what=ask round=-1",
+        ] {
             let line = format!("cmd=checkpoint {line}");
             let message = Message::parse(line.as_bytes()).unwrap();
-            assert_eq!((Notice::read(&message), Report::read(&message)), (None, None));
+            assert_eq!(
+                (Notice::read(&message), Report::read(&message)),
+                (None, None)
+            );
         }
     }
 }

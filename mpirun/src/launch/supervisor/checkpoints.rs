@@ -27,7 +27,7 @@ pub(super) struct Checkpoints<'a> {
     /// When the one that is under way was asked for, and whether a user did.
     asked: Option<(Instant, bool)>,
     /// The sentence about the latest outcome, and the number of outcomes so far.
-    latest: String,
+    latest: Result<String, String>,
     outcomes: u64,
 }
 
@@ -35,7 +35,9 @@ pub(super) struct Checkpoints<'a> {
 pub(super) enum Asks {
     Timer,
     /// The job ends after the checkpoint if `stop`.
-    User { stop: bool },
+    User {
+        stop: bool,
+    },
 }
 
 impl<'a> Checkpoints<'a> {
@@ -46,7 +48,7 @@ impl<'a> Checkpoints<'a> {
             coordinator: None,
             next: plan.and_then(due),
             asked: None,
-            latest: "none was taken".into(),
+            latest: Err("none was taken".into()),
             outcomes: 0,
         }
     }
@@ -66,9 +68,9 @@ impl<'a> Checkpoints<'a> {
         self.outcomes
     }
 
-    /// Returns the sentence about the latest outcome.
-    pub(super) fn latest(&self) -> &str {
-        &self.latest
+    /// Returns the sentence about the latest outcome; an error if no checkpoint was taken.
+    pub(super) fn latest_outcome(&self) -> Result<String, String> {
+        self.latest.clone()
     }
 
     /// Describes the state, for users.
@@ -81,7 +83,11 @@ impl<'a> Checkpoints<'a> {
             Some(waits) => format!("one was asked for and waits for {waits}"),
             None => "none is under way".into(),
         };
-        format!("checkpoints in {}: {now}; the latest: {}", name(&plan.dir), self.latest)
+        let (Ok(latest) | Err(latest)) = &self.latest;
+        format!(
+            "checkpoints in {}: {now}; the latest: {latest}",
+            name(&plan.dir)
+        )
     }
 
     fn dir(&self) -> &Path {
@@ -91,7 +97,8 @@ impl<'a> Checkpoints<'a> {
 
 /// Returns when the timer is due next.
 fn due(plan: &Checkpointing) -> Option<Instant> {
-    plan.every.and_then(|every| Instant::now().checked_add(every))
+    plan.every
+        .and_then(|every| Instant::now().checked_add(every))
 }
 
 impl JobControl<'_> {
@@ -115,7 +122,7 @@ impl JobControl<'_> {
     /// Asks for a checkpoint, and reports if none can be asked for.
     pub(super) fn ask_by_signal(&mut self) {
         if let Err(why) = self.ask_for_checkpoint(&Asks::User { stop: false }) {
-            self.end_round(false, &format!("no checkpoint is taken: {why}"));
+            self.end_round(false, Err(format!("no checkpoint is taken: {why}")));
         }
     }
 
@@ -128,7 +135,7 @@ impl JobControl<'_> {
         if self.is_running()
             && let Err(why) = self.ask_for_checkpoint(&Asks::Timer)
         {
-            self.end_round(false, &format!("no checkpoint is taken: {why}"));
+            self.end_round(false, Err(format!("no checkpoint is taken: {why}")));
         }
     }
 
@@ -142,9 +149,9 @@ impl JobControl<'_> {
         if let Some(lost) = lost {
             return Err(format!("rank {} was lost", lost.rank));
         }
-        let silent = jobs.iter().find(|(proc, rank)| {
-            rank.job == LAUNCHED && !self.server.hears_checkpoints(*proc)
-        });
+        let silent = jobs
+            .iter()
+            .find(|(proc, rank)| rank.job == LAUNCHED && !self.server.hears_checkpoints(*proc));
         match silent {
             Some((_, rank)) => Err(format!(
                 "rank {} has not called MPI_Init of this library, or has called MPI_Finalize",
@@ -179,7 +186,7 @@ impl JobControl<'_> {
     fn ask_by_program(&mut self) {
         let is_busy = self.checkpoints.asked.is_some();
         if !is_busy && let Err(why) = self.ask_for_checkpoint(&Asks::User { stop: false }) {
-            self.end_round(false, &format!("no checkpoint is taken: {why}"));
+            self.end_round(false, Err(format!("no checkpoint is taken: {why}")));
         }
     }
 
@@ -188,7 +195,11 @@ impl JobControl<'_> {
         if self.checkpoints.plan.is_none() {
             return;
         }
-        let rank = self.ranks.jobs.get(proc).filter(|rank| rank.job == LAUNCHED);
+        let rank = self
+            .ranks
+            .jobs
+            .get(proc)
+            .filter(|rank| rank.job == LAUNCHED);
         if let Some(rank) = rank.map(|rank| rank.rank as usize) {
             let actions = self.coordinator().left(rank);
             self.act_on(actions);
@@ -212,7 +223,7 @@ impl JobControl<'_> {
                 let by_user = self.checkpoints.asked.is_some_and(|(_, user)| user);
                 let ends = self.ranks.jobs.of(LAUNCHED).any(|rank| !rank.alive);
                 let sentence = format!("no checkpoint was taken: {why}");
-                self.end_round(ends && !by_user, &sentence);
+                self.end_round(ends && !by_user, Err(sentence));
             }
             None => {}
         }
@@ -230,18 +241,19 @@ impl JobControl<'_> {
             "checkpoint {number} is in {}: {bytes} bytes, {took:.2} s after it was asked for{then}",
             name(&set)
         );
-        self.end_round(false, &sentence);
+        self.end_round(false, Ok(sentence));
         if stop {
             self.ending.fail(STOPPED);
         }
     }
 
-    fn end_round(&mut self, is_silent: bool, sentence: &str) {
+    fn end_round(&mut self, is_silent: bool, outcome: Result<String, String>) {
+        let (Ok(sentence) | Err(sentence)) = &outcome;
         if !is_silent {
             self.ranks.outputs.say(sentence);
         }
         let checkpoints = &mut self.checkpoints;
-        checkpoints.latest = sentence.to_owned();
+        checkpoints.latest = outcome;
         checkpoints.outcomes += 1;
         checkpoints.asked = None;
         checkpoints.next = checkpoints.plan.and_then(due);

@@ -6,11 +6,11 @@
 //! A value of [`Client::put`] becomes one or more values on the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
-use super::super::wire::{
-    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line, Lines, Message, NO_JOBS, SEND_MAX,
-    SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
-};
 use super::super::checkpoints::{Notice, Report};
+use super::super::wire::{
+    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line,
+    Lines, Message, NO_JOBS, SEND_MAX, SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
+};
 use super::super::{Death, FailedSpawn, RteError, SpawnRequest, SpawnedApp};
 use mpi_base::text;
 use rustix::io::Errno;
