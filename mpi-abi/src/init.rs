@@ -330,6 +330,7 @@ pub fn poll_launcher() {
     if !state().jobs().spawning().borrow().is_empty() {
         dynamic::spawn::poll_spawn_failures(&engine, launcher);
     }
+    crate::checkpoint::hear_in_wait(&engine, launcher);
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
             engine
