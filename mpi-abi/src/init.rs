@@ -249,6 +249,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
     if device::start(engine.params()).map_err(at("a parameter cannot be read"))? {
         state::set_staging();
     }
+    state::watch_loader(device::loader_word());
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
