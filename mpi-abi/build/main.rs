@@ -12,7 +12,8 @@ fn main() -> Result<(), String> {
 
     let functions = mpi_api_tables::functions()?;
     let extensions = mpi_api_tables::extensions()?;
-    let sections = mpi_api_tables::constants()?;
+    let mut sections = mpi_api_tables::constants()?;
+    sections.extend(mpi_api_tables::extension_types()?);
     let mut found = BTreeMap::new();
     find_implementations(Path::new("src/api"), "crate::api", &mut found)?;
 

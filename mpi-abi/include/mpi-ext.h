@@ -5,6 +5,8 @@
  * The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.
  * The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,
  * once the program has loaded the library of the devices.
+ * With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state where no message is in flight, and
+ * begins from it again: `mpirun --checkpoint-dir`, `mpirun --restart`.
  * Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.
  */
 #ifndef MPI_EXT_H
@@ -25,6 +27,7 @@ extern "C" {
 #define OMPI_HAVE_MPI_EXT_CUDA 1
 #define OMPI_HAVE_MPI_EXT_ROCM 1
 #define PORTCULLIS_HAVE_MPIX_EUREKA 1
+#define PORTCULLIS_HAVE_MPIX_CHECKPOINT 1
 
 /* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */
 #define MPIX_CUDA_AWARE_SUPPORT 1
@@ -49,6 +52,19 @@ extern "C" {
 #define MPIX_FT 575
 #define MPI_FT MPIX_FT
 
+/* The functions of MPIX_Checkpoint_handlers: write or read this rank's files in a folder; 0 is success */
+typedef int (MPIX_Checkpoint_function)(const char *folder, void *extra_state);
+
+/* What MPIX_Checkpoint_point has done */
+#define MPIX_CHECKPOINT_NONE     0
+#define MPIX_CHECKPOINT_TAKEN    1
+#define MPIX_CHECKPOINT_RESTORED 2
+#define MPIX_CHECKPOINT_STOP     3
+#define MPIX_CHECKPOINT_FAILED   4
+
+/* The size of the buffer for MPIX_Checkpoint_restarted */
+#define MPIX_MAX_CHECKPOINT_FOLDER 4096
+
 int MPIX_Comm_revoke(MPI_Comm comm);
 int MPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
 int MPIX_Comm_shrink(MPI_Comm comm, MPI_Comm *newcomm);
@@ -69,6 +85,11 @@ int MPIX_Eureka_end(MPI_Comm comm, int *rank);
 int MPIX_Query_cuda_support(void);
 int MPIX_Query_rocm_support(void);
 int MPIX_Query_ze_support(void);
+int MPIX_Checkpoint_handlers(MPIX_Checkpoint_function *save_fn, MPIX_Checkpoint_function *load_fn, void *extra_state);
+int MPIX_Checkpoint_protect(int id, void *base, MPI_Count count, MPI_Datatype datatype);
+int MPIX_Checkpoint_point(MPI_Comm comm, int *what);
+int MPIX_Checkpoint_request(MPI_Comm comm);
+int MPIX_Checkpoint_restarted(int *flag, char *folder, int *resultlen);
 
 int PMPIX_Comm_revoke(MPI_Comm comm);
 int PMPIX_Comm_is_revoked(MPI_Comm comm, int *flag);
@@ -90,6 +111,11 @@ int PMPIX_Eureka_end(MPI_Comm comm, int *rank);
 int PMPIX_Query_cuda_support(void);
 int PMPIX_Query_rocm_support(void);
 int PMPIX_Query_ze_support(void);
+int PMPIX_Checkpoint_handlers(MPIX_Checkpoint_function *save_fn, MPIX_Checkpoint_function *load_fn, void *extra_state);
+int PMPIX_Checkpoint_protect(int id, void *base, MPI_Count count, MPI_Datatype datatype);
+int PMPIX_Checkpoint_point(MPI_Comm comm, int *what);
+int PMPIX_Checkpoint_request(MPI_Comm comm);
+int PMPIX_Checkpoint_restarted(int *flag, char *folder, int *resultlen);
 
 int MPI_Comm_revoke(MPI_Comm comm);
 int MPI_Comm_is_revoked(MPI_Comm comm, int *flag);

@@ -63,11 +63,12 @@ pub fn call_with_buffers(
     until: BuffersUntil,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    if device::attention() {
-        begin_staging();
-    }
     let guard = state::enter(id);
     let result = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) if guard.is_plain() => {
+            state::leave(id, guard);
+            return MPI_SUCCESS;
+        }
         Ok(Ok(())) if !guard.is_staging() => {
             state::leave(id, guard);
             return MPI_SUCCESS;
@@ -83,15 +84,6 @@ pub fn call_with_buffers(
             on_error();
             failed(id, target, failure, guard)
         }
-    }
-}
-
-/// Makes calls keep the buffers that they stage, if the library of an accelerator is in use.
-#[cold]
-#[inline(never)]
-fn begin_staging() {
-    if device::is_in_use() {
-        state::set_staging();
     }
 }
 

@@ -18,7 +18,7 @@ use mpi_core::matrix::MATRIX;
 use mpi_core::plugin::{self, Catalogue, Origin};
 use mpi_core::record::{RECORD, REPLAY};
 use mpi_core::trace::TRACE;
-use mpi_core::{bml, btl, coll, osc, pml, rte};
+use mpi_core::{bml, btl, coll, crs, osc, pml, rte};
 use std::path::PathBuf;
 
 /// A framework for listings.
@@ -127,6 +127,15 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 .iter()
                 .map(|component| Component::new(component.name(), &component.params()))
                 .map(|component| component.of_catalogue(catalogue))
+                .collect(),
+        },
+        Framework {
+            name: "crs",
+            what: "checkpoint and restart of a job",
+            params: vec![crs::SELECTION.about()],
+            components: crs::COMPONENTS
+                .iter()
+                .map(|component| Component::new(component.name, component.params))
                 .collect(),
         },
         Framework {

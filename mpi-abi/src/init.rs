@@ -249,6 +249,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
     if device::start(engine.params()).map_err(at("a parameter cannot be read"))? {
         state::set_staging();
     }
+    state::watch_loader(device::loader_word());
     crash::install(engine.params());
     phase::set_fault_tolerant(engine.is_fault_tolerant());
     if engine.is_fault_tolerant() {
@@ -330,6 +331,7 @@ pub fn poll_launcher() {
     if !state().jobs().spawning().borrow().is_empty() {
         dynamic::spawn::poll_spawn_failures(&engine, launcher);
     }
+    crate::checkpoint::hear_in_wait(&engine, launcher);
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
             engine

@@ -16,6 +16,7 @@ pub mod abi;
 mod abort;
 pub mod api;
 pub mod call;
+mod checkpoint;
 pub mod components;
 pub mod convert;
 mod crash;

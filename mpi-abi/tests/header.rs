@@ -32,7 +32,8 @@ fn the_checked_in_header_is_what_the_tables_say() {
 #[test]
 fn the_header_of_extensions_is_what_the_table_says() {
     let extensions = mpi_api_tables::extensions().expect("extensions.txt");
-    let header = header::extension_header(&extensions);
+    let types = mpi_api_tables::extension_types().expect("extension_types.txt");
+    let header = header::extension_header(&extensions, &types);
     assert!(
         read("include/mpi-ext.h") == header,
         "mpi-abi/include/mpi-ext.h is not what the table says; run `cargo xtask gen`"

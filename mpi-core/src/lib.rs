@@ -2,7 +2,7 @@
 //!
 //! This package only re-exports the parts, each a package that depends on none above it:
 //! `mpi-types` (values), `mpi-transport` (bytes), `mpi-p2p` (matching and protocols), `mpi-engine` (progress and communicators), `mpi-coll` (collectives),
-//! `mpi-osc` (windows), `mpi-io` (files).
+//! `mpi-osc` (windows), `mpi-io` (files), `mpi-crs` (checkpoints).
 //! `mpi-core` does not know about hardware, and it has no process-wide state:
 //! a test runs four ranks as four threads of one process.
 
@@ -16,7 +16,7 @@ pub use mpi_p2p::observer;
 pub use mpi_transport::{bml, btl, rte, universe};
 pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};
-pub use {mpi_io as io, mpi_osc as osc};
+pub use {mpi_crs as crs, mpi_io as io, mpi_osc as osc};
 
 /// The engine.
 pub mod engine {

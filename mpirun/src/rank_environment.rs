@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 /// Returns true for a variable that belongs to one process of one launch and must not leak into another launch.
 pub fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 10] = [
+    const NAMES: [&str; 11] = [
         "PORTCULLIS_NODE_FD",
         "PORTCULLIS_LOCAL_RANKS",
         "PORTCULLIS_LOCAL_RANK",
@@ -18,6 +18,7 @@ pub fn is_of_a_launch(name: &OsStr) -> bool {
         "PORTCULLIS_UNIVERSE_SIZE",
         "OMPI_UNIVERSE_SIZE",
         mpi_core::rte::deaths::SERVED,
+        mpi_core::rte::checkpoints::SERVED,
     ];
     let name = name.as_bytes();
     PREFIXES

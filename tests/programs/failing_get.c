@@ -1,11 +1,12 @@
 /*
- * A library in front of libucp.so.0, which it needs: its reads of registered memory fail as FAILING_GET says, and all other functions are UCX's.
+ * A library in front of libucp.so.0, which it needs: its reads and writes of registered memory fail as FAILING_GET says,
+ * and all other functions are UCX's.
  *
  *     refuse    at once
  *     late      some polls later
  *     count     not at all
  *
- * It prints the number of reads when the process ends.
+ * It prints the numbers of reads and writes when the process ends.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct due {
     int polls;
 };
 static struct due due[MOST];
-static long reads;
+static long reads, writes;
 
 static int is(const char *how)
 {
@@ -38,9 +39,9 @@ static void *real(const char *name)
     return dlsym(ucx, name);
 }
 
-void *ucp_get_nbx(void *endpoint, void *buffer, size_t len, uint64_t address, void *key, const void *params)
+/* Returns the result of an access that fails; NULL for one that does not. */
+static void *failure(const void *params)
 {
-    reads++;
     if (is("refuse"))
         return (void *)(intptr_t)REFUSED;
     for (int n = 0; is("late") && n < MOST; n++)
@@ -50,9 +51,29 @@ void *ucp_get_nbx(void *endpoint, void *buffer, size_t len, uint64_t address, vo
             due[n].polls = POLLS;
             return &due[n];
         }
+    return NULL;
+}
+
+void *ucp_get_nbx(void *endpoint, void *buffer, size_t len, uint64_t address, void *key, const void *params)
+{
+    reads++;
+    void *failed = failure(params);
+    if (failed)
+        return failed;
     void *(*get)(void *, void *, size_t, uint64_t, void *, const void *);
     *(void **)&get = real("ucp_get_nbx");
     return get(endpoint, buffer, len, address, key, params);
+}
+
+void *ucp_put_nbx(void *endpoint, const void *buffer, size_t len, uint64_t address, void *key, const void *params)
+{
+    writes++;
+    void *failed = failure(params);
+    if (failed)
+        return failed;
+    void *(*put)(void *, const void *, size_t, uint64_t, void *, const void *);
+    *(void **)&put = real("ucp_put_nbx");
+    return put(endpoint, buffer, len, address, key, params);
 }
 
 unsigned ucp_worker_progress(void *worker)
@@ -91,5 +112,5 @@ void ucp_request_free(void *request)
 
 __attribute__((destructor)) static void report(void)
 {
-    fprintf(stderr, "failing_get: %ld reads\n", reads);
+    fprintf(stderr, "failing_get: %ld reads, %ld writes\n", reads, writes);
 }

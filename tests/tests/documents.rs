@@ -11,6 +11,12 @@ fn each_command_of_the_tutorial_prints_what_the_tutorial_shows() {
     assert!(counts.files >= 4 && counts.commands >= 8, "{counts:?}");
 }
 
+#[test]
+fn the_job_of_the_document_on_checkpoints_is_taken_up_as_it_shows() {
+    let counts = Document::of("docs/checkpoint.md").holds();
+    assert!(counts.files >= 2 && counts.commands >= 3, "{counts:?}");
+}
+
 /// The package of a plugin in Rust on the page is that of the repository, which clippy and other tests compile.
 fn has_source_of(document: &Document, file: &str, package: &str) {
     let source = workspace::root().join(package).join("src/lib.rs");

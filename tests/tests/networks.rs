@@ -142,6 +142,34 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     }
 }
 
+/// Windows of members on two hosts: the network accesses the memory of the other host, and the node's memory is accessed directly.
+#[test]
+fn between_hosts_the_network_accesses_windows() {
+    if !ucx() {
+        return;
+    }
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let job = hosts.job("accesses", 2).limit(60).arg("30");
+    let outcome = job
+        .with([
+            "--mca",
+            "btl",
+            "self,sm,ucx",
+            "--mca",
+            "btl_ucx_read",
+            "yes",
+        ])
+        .with(["--mca", "btl_ucx_library"])
+        .with([failing_get().display().to_string()])
+        .env("FAILING_GET", "count")
+        .succeeds();
+    let line = "all claims of accesses hold on 4 ranks";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
+    let [reads, writes] = accesses(&outcome.stderr);
+    assert!(reads > 0 && writes > 0, "{reads}, {writes}");
+}
+
 /// Without hardware nothing is loaded, and `--explain` reports what was looked for.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
@@ -245,6 +273,60 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
     );
 }
 
+/// A job over a fake libfabric that behaves like this, or else TCP.
+fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
+    let options = [&["-shared", "-fPIC"], options].concat();
+    let name = format!("libfake_fabric{}.so", options.len());
+    let library = compile_with("fake_fabric", &name, &options);
+    Job::of("ring")
+        .ranks(2)
+        .limit(60)
+        .with(["--explain", "--mca", "btl", transports])
+        .with(["--mca", "btl_ofi_library"])
+        .with([library.display().to_string()])
+        .env("FAKE_FABRIC", way)
+}
+
+#[test]
+fn a_libfabric_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
+    let lacks = with_fake_fabric(&["-DWITHOUT"], "", "self,ofi,tcp");
+    tcp_replaces(lacks, "has no function fi_strerror; libfabric 1.9 or newer");
+    let cases = [
+        ("getinfo", "fi_getinfo failed: a fake error"),
+        ("fabric", "fi_fabric failed: a fake error"),
+        ("endpoint", "fi_endpoint failed: a fake error"),
+        ("short", "fi_send failed: this version has no such function"),
+    ];
+    for (way, sentence) in cases {
+        tcp_replaces(with_fake_fabric(&[], way, "self,ofi,tcp"), sentence);
+    }
+}
+
+#[test]
+fn a_libfabric_that_fails_late_ends_the_job_with_a_sentence_or_is_replaced_by_tcp() {
+    compile("ring");
+    let cases = [
+        (
+            "again",
+            "it was not made within 1 s (btl_ofi_connect_timeout)",
+        ),
+        ("late", "the fake provider has lost it"),
+    ];
+    for (way, why) in cases {
+        let outcome = with_fake_fabric(&[], way, "self,ofi")
+            .with(["--mca", "btl_ofi_connect_timeout", "1s"])
+            .run();
+        assert!(!outcome.status.success(), "{way}: {}", outcome.stdout);
+        let lost = "over libfabric 1.99, provider fake was lost: ";
+        let said = outcome.stderr.contains(&format!("{lost}{why}"));
+        assert!(said, "{way}:\n{}", outcome.stderr);
+    }
+    let outcome = with_fake_fabric(&[], "late", "self,ofi,tcp").holds();
+    let warning = |line: &&str| line.starts_with("job rank 0: ofi link 0 to job rank 1 is gone (");
+    let warnings = outcome.stderr.lines().filter(warning).count();
+    assert_eq!(warnings, 1, "{}", outcome.stderr);
+}
+
 #[test]
 fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     compile("ring");
@@ -273,14 +355,86 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     }
 }
 
+/// The library in front of UCX whose accesses to registered memory fail.
+fn failing_get() -> PathBuf {
+    let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
+    compile_with("failing_get", "libfailing_get.so", &options)
+}
+
+/// A job with windows whose memory UCX accesses itself, over the library that counts these accesses.
+fn windows_over_ucx(program: &str, way: &str) -> Job {
+    over_ucx(program, "tcp,self")
+        .with(["--mca", "btl_ucx_read", "yes"])
+        .with(["--mca", "btl_ucx_library"])
+        .with([failing_get().display().to_string()])
+        .env("FAILING_GET", way)
+}
+
+/// Returns the numbers of reads and writes that all ranks have asked the library for.
+fn accesses(stderr: &str) -> [u64; 2] {
+    let mut all = [0, 0];
+    for line in stderr.lines() {
+        let Some((_, counts)) = line.split_once("failing_get: ") else {
+            continue;
+        };
+        let words: Vec<&str> = counts.split(' ').collect();
+        all[0] += words[0].parse::<u64>().expect("a number of reads");
+        all[1] += words[2].parse::<u64>().expect("a number of writes");
+    }
+    all
+}
+
+#[test]
+fn windows_of_registered_memory_are_accessed_by_the_network() {
+    if !ucx() {
+        return;
+    }
+    for way in ["count", "refuse"] {
+        let outcome = windows_over_ucx("accesses", way).arg("40").holds();
+        let [reads, writes] = accesses(&outcome.stderr);
+        assert!(reads > 0 && writes > 0, "{way}: {reads}, {writes}");
+    }
+    windows_over_ucx("windows", "count").holds();
+    // Of the selected components none is that of the network.
+    let job = windows_over_ucx("accesses", "count").arg("10");
+    let outcome = job.with(["--mca", "osc", "am"]).holds();
+    assert_eq!(accesses(&outcome.stderr), [0, 0]);
+}
+
+#[test]
+fn an_access_that_the_network_fails_late_is_an_error_that_names_both_ranks() {
+    if !ucx() {
+        return;
+    }
+    let outcome = windows_over_ucx("accesses", "late").arg("60").run();
+    assert!(!outcome.status.success(), "{}", outcome.stdout);
+    let names_both = |line: &str| {
+        line.contains("the network has not completed accesses of rank ")
+            && line.contains(" to the memory of rank ")
+    };
+    assert!(outcome.stderr.lines().any(names_both), "{}", outcome.stderr);
+}
+
+#[test]
+fn windows_of_registered_memory_are_accessed_by_libfabric() {
+    if !libfabric() {
+        return;
+    }
+    for provider in ["tcp;ofi_rxm", "net"] {
+        over_libfabric("accesses", provider)
+            .arg("30")
+            .with(["--mca", "btl_ofi_read", "yes"])
+            .holds();
+    }
+}
+
 /// Long messages are read from the sender's memory, and sent in fragments where the library refuses a read or fails it later.
 #[test]
 fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     if !ucx() {
         return;
     }
-    let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
-    let library = compile_with("failing_get", "libfailing_get.so", &options);
+    let library = failing_get();
     for way in ["count", "refuse", "late"] {
         let outcome = Job::of("thousand")
             .ranks(2)
@@ -363,6 +517,10 @@ fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
     };
     if ucx() {
         survived("self,ucx").env("UCX_TLS", "tcp,self").holds();
+        survived("self,ucx")
+            .env("UCX_TLS", "tcp,self")
+            .with(["--mca", "btl_ucx_read", "yes"])
+            .holds();
         survived("self,ucx").env("UCX_TLS", "sysv,self").holds();
     }
     if libfabric() {

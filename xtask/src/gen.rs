@@ -27,7 +27,8 @@ pub fn run() -> Result<(), String> {
     let constants = mpi_api_tables::constants()?;
     write("mpi.h", header::header(&functions, &constants))?;
     let extensions = mpi_api_tables::extensions()?;
-    write("mpi-ext.h", header::extension_header(&extensions))?;
+    let types = mpi_api_tables::extension_types()?;
+    write("mpi-ext.h", header::extension_header(&extensions, &types))?;
     fortran()
 }
 

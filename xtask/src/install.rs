@@ -28,7 +28,7 @@ use crate::workspace;
 const LIBRARY_PACKAGE: &str = "mpi-abi-library";
 /// The packages of the programs other than the launcher, and the names of these programs in cargo.
 const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
-const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-bench"];
+const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-ctl", "mpi-bench"];
 
 /// The programs that compile and start MPI programs.
 const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
@@ -221,6 +221,7 @@ const MANUALS: &[(&str, &[&str])] = &[
     ("mpicxx", &["--showme:manual"]),
     ("mpifort", &["--showme:manual"]),
     ("mpi-info", &["--generate", "man"]),
+    ("mpi-ctl", &["--generate", "man"]),
     ("mpi-bench", &["--generate", "man"]),
     ("hwbarr", &["manual"]),
 ];

@@ -40,7 +40,7 @@ const EXTENSIONS: [(&str, i64); 5] = [
 
 /// Returns true for extensions that no other library has: those of the hardware barrier.
 pub fn is_ours_alone(name: &str) -> bool {
-    name.starts_with("MPIX_Eureka_")
+    name.starts_with("MPIX_Eureka_") || name.starts_with("MPIX_Checkpoint_")
 }
 
 /// Returns true for the queries for device memory, which return no error code; the libraries of other ABIs have them by hand.

@@ -48,7 +48,7 @@ pub fn header(functions: &Functions, sections: &[Section]) -> String {
 }
 
 /// Returns `mpi-ext.h`: the extensions, with the names of Open MPI's header of this name.
-pub fn extension_header(extensions: &Functions) -> String {
+pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     let mut out = String::from(
         "/* mpi-ext.h: functions and datatypes beyond MPI 5.0.\n\
          \x20*\n\
@@ -57,6 +57,8 @@ pub fn extension_header(extensions: &Functions) -> String {
          \x20* The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.\n\
          \x20* The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,\n\
          \x20* once the program has loaded the library of the devices.\n\
+         \x20* With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state where no message is in flight, and\n\
+         \x20* begins from it again: `mpirun --checkpoint-dir`, `mpirun --restart`.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
          #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
@@ -70,7 +72,8 @@ pub fn extension_header(extensions: &Functions) -> String {
          #define OMPI_HAVE_MPIX_COMM_ISHRINK 1\n\
          #define OMPI_HAVE_MPI_EXT_CUDA 1\n\
          #define OMPI_HAVE_MPI_EXT_ROCM 1\n\
-         #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\n\
+         #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\
+         #define PORTCULLIS_HAVE_MPIX_CHECKPOINT 1\n\n\
          /* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */\n\
          #define MPIX_CUDA_AWARE_SUPPORT 1\n\
          #define MPIX_ROCM_AWARE_SUPPORT 1\n\n\
@@ -91,6 +94,10 @@ pub fn extension_header(extensions: &Functions) -> String {
          #define MPIX_FT 575\n\
          #define MPI_FT MPIX_FT\n",
     );
+    for section in types {
+        out.push('\n');
+        write_section(&mut out, section);
+    }
     for prefix in ["MPIX_", "PMPIX_", "MPI_", "PMPI_"] {
         out.push('\n');
         let standing = prefix.contains('X');

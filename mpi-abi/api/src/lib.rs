@@ -38,6 +38,12 @@ pub fn constants() -> Result<Vec<Section>, String> {
     parse::constants(include_str!("../constants.txt")).map_err(|e| format!("constants.txt, {e}"))
 }
 
+/// Returns the constants and callbacks beyond the standard, which `mpi-ext.h` declares: `extension_types.txt`.
+pub fn extension_types() -> Result<Vec<Section>, String> {
+    parse::constants(include_str!("../extension_types.txt"))
+        .map_err(|e| format!("extension_types.txt, {e}"))
+}
+
 /// Returns the number of each constant and predefined handle, with aliases resolved.
 pub fn values(sections: &[Section]) -> BTreeMap<&str, i64> {
     let mut values = BTreeMap::new();

@@ -16,6 +16,7 @@ use crate::object::status::EMPTY;
 use crate::registry::request::{
     self, Finished, c_status, failed_status, finish, finish_simple, look,
 };
+use crate::state;
 use batch::Batch;
 pub(super) use batch::SomeOutcome;
 use mpi_core::record::Asker;
@@ -51,7 +52,7 @@ pub(super) fn set_received(
 
 /// Notes the length of a message that a blocking call has received, for a buffer in device memory.
 pub(super) fn landed(received: Result<Status, mpi_core::Error>) -> Result<Status, mpi_core::Error> {
-    if device::attention() {
+    if state::is_staging() {
         let status = received
             .as_ref()
             .map_or_else(|e| e.received(), |status| Some(*status));

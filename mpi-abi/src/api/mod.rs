@@ -11,6 +11,7 @@ pub mod abi;
 pub(crate) mod args;
 pub mod attributes;
 pub mod buffer;
+pub mod checkpoint;
 pub mod collective;
 pub mod comm;
 pub mod completion;

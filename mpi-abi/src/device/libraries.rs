@@ -6,7 +6,7 @@
 use mpi_base::accelerator::{Accelerator, BUILT_IN, Memory, Tail};
 use mpi_base::param::{Level, Param, Params, Selection};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The accelerators whose memory is recognised.
@@ -25,13 +25,6 @@ pub static KINDS: Param<String> = Param::new(
     Level::USER,
     "The kinds of memory that the program asks for, as in mpi,system,cuda; the info key mpi_memory_alloc_kinds contains the supported ones",
 );
-
-/// Words for [`WATCHED`]: no library is looked for, or some are in use.
-static QUIET: AtomicUsize = AtomicUsize::new(0);
-static ACTIVE: AtomicUsize = AtomicUsize::new(1);
-
-/// The address of a word that is not 0 if a buffer must be asked about: [`QUIET`], [`ACTIVE`], or the word of a [`Tail`].
-static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
 
 /// Whether the types of messages are compared, for which no buffer may become bytes.
 static ARE_TYPES_COMPARED: AtomicBool = AtomicBool::new(false);
@@ -72,17 +65,9 @@ impl fmt::Display for Located {
     }
 }
 
-/// Returns true if buffers must be asked about, or a library was loaded since the last search.
-#[inline(always)]
-pub fn attention() -> bool {
-    // SAFETY: the address of a static, or of a word of the loader that exists as long as the process (`Tail`).
-    unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
-}
-
-/// Makes every buffer take the general path, which knows its datatype.
+/// Makes every staging call treat its buffers by their datatypes.
 pub fn compare_types() {
     ARE_TYPES_COMPARED.store(true, Relaxed);
-    WATCHED.store(std::ptr::from_ref(&ACTIVE).cast_mut(), Relaxed);
 }
 
 /// Returns true after [`compare_types`].
@@ -115,12 +100,6 @@ impl Libraries {
                 None => {}
             }
         }
-        let word = match (self.found.is_empty() && !are_types_compared(), self.tail) {
-            (false, _) => &ACTIVE,
-            (true, Some(tail)) => tail.word(),
-            (true, None) => &QUIET,
-        };
-        WATCHED.store(std::ptr::from_ref(word).cast_mut(), Relaxed);
     }
 
     /// Returns true if a library was loaded since the last search.
@@ -151,6 +130,11 @@ pub fn is_in_use() -> bool {
         libraries.look();
     }
     !libraries.found.is_empty()
+}
+
+/// Returns the word that becomes different from 0 when another library is loaded; `None` if no library is looked for.
+pub fn loader_word() -> Option<&'static AtomicUsize> {
+    libraries().tail.map(Tail::word)
 }
 
 /// Returns the device memory at an address; `None` for memory of the host.

@@ -11,7 +11,8 @@
 //! | `pool` | pinned host memory |
 //! | `calls` | the buffers that the running calls of a thread have staged |
 //!
-//! Cost: a call whose buffers are in host memory reads one word of the loader and compares it, [`attention`], until the program has loaded such a library.
+//! Cost: until the program has loaded such a library, the word that every call reads at its start is one of the loader ([`loader_word`]),
+//! and each buffer costs the test of a flag.
 //! From then on each buffer is asked about, which its library answers in a fraction of a microsecond.
 #![allow(unsafe_code)]
 
@@ -21,7 +22,7 @@ mod pool;
 mod staged;
 
 pub use calls::{Views, enter, leave, received, take};
-pub use libraries::{KINDS, SELECTION, attention, is_in_use, kinds, names};
+pub use libraries::{KINDS, SELECTION, is_in_use, kinds, loader_word, names};
 pub use pool::MAX_PINNED;
 pub use staged::{Access, DeviceError};
 
@@ -30,14 +31,16 @@ use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
 use mpi_core::pml::CHECK_TYPES;
 
-/// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
+/// Searches the process for the selected libraries, now and after each later `dlopen`.
+/// Returns true if calls must look at their buffers: a library is loaded, or the types of messages are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     let found = libraries::start(params)?;
-    if params.get(&CHECK_TYPES)? {
+    let compared = params.get(&CHECK_TYPES)?;
+    if compared {
         libraries::compare_types();
     }
-    Ok(found)
+    Ok(found || compared)
 }
 
 /// Returns the device memory at an address; none in a call that began before a library was found, and so keeps no staged buffers.

@@ -44,6 +44,12 @@ pub struct CallGuard {
 }
 
 impl CallGuard {
+    /// Returns true if the call has nothing to do beside its work.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.extras == 0
+    }
+
     /// Returns true if the call keeps the buffers that it stages.
     #[inline(always)]
     pub fn is_staging(&self) -> bool {
@@ -54,10 +60,9 @@ impl CallGuard {
 /// Enters function `id`.
 #[inline(always)]
 pub fn enter(id: usize) -> CallGuard {
-    let extras = extras::get();
-    let (extras, began) = match extras {
-        0 => (0, 0),
-        _ => enter_with(id, extras),
+    let (extras, began) = match extras::any() {
+        false => (0, 0),
+        true => enter_with(id),
     };
     if let Some(page) = tracing::page() {
         page.enter(number(id));
@@ -84,12 +89,16 @@ fn number(id: usize) -> u16 {
 
 /// Performs the extra actions at entry; returns those that apply to this call and its start time.
 #[cold]
-fn enter_with(id: usize, extras: u8) -> (u8, u64) {
-    if extras & FORKED != 0 {
+fn enter_with(id: usize) -> (u8, u64) {
+    if extras::get() & FORKED != 0 {
         forked::called(id, world_place());
         // The function is harmless, and takes no lock: a thread that does not exist in this process may hold it.
         return (0, 0);
     }
+    if extras::loader_has_loaded() {
+        find_libraries();
+    }
+    let extras = extras::get();
     if extras & LOCKED != 0 {
         global_lock::acquire();
     }
@@ -100,6 +109,15 @@ fn enter_with(id: usize, extras: u8) -> (u8, u64) {
         0 => (extras, 0),
         _ => (extras, tracing::trace().map_or(0, Trace::begins)),
     }
+}
+
+/// Makes calls stage buffers if the library of an accelerator has been loaded, and watches for the next library.
+#[cold]
+fn find_libraries() {
+    if device::is_in_use() {
+        extras::set(STAGING, true);
+    }
+    extras::watch_loader(device::loader_word());
 }
 
 #[cold]

@@ -1,6 +1,8 @@
-//! What every call does beside its work: it takes the lock, is traced, is followed by events of a tool, or is refused in a forked process.
+//! What every call does beside its work: it takes the lock, is traced, is followed by events of a tool, stages buffers in device memory, or is refused in a forked process.
+#![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 /// The actions of a call beside its work, a set of the bits below; in most processes none.
 static EXTRAS: AtomicU8 = AtomicU8::new(LOCKED);
@@ -19,6 +21,19 @@ pub(super) const STAGING: u8 = 8;
 
 /// A function follows each call ([`call_after_calls`](super::call_after_calls)).
 pub(super) const FOLLOWED: u8 = 16;
+
+/// Words for [`WATCHED`]: no call has anything to do beside its work, or each has.
+static QUIET: AtomicUsize = AtomicUsize::new(0);
+static ACTIVE: AtomicUsize = AtomicUsize::new(1);
+
+/// The address of the word that every call reads: [`ACTIVE`] if [`EXTRAS`] has an action, else that of [`LOADER`].
+static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
+
+/// The address of a word of the loader that becomes different from 0 when a library is loaded, or of [`QUIET`].
+static LOADER: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET).cast_mut());
+
+/// Held while the actions or the loader's word change.
+static CHANGE: Mutex<()> = Mutex::new(());
 
 /// True if a tool calls its interface from threads of its own, so that calls keep taking the lock.
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
@@ -40,6 +55,7 @@ pub(crate) fn tool_has_threads() -> bool {
 /// Marks this process as just forked; only stores to an atomic.
 pub(crate) fn mark_forked() {
     EXTRAS.fetch_or(FORKED, Relaxed);
+    WATCHED.store(std::ptr::from_ref(&ACTIVE).cast_mut(), Relaxed);
 }
 
 /// Returns true if this process was forked from one that has initialized MPI.
@@ -64,6 +80,42 @@ pub(crate) fn set_staging() {
     set(STAGING, true);
 }
 
+/// Returns true if buffers may be staged.
+#[inline(always)]
+pub(crate) fn is_staging() -> bool {
+    EXTRAS.load(Relaxed) & STAGING != 0
+}
+
+/// Returns true if a call has anything to do beside its work: one load more than that of a flag, and one branch.
+#[inline(always)]
+pub(super) fn any() -> bool {
+    // SAFETY: the address of a static, or of a word of the loader that exists as long as the process (`watch_loader`).
+    unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
+}
+
+/// Returns true if a library was loaded since [`watch_loader`].
+pub(super) fn loader_has_loaded() -> bool {
+    // SAFETY: as in `any`.
+    unsafe { &*LOADER.load(Relaxed) }.load(Relaxed) != 0
+}
+
+/// Makes every call notice when this word of the loader becomes different from 0.
+pub(crate) fn watch_loader(word: Option<&'static AtomicUsize>) {
+    let _held = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let word = word.unwrap_or(&QUIET);
+    LOADER.store(std::ptr::from_ref(word).cast_mut(), Relaxed);
+    choose_word();
+}
+
+/// Stores the word that calls read; the caller holds [`CHANGE`].
+fn choose_word() {
+    let word = match EXTRAS.load(Relaxed) {
+        0 => LOADER.load(Relaxed),
+        _ => std::ptr::from_ref(&ACTIVE).cast_mut(),
+    };
+    WATCHED.store(word, Relaxed);
+}
+
 /// Returns the actions of a call beside its work.
 #[inline(always)]
 pub(super) fn get() -> u8 {
@@ -72,8 +124,10 @@ pub(super) fn get() -> u8 {
 
 /// Adds or removes an action of every call.
 pub(super) fn set(action: u8, wanted: bool) {
+    let _held = CHANGE.lock().unwrap_or_else(PoisonError::into_inner);
     match wanted {
         true => EXTRAS.fetch_or(action, Relaxed),
         false => EXTRAS.fetch_and(!action, Relaxed),
     };
+    choose_word();
 }

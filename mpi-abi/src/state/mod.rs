@@ -33,8 +33,8 @@ mod unfinished;
 pub use entry::{CallGuard, enter, leave};
 pub(crate) use entry::{call_after_calls, set_world_place, world_place};
 pub(crate) use extras::{
-    admit_tool_threads, is_forked, is_unlocked, is_untraced, mark_forked, set_staging,
-    tool_has_threads,
+    admit_tool_threads, is_forked, is_staging, is_unlocked, is_untraced, mark_forked, set_staging,
+    tool_has_threads, watch_loader,
 };
 pub use global_lock::{THREADS, yield_lock};
 pub(crate) use global_lock::{locked, set_cores_for_threads, set_doorbell, set_locking};

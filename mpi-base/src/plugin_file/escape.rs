@@ -1,6 +1,6 @@
 //! The end of a process whose plugin throws: a C++ exception or a panic that leaves a function of a plugin.
 //!
-//! The library's frames cannot be left in the middle of a call, and who caught the exception above them could not know what it has interrupted.
+//! The library's frames cannot be left in the middle of a call, and a handler above them could not know what the exception has interrupted.
 
 use std::mem::forget;
 

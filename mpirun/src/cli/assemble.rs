@@ -8,6 +8,7 @@ use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rankfile};
 use super::soft::{self, Soft};
 use super::values::{absolute, io, output, remote, shown, survival, timeout};
+use crate::checkpoint::{self, Wanted};
 use crate::foreign::{COMPAT, on};
 use crate::hosts::map::Policy;
 use crate::hosts::rankfile::Rankfile;
@@ -20,6 +21,7 @@ use mpi_abi::initial_handler::INITIAL_HANDLER;
 use mpi_abi::stdio::STREAM_BUFFERING;
 use mpi_base::param::{MARKER, PREFIX, Params};
 use mpi_base::{environment, ranges, text};
+use mpi_core::crs::store::Found;
 use mpi_core::fault;
 use std::path::PathBuf;
 
@@ -42,7 +44,12 @@ impl AppOptions {
     }
 }
 
-pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliError> {
+/// Builds the plan; `origin` is the checkpoint that the job begins from.
+pub fn assemble(
+    options: &Options,
+    sections: Vec<Section>,
+    origin: Option<Found>,
+) -> Result<Plan, CliError> {
     let mut env = clean_env();
     let mut from_command_line = Vec::new();
     let mut apps = Vec::new();
@@ -188,6 +195,7 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
         quiet: options.quiet,
         verbose: options.verbose,
         remote: remote(options, &params)?,
+        checkpoints: None,
         env,
     };
     for (number, soft) in &softs {
@@ -196,9 +204,22 @@ pub fn assemble(options: &Options, sections: Vec<Section>) -> Result<Plan, CliEr
     let placed = plan.place(&plan.apps).map_err(CliError::Map)?;
     let ranks = placed.iter().map(Vec::len).sum();
     plan.under = under(options, ranks)?;
+    let counts: Vec<usize> = placed.iter().map(Vec::len).collect();
+    checkpoint::plan(&mut plan, wanted(options, origin), &counts).map_err(CliError::Checkpoint)?;
     match plan.io.stdin {
         StdinTo::Rank(rank) if rank as usize >= ranks => Err(CliError::StdinRank { rank, ranks }),
         _ => Ok(plan),
+    }
+}
+
+/// Returns what the options say of checkpoints.
+fn wanted(options: &Options, origin: Option<Found>) -> Wanted {
+    Wanted {
+        dir: options.checkpoint_dir.as_deref().map(absolute),
+        every: options.checkpoint_every.and_then(|TimeLimit(every)| every),
+        signal: options.checkpoint_signal,
+        keep: options.checkpoint_keep,
+        origin,
     }
 }
 

@@ -3,6 +3,7 @@
 use super::configfile::ConfigError;
 use super::value_error::not_yet;
 use super::{topics, usage};
+use crate::checkpoint::CheckpointError;
 use crate::foreign::on::OnError;
 use crate::hosts::HostError;
 use crate::hosts::map::MapError;
@@ -95,6 +96,8 @@ pub enum CliError {
     On(OnError),
     /// The ranks do not fit on the hosts.
     Map(MapError),
+    /// Checkpoints cannot be taken, or the job cannot begin from one.
+    Checkpoint(CheckpointError),
     /// The rankfile cannot be read, or does not fit the job.
     Rankfile(RankfileError),
     /// A `--configfile` cannot be read.
@@ -170,6 +173,7 @@ impl fmt::Display for CliError {
             CliError::Hosts(error) => error.fmt(f),
             CliError::On(error) => error.fmt(f),
             CliError::Map(error) => error.fmt(f),
+            CliError::Checkpoint(error) => error.fmt(f),
             CliError::Rankfile(error) => error.fmt(f),
             CliError::Config(error) => error.fmt(f),
             CliError::Recording(error) => error.fmt(f),

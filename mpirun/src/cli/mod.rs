@@ -39,10 +39,13 @@ mod values;
 pub use error::CliError;
 pub use settings::{check_values, unknown_params};
 
+use crate::checkpoint::{self, CheckpointError};
 use crate::launch::program::Plan;
 use assemble::assemble;
 use clap::Parser;
 use dashes::OptionPosition;
+use mpi_core::crs::description::Program;
+use mpi_core::crs::store::Found;
 use options::{Options, Section};
 use std::ffi::OsString;
 use std::path::Path;
@@ -99,11 +102,41 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
             sections.push(parse::<Section>(&me, &part, OptionPosition::Later)?);
         }
     }
-    let plan = Box::new(assemble(&options, sections)?);
+    let origin = options.restart.as_deref().map(checkpoint::origin);
+    let origin = origin.transpose().map_err(CliError::Checkpoint)?;
+    if let Some(found) = &origin {
+        sections = programs_of(found, sections)?;
+    }
+    let plan = Box::new(assemble(&options, sections, origin)?);
     Ok(match options.adopt {
         Some(job) => Request::Adoption { plan, job },
         None => Request::Job(plan),
     })
+}
+
+/// Returns the programs of a checkpoint, with the other options of the command line, if that names no program.
+fn programs_of(found: &Found, sections: Vec<Section>) -> Result<Vec<Section>, CliError> {
+    let [Section { app, command }] = sections.as_slice() else {
+        return Ok(sections);
+    };
+    if !command.is_empty() {
+        return Ok(sections);
+    }
+    let (then, programs) = (found.manifest.ranks(), &found.manifest.job.programs);
+    if let Some(now) = app.procs.filter(|now| *now != then) {
+        let set = found.folder.display().to_string();
+        let error = CheckpointError::Ranks { set, then, now };
+        return Err(CliError::Checkpoint(error));
+    }
+    let section = |program: &Program| {
+        let mut app = app.clone();
+        app.procs = Some(program.procs);
+        app.wdir = app.wdir.or_else(|| program.dir.clone());
+        let command = std::iter::once(program.program.clone());
+        let command = command.chain(program.args.iter().cloned()).collect();
+        Section { app, command }
+    };
+    Ok(programs.iter().map(section).collect())
 }
 
 fn parse<T: Parser>(

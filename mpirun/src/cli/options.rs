@@ -13,6 +13,7 @@ use super::numbers::{buffering, count, ranks};
 use super::output_to::{OutputFolder, OutputTo};
 use super::soft::Soft;
 use super::value_error::ValueError;
+use crate::checkpoint;
 use crate::launch::program::{EndDead, StdinTo};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
@@ -38,6 +39,7 @@ pub const HOSTS: &str = "Hosts";
 pub const BINDING: &str = "Binding";
 pub const OUTPUT: &str = "Input and output";
 pub const ENDING: &str = "Ending and hangs";
+pub const CHECKPOINTS: &str = "Checkpoints";
 pub const DIAGNOSTICS: &str = "Diagnostics";
 
 /// Start MPI programs, here or on other hosts.
@@ -184,6 +186,26 @@ pub struct Options {
     /// As --with-ft ulfm
     #[arg(long, alias = "disable-auto-cleanup", help_heading = ENDING, hide_short_help = true, conflicts_with = "with_ft")]
     pub enable_recovery: bool,
+
+    /// The folder that checkpoints are written to; all hosts must share it
+    #[arg(long, value_name = "DIR", help_heading = CHECKPOINTS)]
+    pub checkpoint_dir: Option<PathBuf>,
+
+    /// Take a checkpoint this time (30min, 2h) after the one before
+    #[arg(long, value_name = "TIME", help_heading = CHECKPOINTS, hide_short_help = true, value_parser = TimeLimit::parse)]
+    pub checkpoint_every: Option<TimeLimit>,
+
+    /// The signal to mpirun that asks for a checkpoint: USR1, USR2 or HUP
+    #[arg(long, value_name = "SIGNAL", help_heading = CHECKPOINTS, hide_short_help = true, value_parser = checkpoint::signal)]
+    pub checkpoint_signal: Option<i32>,
+
+    /// The number of checkpoints that are kept [default: 2]
+    #[arg(long, value_name = "N", help_heading = CHECKPOINTS, hide_short_help = true, value_parser = count, allow_hyphen_values = true)]
+    pub checkpoint_keep: Option<usize>,
+
+    /// Begin from the newest complete checkpoint in DIR, or from checkpoint N there; without a program, with the one of then
+    #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS)]
+    pub restart: Option<PathBuf>,
 
     /// Write a trace for ui.perfetto.dev, or a waveform if FILE ends in .vcd
     #[arg(long, value_name = "FILE", help_heading = DIAGNOSTICS)]

@@ -56,6 +56,15 @@ pub const TOPICS: &[Topic] = &[
                Exit status: that of the ranks that are left; if none is, that of the first that died.",
     },
     Topic {
+        name: "checkpoints",
+        heading: Some(options::CHECKPOINTS),
+        text: "A program that calls MPIX_Checkpoint_point in its main loop can be stopped and taken up again, on the same, fewer or other hosts:\n\n  \
+               mpirun -n 4 --checkpoint-dir saved --checkpoint-every 30min ./stencil\n  mpirun --restart saved\n\n\
+               A checkpoint is taken by the time, by a signal, by mpi-ctl checkpoint, or when the program asks for it; it is complete, or it is not there. \
+               --restart without a program runs the program of then with its arguments; other options are given again. \
+               mpi-ctl checkpoint --stop ends the job after the checkpoint, with exit status 85.",
+    },
+    Topic {
         name: "diagnostics",
         heading: Some(options::DIAGNOSTICS),
         text: "mpi-info lists frameworks, components and parameters; --explain prints which component serves what in a job, and why the others do not.",

@@ -130,6 +130,7 @@ fn unsupported_option(plan: &Plan) -> Option<&'static str> {
         (plan.report_bindings, "--report-bindings"),
         (plan.io_report.is_some(), "--io-report"),
         (plan.matrix.is_some(), "--matrix"),
+        (plan.checkpoints.is_some(), "--checkpoint-dir"),
         (
             plan.apps.iter().any(|app| app.placements.is_some()),
             "--rankfile",

@@ -1,5 +1,6 @@
 //! The job to run: its programs, the number of processes of each, and their environment.
 
+use crate::checkpoint::Checkpointing;
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::RankPlacement;
@@ -91,6 +92,8 @@ pub struct Plan {
     pub verbose: bool,
     /// How ranks on other hosts are started.
     pub remote: RemoteLaunch,
+    /// Where and when checkpoints are taken (`--checkpoint-dir`).
+    pub checkpoints: Option<Checkpointing>,
 }
 
 impl Plan {

@@ -138,6 +138,7 @@ fn beyond_srun(plan: &Plan) -> Option<&'static str> {
             "--timeout that says which rank waits for which",
         ),
         (plan.hang_after.is_some(), "--hang-after"),
+        (plan.checkpoints.is_some(), "--checkpoint-dir"),
         (
             plan.tolerates_deaths,
             "--with-ft that tells ranks of deaths",

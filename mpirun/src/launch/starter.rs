@@ -12,8 +12,8 @@ use crate::params::explain_variable;
 use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
-use mpi_core::rte::deaths::SERVED;
 use mpi_core::rte::universe_of;
+use mpi_core::rte::{checkpoints, deaths};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::OsString;
@@ -381,7 +381,10 @@ impl JobOnHost<'_> {
         let slots = universe_of(self.order.slots, size);
         set("PORTCULLIS_UNIVERSE_SIZE", slots.to_string());
         if self.order.tolerates_deaths {
-            set(SERVED, "1".to_string());
+            set(deaths::SERVED, "1".to_string());
+        }
+        if self.order.takes_checkpoints {
+            set(checkpoints::SERVED, "1".to_string());
         }
         if self.order.spawned {
             set("PMI_SPAWNED", "1".to_string());

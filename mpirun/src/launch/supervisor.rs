@@ -24,6 +24,8 @@
 //! | [`front_end`], [`poller`] | the user's signals; the epoll |
 //! | [`watching`], [`hang_detector`] | hang reports; whether a job makes progress |
 //! | [`dead_job`] | the end of a job that cannot go on |
+//! | [`checkpoints`] | checkpoints of the launched job |
+//! | [`remote_control`] | requests of `mpi-ctl` |
 //! | [`debuggers`] | what debuggers learn of the job |
 //! | [`tracing`] | clocks and event rings of all hosts |
 //! | [`unserved`] | ranks that have loaded another MPI library |
@@ -32,6 +34,7 @@
 //! The parts for one host, of which a daemon has the same, are in [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
 mod all_ranks;
+mod checkpoints;
 mod control;
 mod dead_job;
 mod debuggers;
@@ -46,6 +49,7 @@ mod jobs;
 mod lifecycle;
 mod outputs;
 mod poller;
+mod remote_control;
 mod start;
 mod tracebacks;
 mod tracing;
@@ -68,6 +72,7 @@ use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
 use input::Input;
 use poller::{Poller, Waited, Watch};
+use remote_control::RemoteControl;
 use rustix::event::Timespec;
 use rustix::fd::OwnedFd;
 use std::time::Instant;
@@ -132,6 +137,7 @@ struct Supervisor<'a> {
     debuggers: Debuggers,
     tracing: Tracing<'a>,
     unserved: Unserved,
+    remote_control: RemoteControl,
     memory_trim: MemoryTrim,
 }
 
@@ -149,6 +155,7 @@ impl<'a> Supervisor<'a> {
             debuggers: Debuggers::new(wires.table),
             tracing: Tracing::new(plan),
             unserved: Unserved::default(),
+            remote_control: RemoteControl::default(),
             memory_trim: MemoryTrim::default(),
         };
         let poller = &supervisor.poller;
@@ -161,6 +168,9 @@ impl<'a> Supervisor<'a> {
         match adopted {
             Some(adopted) => self.adopt(adopted)?,
             None => {
+                self.remote_control = RemoteControl::listen();
+                self.watch_control();
+                self.say_origin();
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
                 self.show_debuggers_the_ranks();
@@ -173,6 +183,7 @@ impl<'a> Supervisor<'a> {
                 Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
+            self.answer_waiting();
             self.show_debuggers_an_abort();
         }
         self.finish();
@@ -180,6 +191,14 @@ impl<'a> Supervisor<'a> {
             self.control.ending.fail(OUTPUT_LOST);
         }
         Ok(self.control.ending.status())
+    }
+
+    /// Reports the checkpoint that the job begins from.
+    fn say_origin(&mut self) {
+        let checkpoints = self.plan.checkpoints.iter();
+        for note in checkpoints.flat_map(|checkpoints| &checkpoints.notes) {
+            self.control.ranks.outputs.say(note);
+        }
     }
 
     // ---- events ---------------------------------------------------------------------------------------------------
@@ -204,6 +223,8 @@ impl<'a> Supervisor<'a> {
             }
             Watch::Stdin => self.pump_input(),
             Watch::Link(number) => self.read_link(number),
+            Watch::Control => self.accept_control(),
+            Watch::Controller(number) => self.read_control(number),
         }
     }
 
@@ -231,7 +252,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn pass_on(&mut self, signal: Signal) {
-        if super::ends_the_job(signal) {
+        if self.control.checkpoints.is_signal(signal) {
+            self.control.ask_by_signal();
+        } else if super::ends_the_job(signal) {
             let ranks = &mut self.control.ranks;
             self.control.ending.begin_by_signal(signal, ranks);
         } else if signal == libc::SIGUSR1 {
@@ -276,6 +299,7 @@ impl<'a> Supervisor<'a> {
             self.next_heartbeat(),
             self.hang_reports.next(control.is_running()),
             self.dead_job.next(control.is_running()),
+            control.checkpoints.next(),
         ];
         let next = next.into_iter().flatten().min()?;
         let left = next.saturating_duration_since(Instant::now());
@@ -291,6 +315,7 @@ impl<'a> Supervisor<'a> {
         if self.control.step(now) {
             self.time_out();
         }
+        self.control.step_checkpoints(now);
         for (proc, library) in self.control.ranks.local.take_libraries(now) {
             self.unserved.note(proc, library);
         }

@@ -93,6 +93,8 @@ pub struct Order {
     pub slots: usize,
     /// Whether the death of a rank does not end the job.
     pub tolerates_deaths: bool,
+    /// Whether the launcher agrees with the ranks on checkpoints.
+    pub takes_checkpoints: bool,
     /// The ranks that run under a debugger.
     pub under: Option<Under>,
 }

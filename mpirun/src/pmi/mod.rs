@@ -21,10 +21,11 @@ mod spawn;
 
 use crate::ledger::Ledger;
 use barrier::{Barriers, Release};
+use mpi_core::rte::checkpoints::{Notice, Report};
 use mpi_core::rte::universe_of;
 use mpi_core::rte::wire::{
-    CONNECTIONS, DEATH, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX, KVSNAME_MAX, Line, Message,
-    SPAWN_FAILED, TAKES_HEX, WireError, hex,
+    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX,
+    KVSNAME_MAX, Line, Message, SPAWN_FAILED, TAKES_HEX, WireError, hex,
 };
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
@@ -55,6 +56,10 @@ pub enum Effect {
     },
     /// Start processes, then call [`Server::spawned`].
     Spawn { parent: Proc, request: SpawnRequest },
+    /// A process reports about a checkpoint.
+    Checkpoint { by: Proc, report: Report },
+    /// A process has left MPI in order.
+    Left(Proc),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +78,8 @@ struct Client {
     stage: Stage,
     /// Whether it has announced that it understands notices of deaths.
     hears_deaths: bool,
+    /// Whether it has announced that it understands notices of checkpoints.
+    hears_checkpoints: bool,
     dead: bool,
     spawn: Option<Collector>,
     /// The numbers of the jobs that it is connected with, if it has ever reported them.
@@ -171,6 +178,7 @@ impl Server {
                 appnum,
                 stage: Stage::Silent,
                 hears_deaths: false,
+                hears_checkpoints: false,
                 dead: false,
                 spawn: None,
                 connections: None,
@@ -286,6 +294,23 @@ impl Server {
         effects
     }
 
+    /// Returns true if a process takes part in checkpoints now.
+    pub fn hears_checkpoints(&self, proc: Proc) -> bool {
+        let client = self.clients.get(proc.0);
+        client.is_some_and(|client| {
+            client.stage == Stage::Talking && client.hears_checkpoints && !client.dead
+        })
+    }
+
+    /// Sends a notice about a checkpoint to all processes of a job that take part in checkpoints.
+    pub fn tell_checkpoint(&self, job: Job, notice: Notice) -> Vec<Effect> {
+        let procs = self.jobs.get(job.0).map_or(&[][..], |state| &state.procs);
+        let hearing = procs.iter().filter(|proc| self.hears_checkpoints(**proc));
+        hearing
+            .filter_map(|proc| send(*proc, notice.line()))
+            .collect()
+    }
+
     /// Sends a notice to all clients that asked for it: of a death, or of a process that has left MPI. Peers receive nothing from it
     /// in either case.
     fn notify_all(&self, death_notice: Line) -> Vec<Effect> {
@@ -382,7 +407,14 @@ impl Server {
                 let reply = Line::cmd("finalize_ack").with("rc", 0);
                 let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
                 effects.extend(self.notify_all(self.death_notice(proc).with("left", 1)));
+                effects.push(Effect::Left(proc));
                 return Ok(effects);
+            }
+            // A malformed report has no reply either.
+            CHECKPOINT => {
+                let report = Report::read(&message);
+                let effect = report.map(|report| Effect::Checkpoint { by: proc, report });
+                return Ok(effect.into_iter().collect());
             }
             "abort" => return Ok(vec![abort(proc, &message)]),
             CONNECTIONS => {
@@ -425,6 +457,7 @@ impl Server {
         let client = &mut self.clients[proc.0];
         client.stage = Stage::Talking;
         client.hears_deaths = message.get(HEARS_DEATHS) == Some("1");
+        client.hears_checkpoints = message.get(HEARS_CHECKPOINTS) == Some("1");
         self.jobs[client.job].initialized = true;
         let reply = Line::cmd("response_to_init");
         let reply = if version == 1 {

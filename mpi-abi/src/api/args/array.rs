@@ -6,6 +6,7 @@
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
 use crate::error::{Failure, Outcome};
+use crate::state;
 use mpi_core::datatype::Named;
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -182,7 +183,7 @@ impl<T> Copy for InOutArray<'_, T> {}
 impl<'a> InArray<'a, u8> {
     /// Returns the bytes of a buffer, which may be in device memory.
     pub fn bytes(self, name: &str) -> Result<&'a [u8], Failure> {
-        let plain = self.first.is_null() || !device::attention();
+        let plain = self.first.is_null() || !state::is_staging();
         let staged = match plain {
             true => None,
             false => staged(self.first.cast_mut(), self.len, Access::Read)?,
@@ -195,7 +196,7 @@ impl<'a> InArray<'a, u8> {
 impl<'a> InOutArray<'a, u8> {
     /// Returns the bytes of a buffer, which may be in device memory.
     pub fn bytes(self, name: &str) -> Result<&'a mut [u8], Failure> {
-        let plain = self.first.is_null() || !device::attention();
+        let plain = self.first.is_null() || !state::is_staging();
         let staged = match plain {
             true => None,
             false => staged(self.first, self.len, Access::Update)?,

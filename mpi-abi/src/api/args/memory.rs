@@ -22,7 +22,7 @@ fn plain(buf: *const c_void, count: i64, datatype: MPI_Datatype) -> Option<usize
     let size = Named::dense_size(datatype.0);
     // No buffer is at MPI_BOTTOM (null) or MPI_IN_PLACE.
     let usable = size != 0 && buf.addr() > MPI_IN_PLACE.addr() && count >= 0;
-    if !usable || (device::attention() && device::takes_general_path(buf.cast())) {
+    if !usable || (state::is_staging() && device::takes_general_path(buf.cast())) {
         return None;
     }
     (count as usize).checked_mul(size)
@@ -90,7 +90,7 @@ impl Resolved {
 /// Returns the address of a buffer that the operation reads, on the host.
 #[inline]
 fn readable(at: *const c_void, count: i64, datatype: &Datatype) -> Result<*const c_void, Failure> {
-    if !device::attention() {
+    if !state::is_staging() {
         return Ok(at);
     }
     let staged = device::stage(at.cast_mut().cast(), count, datatype, Access::Read)?;
@@ -105,7 +105,7 @@ fn writable(
     datatype: &Datatype,
     access: Access,
 ) -> Result<*mut c_void, Failure> {
-    if !device::attention() {
+    if !state::is_staging() {
         return Ok(at);
     }
     let staged = device::stage(at.cast(), count, datatype, access)?;
@@ -213,7 +213,7 @@ impl<'a> SendMem<'a> {
     /// Returns true if the buffer has an address that the host can read.
     #[inline(always)]
     pub fn is_on_host(self) -> bool {
-        let is_on_device = device::attention() && device::holds(self.at.cast());
+        let is_on_device = state::is_staging() && device::holds(self.at.cast());
         !self.at.is_null() && !is_on_device
     }
 

@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 /// Fails for memory of a device, which other processes cannot reach.
 fn refuse_device(base: *mut c_void) -> Outcome {
-    if base.is_null() || !device::attention() {
+    if base.is_null() || !state::is_staging() {
         return Ok(());
     }
     match device::refused_window(base.cast()) {

@@ -6,7 +6,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`abi`] | the tables, as in the header, in the package `portcullis-plugin` |
 //! | `passed` | plugins that were skipped on purpose |
 //! | `table` | validation of a foreign table |
 //! | `load` | manifest and table of a file; folders and opening are in [`mpi_base::plugin_file`] |
@@ -18,8 +17,8 @@
 //! | `operations`, `running`, `dense` | a module's functions for each operation, and how calls get to them |
 //! | `module` | a module and the rest of its functions |
 //! | `adapter` | a table as a component of the coll framework |
-//! | [`guest`] | the plugin's side, in the package `portcullis-plugin`: writing a plugin in safe Rust |
 //!
+//! The tables ([`abi`]) and the plugin's side in safe Rust ([`guest`]) are those of the package `portcullis-plugin`.
 //! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
 //!
 //! If a file contains a component that exists already, the newer version wins, and the built-in one if versions are equal;

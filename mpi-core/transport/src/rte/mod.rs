@@ -17,6 +17,7 @@
 //! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
 
 pub(crate) mod cards;
+pub mod checkpoints;
 pub mod deaths;
 mod machine_names;
 mod modex;
@@ -153,6 +154,19 @@ pub trait Rte: Send + Sync {
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }
+
+    /// Returns true if the launcher agrees with its processes on checkpoints.
+    fn takes_checkpoints(&self) -> bool {
+        false
+    }
+
+    /// Returns the notices about checkpoints since the last call; like [`Rte::deaths`] it never waits and costs a system call.
+    fn checkpoint_notices(&self) -> Vec<checkpoints::Notice> {
+        Vec::new()
+    }
+
+    /// Sends a report about a checkpoint to the launcher.
+    fn tell_checkpoint(&self, _report: &checkpoints::Report) {}
 
     /// Publishes a port name under a service name (MPI 5.0, section 11.9.4).
     fn publish(&self, _service: &str, _port: &str) -> Result<(), RteError> {

@@ -54,6 +54,12 @@ pub const SPAWN_FAILED: &str = "spawn_failed";
 /// The key that a process adds, with the value `1`, to its spawn request if it understands [`SPAWN_FAILED`].
 pub const HEARS_FAILURE: &str = "PORTCULLIS_hears_failure";
 
+/// Notices and reports about checkpoints, in both directions and without replies ([`super::checkpoints`]).
+pub const CHECKPOINT: &str = "checkpoint";
+
+/// The key of `init` whose value `1` announces that the client understands notices about checkpoints.
+pub const HEARS_CHECKPOINTS: &str = "portcullis_checkpoints";
+
 /// A line from this library to our own mpirun, without a reply, whenever it changes: `cmd=connections jobs=NUMBER,NUMBER`,
 /// the [numbers](crate::universe::job_number) of the other jobs that this process is connected to, or `jobs=none`.
 pub const CONNECTIONS: &str = "connections";

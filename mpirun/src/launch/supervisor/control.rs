@@ -9,6 +9,7 @@ mod losses;
 mod requests;
 
 use super::all_ranks::AllRanks;
+use super::checkpoints::Checkpoints;
 use super::deferred_cause::DeferredCause;
 use super::ending::Ending;
 use crate::launch::program::Plan;
@@ -26,6 +27,7 @@ pub(super) struct JobControl<'a> {
     pub(super) ranks: AllRanks<'a>,
     pub(super) ending: Ending,
     pub(super) losses: Losses,
+    pub(super) checkpoints: Checkpoints<'a>,
     /// An abort that may be the consequence of a death that another host has yet to report.
     deferred_cause: DeferredCause,
     /// Jobs that ranks have asked for and that the supervisor has yet to start.
@@ -43,6 +45,7 @@ impl<'a> JobControl<'a> {
             ranks: AllRanks::new(plan, nofile)?,
             ending: Ending::new(plan),
             losses: Losses::default(),
+            checkpoints: Checkpoints::new(plan),
             deferred_cause: DeferredCause::default(),
             spawns: VecDeque::new(),
         })

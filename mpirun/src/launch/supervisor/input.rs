@@ -168,6 +168,7 @@ mod tests {
             readers: readers.to_vec(),
             slots: hosts.len(),
             tolerates_deaths: false,
+            takes_checkpoints: false,
             under: None,
         }
     }

@@ -24,6 +24,10 @@ pub(super) enum Watch {
     SinkWritable,
     Link(usize),
     Stdin,
+    /// A connection to the control socket may be accepted.
+    Control,
+    /// A connection of `mpi-ctl`.
+    Controller(usize),
 }
 
 impl Watch {
@@ -42,6 +46,8 @@ impl Watch {
             // Both numbers are small, and no process number is as large.
             Watch::Stdin => (2, 1),
             Watch::Link(number) => (2, 2 + number),
+            Watch::Control => (6, 0),
+            Watch::Controller(number) => (6, 1 + number),
             Watch::Pmi(proc) => (3, proc.0),
             Watch::Stdout(proc) => (4, proc.0),
             Watch::Stderr(proc) => (5, proc.0),
@@ -61,6 +67,10 @@ impl Watch {
             },
             3 => Watch::Pmi(proc),
             4 => Watch::Stdout(proc),
+            6 => match proc.0 {
+                0 => Watch::Control,
+                number => Watch::Controller(number - 1),
+            },
             _ => Watch::Stderr(proc),
         }
     }
@@ -164,8 +174,11 @@ mod tests {
             Watch::Signals,
             Watch::SinkWritable,
             Watch::Stdin,
+            Watch::Control,
         ];
-        let all: Vec<Watch> = of_procs.chain(links).chain(single).collect();
+        let controllers = [0, 1, 500].map(Watch::Controller);
+        let all = of_procs.chain(links).chain(single).chain(controllers);
+        let all: Vec<Watch> = all.collect();
         for (n, &watch) in all.iter().enumerate() {
             assert_eq!(Watch::of(watch.token()), watch);
             assert!(all[..n].iter().all(|other| other.token() != watch.token()));

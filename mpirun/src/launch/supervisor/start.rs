@@ -104,6 +104,7 @@ impl Supervisor<'_> {
             binding: self.plan.binding,
             slots: self.plan.slots(),
             tolerates_deaths: self.plan.tolerates_deaths,
+            takes_checkpoints: self.plan.checkpoints.is_some() && job == Job(0),
             under: self.plan.under.clone().filter(|_| job == Job(0)),
         })
     }

@@ -6,6 +6,7 @@ use super::incoming::Incoming;
 use super::matching::{Key, Matching};
 use crate::btl::ProcId;
 use crate::datatype::{Datatype, RecvBytes, RecvTarget};
+use crate::pml::envelope::Context;
 use crate::request::id::ReqId;
 use mpi_base::state::About;
 use std::cell::Cell;
@@ -23,6 +24,11 @@ pub struct RecvBody {
 }
 
 impl RecvBody {
+    /// Returns the context of its messages.
+    pub fn context(&self) -> Context {
+        self.matching.context()
+    }
+
     /// Returns its source, tag and maximum size, for the state page.
     pub fn about(&self) -> About {
         self.matching.about(self.key, self.buf.bytes())

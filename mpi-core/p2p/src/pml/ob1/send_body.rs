@@ -5,7 +5,7 @@ use super::stream::Stream;
 use super::wire::{self, Place, Rendezvous};
 use crate::btl::{Header, ProcId, Region};
 use crate::datatype::SendBuf;
-use crate::pml::envelope::{Envelope, Mode};
+use crate::pml::envelope::{Context, Envelope, Mode};
 use mpi_base::state::{About, Waits};
 
 /// An active send.
@@ -112,6 +112,11 @@ impl SendBody {
     /// As [`SendBody::stream`], mutable, with the data.
     pub(super) fn stream_mut(&mut self) -> Option<(&mut Stream, &SendBuf)> {
         Some((self.stream.as_deref_mut()?, &self.buf))
+    }
+
+    /// Returns the context of its message.
+    pub fn context(&self) -> Context {
+        self.envelope.context
     }
 
     /// Returns its destination, tag and size, for the state page.

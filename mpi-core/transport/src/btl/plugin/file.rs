@@ -232,7 +232,7 @@ unsafe fn check(
             table.param_count
         ));
     }
-    // SAFETY: the caller guarantees that the parameters are as many as the table says, and their texts are as all others.
+    // SAFETY: the caller guarantees the number of parameters that the table gives, and texts that end with a NUL.
     let params = unsafe { parameters(name, &table) }?;
     Ok(Plugin {
         name,

@@ -6,9 +6,10 @@
 //! A value of [`Client::put`] becomes one or more values on the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
 
+use super::super::checkpoints::{Notice, Report};
 use super::super::wire::{
-    CONNECTIONS, DEATH, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line, Lines, Message, NO_JOBS, SEND_MAX,
-    SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
+    CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line,
+    Lines, Message, NO_JOBS, SEND_MAX, SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
 };
 use super::super::{Death, FailedSpawn, RteError, SpawnRequest, SpawnedApp};
 use mpi_base::text;
@@ -30,6 +31,7 @@ pub struct Client {
     /// Notices that have been received and not been taken.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
+    checkpoints: Vec<Notice>,
 }
 
 impl Client {
@@ -43,6 +45,7 @@ impl Client {
             takes_hex: false,
             deaths: Vec::new(),
             failed_spawns: Vec::new(),
+            checkpoints: Vec::new(),
         }
     }
 
@@ -89,12 +92,17 @@ impl Client {
     /// Sends the greeting; every server accepts version 1.1.
     ///
     /// `hears_deaths` requires a server that has announced that it reports deaths.
-    pub fn init(&mut self, hears_deaths: bool) -> Result<(), RteError> {
+    /// The same for `hears_checkpoints` and notices about checkpoints.
+    pub fn init(&mut self, hears_deaths: bool, hears_checkpoints: bool) -> Result<(), RteError> {
         let hello = Line::cmd("init")
             .with("pmi_version", 1)
             .with("pmi_subversion", 1);
         let hello = match hears_deaths {
             true => hello.with(HEARS_DEATHS, 1),
+            false => hello,
+        };
+        let hello = match hears_checkpoints {
+            true => hello.with(HEARS_CHECKPOINTS, 1),
             false => hello,
         };
         self.hears_deaths = hears_deaths;
@@ -117,6 +125,17 @@ impl Client {
         std::mem::take(&mut self.failed_spawns)
     }
 
+    /// Returns the notices about checkpoints since the last call; does not wait.
+    pub fn take_checkpoint_notices(&mut self) -> Vec<Notice> {
+        self.hear_notices();
+        std::mem::take(&mut self.checkpoints)
+    }
+
+    /// Sends a report about a checkpoint; there is no reply.
+    pub fn tell_checkpoint(&mut self, report: &Report) -> Result<(), RteError> {
+        self.tell(report.line())
+    }
+
     /// Reports the other jobs that this process is connected to; there is no reply.
     pub fn tell_connections(&mut self, jobs: &[u64]) -> Result<(), RteError> {
         let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
@@ -124,12 +143,17 @@ impl Client {
             true => NO_JOBS.to_string(),
             false => numbers.join(","),
         };
-        let bytes = Line::cmd(CONNECTIONS).with("jobs", jobs).finish();
-        let bytes = bytes.map_err(|reason| RteError::Wire {
-            doing: CONNECTIONS.into(),
+        self.tell(Line::cmd(CONNECTIONS).with("jobs", jobs))
+    }
+
+    /// Sends a line that has no reply.
+    fn tell(&mut self, line: Line) -> Result<(), RteError> {
+        let doing = line.name().to_string();
+        let bytes = line.finish().map_err(|reason| RteError::Wire {
+            doing: doing.clone(),
             reason,
         })?;
-        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, CONNECTIONS))
+        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, &doing))
     }
 
     /// Reads the notices that have arrived while no request is pending.
@@ -162,6 +186,7 @@ impl Client {
         match message.cmd() {
             DEATH => self.note_death(message),
             SPAWN_FAILED => self.note_failed_spawn(message),
+            CHECKPOINT => self.checkpoints.extend(Notice::read(message)),
             _ => return false,
         }
         true

@@ -12,7 +12,7 @@ mod client;
 
 use super::{
     Component, Death, Env, FailedSpawn, Identity, Lost, NodeMembership, Offer, Rte, RteError,
-    SpawnRequest, cards, deaths, sys,
+    SpawnRequest, cards, checkpoints, deaths, sys,
 };
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
@@ -51,7 +51,9 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     };
     // Before any message: a second process with the same socket would receive the replies to the first one.
     let inherited = Inherited::find(env, rank, size)?;
-    client.init(env.get(deaths::SERVED) == Some("1"))?;
+    let is_served = |name| env.get(name) == Some("1");
+    let takes_checkpoints = is_served(checkpoints::SERVED);
+    client.init(is_served(deaths::SERVED), takes_checkpoints)?;
     let identity = identify(env, &mut client, rank, size)?;
     client.set_kvsname(&identity.job);
     Ok(Offer::Here(Box::new(Pmi1 {
@@ -62,6 +64,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
         patience,
         finalized: AtomicBool::new(false),
         is_ours: env.has("PORTCULLIS_JOB"),
+        takes_checkpoints,
     })))
 }
 
@@ -161,13 +164,15 @@ pub(super) struct Pmi1 {
     finalized: AtomicBool,
     /// The launcher is our own mpirun.
     is_ours: bool,
+    /// It agrees with its processes on checkpoints.
+    takes_checkpoints: bool,
 }
 
 impl Pmi1 {
     /// Creates the component for a singleton, which knows its identity, with the launcher that it has started.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
-        client.init(false)?;
+        client.init(false, false)?;
         client.set_kvsname(&identity.job);
         Ok(Pmi1 {
             identity,
@@ -177,6 +182,7 @@ impl Pmi1 {
             patience: Duration::ZERO,
             finalized: AtomicBool::new(false),
             is_ours: true,
+            takes_checkpoints: false,
         })
     }
 
@@ -262,6 +268,24 @@ impl Rte for Pmi1 {
         if self.is_ours && !self.finalized.load(Ordering::Relaxed) {
             // The end of the launcher is detected by [`Rte::lost`].
             let _ = self.client().tell_connections(jobs);
+        }
+    }
+
+    fn takes_checkpoints(&self) -> bool {
+        self.takes_checkpoints && !self.finalized.load(Ordering::Relaxed)
+    }
+
+    fn checkpoint_notices(&self) -> Vec<checkpoints::Notice> {
+        match self.takes_checkpoints {
+            true => self.notices(Client::take_checkpoint_notices),
+            false => Vec::new(),
+        }
+    }
+
+    fn tell_checkpoint(&self, report: &checkpoints::Report) {
+        if self.takes_checkpoints() {
+            // The end of the launcher is detected by [`Rte::lost`].
+            let _ = self.client().tell_checkpoint(report);
         }
     }
 

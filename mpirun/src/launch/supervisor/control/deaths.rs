@@ -58,6 +58,7 @@ impl JobControl<'_> {
     /// Records the end of a rank, on whichever host.
     pub(in super::super) fn record_death(&mut self, proc: Proc, end: End) {
         self.ranks.jobs.record_end(proc);
+        self.leave_checkpoints(proc);
         let Some(rank) = self.ranks.jobs.get(proc) else {
             return;
         };

@@ -77,7 +77,7 @@ impl JobControl<'_> {
     }
 
     /// Carries out the effects that the server has decided on.
-    pub(super) fn carry_out(&mut self, effects: Vec<Effect>) {
+    pub(in super::super) fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Send(to, bytes) => {
@@ -94,6 +94,8 @@ impl JobControl<'_> {
                     };
                     self.abort(by, cause, status);
                 }
+                Effect::Checkpoint { by, report } => self.serve_checkpoint(by, report),
+                Effect::Left(proc) => self.leave_checkpoints(proc),
                 Effect::Spawn { parent, request } => self.spawns.push_back((parent, request)),
             }
         }

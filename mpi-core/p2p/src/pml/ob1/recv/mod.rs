@@ -236,7 +236,7 @@ impl Receiver {
             return Err(ProtocolError("a malformed announcement"));
         };
         let content = Content::Rendezvous(rendezvous);
-        self.announced(core, header, Arrived { from, content })
+        self.announced(core, header, Arrived::new(from, content))
     }
 
     /// Handles the announcement of a message whose data are on their way.

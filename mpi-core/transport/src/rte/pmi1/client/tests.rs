@@ -111,7 +111,7 @@ fn listening() -> (Client, OwnedFd) {
     let (mut client, theirs) = pair();
     let answer = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n";
     send_all(&theirs, answer).unwrap();
-    client.init(true).unwrap();
+    client.init(true, false).unwrap();
     let mut buffer = [0; 256];
     let got = rustix::io::read(&theirs, &mut buffer).unwrap();
     assert_eq!(
@@ -125,7 +125,7 @@ fn listening() -> (Client, OwnedFd) {
 fn a_server_that_tells_of_no_deaths_is_not_asked_to() {
     let (mut client, theirs) = pair();
     send_all(&theirs, b"cmd=response_to_init rc=0\n").unwrap();
-    client.init(false).unwrap();
+    client.init(false, false).unwrap();
     let mut buffer = [0; 256];
     let got = rustix::io::read(&theirs, &mut buffer).unwrap();
     assert_eq!(&buffer[..got], b"cmd=init pmi_version=1 pmi_subversion=1\n");

@@ -1,0 +1,44 @@
+//! The decoders of manifests, as entry points for fuzzing.
+//!
+//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+
+use crate::description::Description;
+use crate::manifest::Manifest;
+
+/// The name of a fuzz target, and the function that it calls.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// The decoders.
+pub const ENTRIES: &[Entry] = &[("checkpoint_manifest", checkpoint_manifest)];
+
+/// A manifest, and the description of a job in it, with and without a checksum that fits.
+pub fn checkpoint_manifest(bytes: &[u8]) {
+    let sealed = [
+        bytes,
+        format!("end {:08x}\n", crc32fast::hash(bytes)).as_bytes(),
+    ]
+    .concat();
+    for bytes in [bytes, &sealed] {
+        if let Ok(manifest) = Manifest::read(bytes) {
+            assert_eq!(Manifest::read(manifest.write().as_bytes()), Ok(manifest));
+        }
+    }
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(job) = Description::read(&text) {
+        assert_eq!(Description::read(&job.write()), Some(job));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            ENTRIES.iter().for_each(|(_, entry)| entry(&bytes));
+        }
+    }
+}

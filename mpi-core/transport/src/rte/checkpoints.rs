@@ -1,0 +1,219 @@
+//! What a launcher and its processes tell each other about checkpoints, as lines of PMI-1.
+//!
+//! Only our own mpirun sends notices, only if it was started with a folder for checkpoints, which it announces in the environment
+//! ([`SERVED`]), and only to processes that have announced that they understand them ([`super::wire::HEARS_CHECKPOINTS`]).
+//! The protocol is that of `mpi_crs::coordinator`.
+
+use super::wire::{CHECKPOINT, Line, Message, hex, unhex};
+
+/// The variable that is `1` in the ranks of a launcher that takes checkpoints.
+pub const SERVED: &str = "PORTCULLIS_CHECKPOINTS";
+
+/// From the launcher to all processes of a job. Each round of agreement has a number of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// A checkpoint is asked for: report how many points have been entered.
+    Ask { round: u64 },
+    /// Stop at this point, if it has not been passed.
+    Target { round: u64, point: u64 },
+    /// All processes stop at this point: take the checkpoint there. The job ends after it if `stop`.
+    Go { round: u64, point: u64, stop: bool },
+    /// No checkpoint is taken in this round.
+    Drop { round: u64 },
+}
+
+/// From a process to the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// The program asks for a checkpoint.
+    Request,
+    /// The number of points entered so far.
+    Entered { round: u64, point: u64 },
+    /// The process will stop at this point.
+    Agreed { round: u64, point: u64 },
+    /// It has passed the target; the number of points entered so far.
+    Passed { round: u64, point: u64 },
+    /// Rank 0: the checkpoint of this round is on the disk.
+    Taken { round: u64, number: u64, bytes: u64 },
+    /// Rank 0: it was not taken, with a sentence.
+    NotTaken { round: u64, why: String },
+}
+
+/// The longest sentence that a line carries, in bytes.
+const SENTENCE: usize = 400;
+
+impl Notice {
+    /// Returns the line.
+    pub fn line(self) -> Line {
+        let line = |what: &str, round: u64| {
+            Line::cmd(CHECKPOINT)
+                .with("what", what)
+                .with("round", round)
+        };
+        match self {
+            Notice::Ask { round } => line("ask", round),
+            Notice::Target { round, point } => line("target", round).with("point", point),
+            Notice::Go { round, point, stop } => line("go", round)
+                .with("point", point)
+                .with("stop", u8::from(stop)),
+            Notice::Drop { round } => line("drop", round),
+        }
+    }
+
+    /// Reads a line; `None` if it is no notice.
+    pub fn read(message: &Message) -> Option<Notice> {
+        let round = number(message, "round")?;
+        let point = || number(message, "point");
+        Some(match message.get("what")? {
+            "ask" => Notice::Ask { round },
+            "target" => Notice::Target {
+                round,
+                point: point()?,
+            },
+            "go" => Notice::Go {
+                round,
+                point: point()?,
+                stop: message.get("stop") == Some("1"),
+            },
+            "drop" => Notice::Drop { round },
+            _ => return None,
+        })
+    }
+}
+
+impl Report {
+    /// Returns the line.
+    pub fn line(&self) -> Line {
+        let line = |what: &str| Line::cmd(CHECKPOINT).with("what", what);
+        let at = |what: &str, round: &u64, point: &u64| {
+            line(what).with("round", round).with("point", point)
+        };
+        match self {
+            Report::Request => line("request"),
+            Report::Entered { round, point } => at("entered", round, point),
+            Report::Agreed { round, point } => at("agreed", round, point),
+            Report::Passed { round, point } => at("passed", round, point),
+            Report::Taken {
+                round,
+                number,
+                bytes,
+            } => (line("taken").with("round", round))
+                .with("number", number)
+                .with("bytes", bytes),
+            Report::NotTaken { round, why } => {
+                let mut end = why.len().min(SENTENCE);
+                while !why.is_char_boundary(end) {
+                    end -= 1;
+                }
+                let why = match &why[..end] {
+                    "" => "?",
+                    why => why,
+                };
+                line("not_taken")
+                    .with("round", round)
+                    .with("why", hex(why.as_bytes()))
+            }
+        }
+    }
+
+    /// Reads a line; `None` if it is no report.
+    pub fn read(message: &Message) -> Option<Report> {
+        let what = message.get("what")?;
+        if what == "request" {
+            return Some(Report::Request);
+        }
+        let round = number(message, "round")?;
+        let point = || number(message, "point");
+        Some(match what {
+            "entered" => Report::Entered {
+                round,
+                point: point()?,
+            },
+            "agreed" => Report::Agreed {
+                round,
+                point: point()?,
+            },
+            "passed" => Report::Passed {
+                round,
+                point: point()?,
+            },
+            "taken" => Report::Taken {
+                round,
+                number: number(message, "number")?,
+                bytes: number(message, "bytes")?,
+            },
+            "not_taken" => {
+                let why = unhex(message.get("why")?)?;
+                let why = String::from_utf8_lossy(&why).into_owned();
+                Report::NotTaken { round, why }
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn number(message: &Message, key: &str) -> Option<u64> {
+    message.get(key)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(line: Line) -> Message {
+        let bytes = line.finish_short().unwrap();
+        Message::parse(bytes.strip_suffix(b"\n").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn notices_and_reports_come_back_from_their_lines() {
+        let (round, point) = (3, u64::MAX);
+        for notice in [
+            Notice::Ask { round },
+            Notice::Target { round, point },
+            Notice::Go {
+                round,
+                point,
+                stop: true,
+            },
+            Notice::Drop { round },
+        ] {
+            assert_eq!(Notice::read(&message(notice.line())), Some(notice));
+        }
+        for report in [
+            Report::Request,
+            Report::Entered { round, point: 0 },
+            Report::Agreed { round, point },
+            Report::Passed { round, point },
+            Report::Taken {
+                round,
+                number: 7,
+                bytes: 1 << 40,
+            },
+            Report::NotTaken {
+                round,
+                why: "rank 3 has an active receive".into(),
+            },
+        ] {
+            assert_eq!(Report::read(&message(report.line())), Some(report));
+        }
+        let long = Report::NotTaken {
+            round,
+            why: "ä".repeat(1000),
+        };
+        assert!(Report::read(&message(long.line())).is_some());
+        for line in [
+            "what=go round=1",
+            "what=x round=1",
+            "round=1",
+            "what=ask round=-1",
+        ] {
+            let line = format!("cmd=checkpoint {line}");
+            let message = Message::parse(line.as_bytes()).unwrap();
+            assert_eq!(
+                (Notice::read(&message), Report::read(&message)),
+                (None, None)
+            );
+        }
+    }
+}

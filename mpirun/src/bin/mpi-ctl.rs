@@ -1,0 +1,5 @@
+//! `mpi-ctl`: asks a running mpirun for its status, a checkpoint, a hang report or its end.
+
+fn main() {
+    std::process::exit(mpirun::control::client::main(std::env::args_os()));
+}

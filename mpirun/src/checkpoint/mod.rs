@@ -1,0 +1,238 @@
+//! Checkpoints as the user asks for them on the command line: the folder, when they are taken, and the one that a job begins from.
+//!
+//! The store of checkpoints and the agreement with the ranks are in [`mpi_core::crs`]; the supervisor's part is in
+//! `launch/supervisor/checkpoints.rs`.
+
+use crate::launch::program::{App, Plan};
+use crate::launch::sys::Signal;
+use crate::rank_environment::set_env;
+use mpi_base::param::PREFIX;
+use mpi_core::crs::description::{Description, Program, fingerprint};
+use mpi_core::crs::self_::{DIR, JOB, KEEP, RESTART};
+use mpi_core::crs::store::{Found, Store, StoreError};
+use printable::name;
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Checkpoints of a job, in its plan.
+#[derive(Clone, Debug)]
+pub struct Checkpointing {
+    pub dir: PathBuf,
+    /// From the end of one to the next.
+    pub every: Option<Duration>,
+    /// The signal to mpirun that asks for one.
+    pub signal: Option<Signal>,
+    /// What is said of the checkpoint that the job begins from.
+    pub notes: Vec<String>,
+}
+
+/// What the options say.
+#[derive(Debug, Default)]
+pub struct Wanted {
+    pub dir: Option<PathBuf>,
+    pub every: Option<Duration>,
+    pub signal: Option<Signal>,
+    pub keep: Option<usize>,
+    /// The checkpoint to begin from.
+    pub origin: Option<Found>,
+}
+
+/// Why a job cannot take checkpoints, or begin from one.
+#[derive(Debug)]
+pub enum CheckpointError {
+    Store(StoreError),
+    /// The file of a program cannot be read.
+    Program {
+        program: String,
+        error: io::Error,
+    },
+    /// An option without a folder.
+    NoFolder {
+        option: &'static str,
+    },
+    /// Two options, and why they exclude each other.
+    Excluded {
+        option: &'static str,
+        why: &'static str,
+    },
+    /// The description of the programs does not fit the environment.
+    TooLong {
+        bytes: usize,
+    },
+    /// `-n` and the checkpoint.
+    Ranks {
+        set: String,
+        then: u32,
+        now: u32,
+    },
+}
+
+impl fmt::Display for CheckpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckpointError::Store(error) => error.fmt(f),
+            CheckpointError::Program { program, error } => write!(
+                f,
+                "the file of the program {} cannot be read, which checkpoints need to recognise it: {error}",
+                name(program)
+            ),
+            CheckpointError::NoFolder { option } => write!(
+                f,
+                "{option} needs the folder that checkpoints are written to: --checkpoint-dir DIR"
+            ),
+            CheckpointError::Excluded { option, why } => {
+                write!(f, "{option} and checkpoints exclude each other: {why}")
+            }
+            CheckpointError::TooLong { bytes } => write!(
+                f,
+                "the arguments of the programs are {bytes} bytes long, and checkpoints keep at most {LONGEST}; pass them in a file"
+            ),
+            CheckpointError::Ranks { set, then, now } => write!(
+                f,
+                "the checkpoint {} is of {then} ranks, and -n asks for {now}; leave -n away, and choose any number of hosts",
+                name(set)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for CheckpointError {}
+
+/// The longest description: it is passed in one variable of the environment.
+const LONGEST: usize = 100_000;
+
+/// Finds the checkpoint that `--restart` names: `DIR`, or `DIR@N` for one of them.
+pub fn origin(restart: &Path) -> Result<Found, CheckpointError> {
+    let bytes = restart.as_os_str().as_bytes();
+    let numbered = bytes.iter().rposition(|byte| *byte == b'@').and_then(|at| {
+        let number = std::str::from_utf8(&bytes[at + 1..]).ok()?.parse().ok()?;
+        let dir = std::ffi::OsStr::from_bytes(&bytes[..at]);
+        Some((PathBuf::from(dir), number))
+    });
+    let found = match numbered {
+        Some((dir, number)) if !restart.is_dir() => Store::new(&absolute(&dir)).numbered(number),
+        _ => Store::new(&absolute(restart)).newest(),
+    };
+    found.map_err(CheckpointError::Store)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Adds checkpoints to a plan whose programs are placed on `ranks` ranks each.
+pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), CheckpointError> {
+    let given = wanted
+        .origin
+        .as_ref()
+        .and_then(|found| found.folder.parent());
+    let Some(dir) = wanted.dir.or_else(|| given.map(Path::to_owned)) else {
+        let options = [
+            (wanted.every.is_some(), "--checkpoint-every"),
+            (wanted.signal.is_some(), "--checkpoint-signal"),
+            (wanted.keep.is_some(), "--checkpoint-keep"),
+        ];
+        return match options.into_iter().find(|(given, _)| *given) {
+            Some((_, option)) => Err(CheckpointError::NoFolder { option }),
+            None => Ok(()),
+        };
+    };
+    if crate::recording::is_asked_for(&plan.env) {
+        let why = "a recording has no place for a restart; run the job without one of them";
+        let option = "--record or --replay";
+        return Err(CheckpointError::Excluded { option, why });
+    }
+    if plan
+        .env
+        .iter()
+        .any(|(variable, _)| variable == crate::foreign::on::ON)
+    {
+        let why = "the other MPI library does not know them";
+        let option = "--on";
+        return Err(CheckpointError::Excluded { option, why });
+    }
+    let job = describe(plan, ranks)?;
+    let mut notes = Vec::new();
+    let mut set = |name: String, value: std::ffi::OsString| {
+        set_env(&mut plan.env, format!("{PREFIX}{name}"), value);
+    };
+    if let Some(found) = &wanted.origin {
+        found.fits(&job).map_err(CheckpointError::Store)?;
+        notes = notes_of(found);
+        set(RESTART.about().full_name(), found.folder.clone().into());
+    }
+    Store::new(&dir)
+        .admit(&job)
+        .map_err(CheckpointError::Store)?;
+    let text = job.write();
+    if text.len() > LONGEST {
+        return Err(CheckpointError::TooLong { bytes: text.len() });
+    }
+    set(JOB.about().full_name(), text.into());
+    set(DIR.about().full_name(), dir.clone().into());
+    if let Some(keep) = wanted.keep {
+        set(KEEP.about().full_name(), keep.to_string().into());
+    }
+    plan.checkpoints = Some(Checkpointing {
+        dir,
+        every: wanted.every,
+        signal: wanted.signal,
+        notes,
+    });
+    Ok(())
+}
+
+/// The sentences about the checkpoint that a job begins from, and about those that were passed over.
+fn notes_of(found: &Found) -> Vec<String> {
+    let skipped = found.skipped.iter();
+    let skipped =
+        skipped.map(|(set, damage)| format!("the checkpoint {set} is passed over: {damage}"));
+    let manifest = &found.manifest;
+    let begins = format!(
+        "the job begins from the checkpoint {} of {} ranks at point {}",
+        name(&found.folder),
+        manifest.ranks(),
+        manifest.point
+    );
+    skipped.chain([begins]).collect()
+}
+
+/// Describes the programs of a plan.
+fn describe(plan: &Plan, ranks: &[usize]) -> Result<Description, CheckpointError> {
+    let programs = plan.apps.iter().zip(ranks).map(|(app, ranks)| {
+        Ok(Program {
+            procs: u32::try_from(*ranks).unwrap_or(u32::MAX),
+            fingerprint: print_of(plan, app)?,
+            dir: app.dir.clone(),
+            program: app.program.clone(),
+            args: app.args.clone(),
+        })
+    });
+    let programs = programs.collect::<Result<Vec<_>, CheckpointError>>()?;
+    Ok(Description { programs })
+}
+
+/// Returns the fingerprint of a program. A program that is not on this host is recognised by its name alone.
+fn print_of(plan: &Plan, app: &App) -> Result<String, CheckpointError> {
+    let Ok(file) = app.resolve(&plan.env, None) else {
+        return Ok("elsewhere".into());
+    };
+    let here = app.dir_from(None).unwrap_or_else(|| ".".into());
+    fingerprint(&file, &here, &app.args).map_err(|error| CheckpointError::Program {
+        program: file.display().to_string(),
+        error,
+    })
+}
+
+/// Parses a signal by its name.
+pub fn signal(text: &str) -> Result<Signal, String> {
+    match text.strip_prefix("SIG").unwrap_or(text) {
+        "USR1" => Ok(libc::SIGUSR1),
+        "USR2" => Ok(libc::SIGUSR2),
+        "HUP" => Ok(libc::SIGHUP),
+        _ => Err("USR1, USR2 or HUP".into()),
+    }
+}

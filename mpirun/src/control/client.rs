@@ -1,0 +1,198 @@
+//! `mpi-ctl`: finds the job, sends the request, prints the reply.
+
+use super::command::{Command, Options};
+use super::{DONE, NAME, address, is_trusted};
+use clap::{CommandFactory as _, Parser as _};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, getuid};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
+
+/// Why a request has not been carried out.
+#[derive(Debug)]
+pub enum ControlError {
+    /// No mpirun of this user runs here.
+    NoJob,
+    /// Several run.
+    Several(Vec<i32>),
+    /// The process is no mpirun of this user, or has ended.
+    NotThere(i32),
+    /// The socket belongs to another user.
+    NotTrusted(i32),
+    System(io::Error),
+    /// mpirun has refused the request.
+    Refused(String),
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControlError::NoJob => f.write_str("no mpirun of this user runs on this host"),
+            ControlError::Several(jobs) => {
+                let jobs: Vec<String> = jobs.iter().map(i32::to_string).collect();
+                write!(
+                    f,
+                    "several mpiruns of this user run on this host: {}; name one of them",
+                    jobs.join(", ")
+                )
+            }
+            ControlError::NotThere(job) => {
+                write!(
+                    f,
+                    "process {job} is no mpirun of this user on this host, or has ended"
+                )
+            }
+            ControlError::NotTrusted(job) => {
+                write!(f, "the control socket of process {job} is of another user")
+            }
+            ControlError::System(error) => write!(f, "speaking to mpirun failed: {error}"),
+            ControlError::Refused(why) => f.write_str(why.trim_end()),
+        }
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+/// Runs `mpi-ctl` with these arguments; returns the exit code.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if arguments.get(1).is_some_and(|word| word == "--generate") {
+        let mut page = Vec::new();
+        let written = clap_mangen::Man::new(Options::command()).render(&mut page);
+        // A closed pipe is no error.
+        let _ = written.map(|()| printable::to_stdout(&String::from_utf8_lossy(&page)));
+        return 0;
+    }
+    let options = match Options::try_parse_from(arguments) {
+        Ok(options) => options,
+        Err(error) if error.use_stderr() => {
+            printable::eprintln!("mpi-ctl: {}", crate::cli::usage::sentence(&error));
+            return 2;
+        }
+        Err(error) => {
+            let _ = printable::to_stdout(&error.render().to_string());
+            return 0;
+        }
+    };
+    let (command, job) = options.command.request();
+    match ask(command, job) {
+        Ok(reply) => {
+            let _ = printable::to_stdout(&reply);
+            0
+        }
+        Err(error) => {
+            printable::eprintln!("mpi-ctl: {error}");
+            1
+        }
+    }
+}
+
+/// Sends a request to a job; returns the reply.
+pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
+    let job = match job {
+        Some(job) => job,
+        None => the_only_one()?,
+    };
+    let socket = connect(job)?;
+    let request = format!("{}\n", command.word());
+    let system = |error: Errno| ControlError::System(error.into());
+    rustix::net::send(&socket, request.as_bytes(), SendFlags::NOSIGNAL).map_err(system)?;
+    let mut reply = Vec::new();
+    let read = File::from(socket).read_to_end(&mut reply);
+    read.map_err(ControlError::System)?;
+    let reply = String::from_utf8_lossy(&reply).into_owned();
+    match reply.split_once('\n') {
+        Some((DONE, text)) => Ok(text.to_owned()),
+        Some((_, why)) => Err(ControlError::Refused(why.to_owned())),
+        None => Err(ControlError::NotThere(job)),
+    }
+}
+
+fn connect(job: i32) -> Result<OwnedFd, ControlError> {
+    let pid = Pid::from_raw(job).filter(|_| job > 0);
+    let pid = pid.ok_or(ControlError::NotThere(job))?;
+    let flags = SocketFlags::CLOEXEC;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+    let socket = socket.map_err(|error| ControlError::System(error.into()))?;
+    let address = address(pid).map_err(|error| ControlError::System(error.into()))?;
+    rustix::net::connect(&socket, &address).map_err(|error| match error {
+        Errno::CONNREFUSED | Errno::NOENT => ControlError::NotThere(job),
+        error => ControlError::System(error.into()),
+    })?;
+    match is_trusted(&socket) {
+        true => Ok(socket),
+        false => Err(ControlError::NotTrusted(job)),
+    }
+}
+
+/// Returns the only mpirun of this user on this host.
+fn the_only_one() -> Result<i32, ControlError> {
+    let table = std::fs::read_to_string("/proc/net/unix").map_err(ControlError::System)?;
+    let jobs = jobs_in(&table, getuid().as_raw());
+    match jobs.as_slice() {
+        [] => Err(ControlError::NoJob),
+        [job] => Ok(*job),
+        _ => Err(ControlError::Several(jobs)),
+    }
+}
+
+/// Returns the mpiruns of a user in the system's table of sockets.
+fn jobs_in(table: &str, user: u32) -> Vec<i32> {
+    let prefix = format!("@{NAME}-{user}-");
+    let names = table
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(7));
+    let jobs = names.filter_map(|name| name.strip_prefix(&prefix)?.parse().ok());
+    let mut jobs: Vec<i32> = jobs.collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_found_in_the_table_of_sockets() {
+        let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+             0000000000000000: 00000002 00000000 00010000 0001 01 17 @portcullis-control-0-42\n\
+             0000000000000000: 00000003 00000000 00000000 0001 03 18 @portcullis-control-0-42\n\
+             0000000000000000: 00000002 00000000 00010000 0001 01 19 @portcullis-control-1-43\n\
+             0000000000000000: 00000002 00000000 00010000 0001 01 20 /run/x\n";
+        assert_eq!(jobs_in(table, 0), [42]);
+        assert_eq!(jobs_in(table, 1), [43]);
+        assert_eq!(jobs_in(table, 2), [] as [i32; 0]);
+    }
+
+    #[test]
+    fn a_process_that_is_no_mpirun_is_named() {
+        let error = ask(Command::Status, Some(i32::MAX))
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            format!(
+                "process {} is no mpirun of this user on this host, or has ended",
+                i32::MAX
+            )
+        );
+        assert!(matches!(
+            ask(Command::Stop, Some(-1)),
+            Err(ControlError::NotThere(-1))
+        ));
+    }
+
+    #[test]
+    fn the_words_on_the_socket_name_one_command_each() {
+        for word in ["status", "checkpoint", "checkpoint-stop", "hang", "stop"] {
+            assert_eq!(Command::read(word).map(Command::word), Some(word));
+        }
+        assert_eq!(Command::read("halt"), None);
+        Options::command().debug_assert();
+    }
+}

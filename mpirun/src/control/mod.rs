@@ -1,0 +1,37 @@
+//! The control socket of a running mpirun, and `mpi-ctl`, which speaks to it.
+//!
+//! The socket is an abstract one, named by user and process: `portcullis-control-UID-PID`, where PID is the mpirun that the user started.
+//! It has no file, so a killed mpirun leaves nothing behind. Each side checks that the process at the other end is of the same user, or of root.
+//!
+//! A request is one line, [`Command`]; the reply is text until the end of the stream, and its first line is `ok` or `no`.
+
+pub mod client;
+mod command;
+pub(crate) mod server;
+
+pub use command::{Command, Options};
+
+use rustix::net::SocketAddrUnix;
+use rustix::process::{Pid, getuid};
+
+/// The beginning of all names.
+const NAME: &str = "portcullis-control";
+
+/// The longest request in bytes.
+const LONGEST: usize = 256;
+
+/// The first line of a reply.
+const DONE: &str = "ok";
+const REFUSED: &str = "no";
+
+/// Returns the address of an mpirun of this user.
+fn address(mpirun: Pid) -> Result<SocketAddrUnix, rustix::io::Errno> {
+    let name = format!("{NAME}-{}-{}", getuid().as_raw(), mpirun.as_raw_nonzero());
+    SocketAddrUnix::new_abstract_name(name.as_bytes())
+}
+
+/// Returns true if the process at the other end of a connection may control this user's jobs.
+fn is_trusted(socket: &rustix::fd::OwnedFd) -> bool {
+    let peer = rustix::net::sockopt::socket_peercred(socket);
+    peer.is_ok_and(|peer| peer.uid == getuid() || peer.uid.is_root())
+}

@@ -1,0 +1,124 @@
+//! The supervisor's end of the control socket: connections, their requests, and the replies, none of which is waited for.
+
+use super::{Command, DONE, LONGEST, REFUSED, address, is_trusted};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::process::Pid;
+use std::collections::BTreeMap;
+
+/// The largest number of connections; more are closed.
+const MOST: usize = 16;
+
+/// The control socket and its connections.
+pub(crate) struct ControlSocket {
+    socket: OwnedFd,
+    /// By number, which is used once.
+    connections: BTreeMap<usize, Connection>,
+    next: usize,
+}
+
+struct Connection {
+    socket: OwnedFd,
+    request: Vec<u8>,
+    /// Whether the request was read, so that only the reply is missing.
+    is_asked: bool,
+}
+
+/// What reading a connection has found.
+pub(crate) enum Asked {
+    /// The request is not complete.
+    Nothing,
+    Command(Command),
+    /// The other side has gone, or has sent no request.
+    Ended,
+}
+
+impl ControlSocket {
+    /// Listens for this mpirun; `None` if the name is taken or there are no sockets, which ends no job.
+    pub(crate) fn listen(mpirun: Pid) -> Option<ControlSocket> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let socket = socket.ok()?;
+        rustix::net::bind(&socket, &address(mpirun).ok()?).ok()?;
+        rustix::net::listen(&socket, MOST as i32).ok()?;
+        Some(ControlSocket {
+            socket,
+            connections: BTreeMap::new(),
+            next: 0,
+        })
+    }
+
+    /// Accepts a connection; returns its number. A connection of another user, or one too many, is closed.
+    pub(crate) fn accept(&mut self) -> Option<usize> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = rustix::net::accept_with(&self.socket, flags).ok()?;
+        if !is_trusted(&socket) || self.connections.len() >= MOST {
+            return None;
+        }
+        let number = self.next;
+        self.next += 1;
+        let connection = Connection {
+            socket,
+            request: Vec::new(),
+            is_asked: false,
+        };
+        self.connections.insert(number, connection);
+        Some(number)
+    }
+
+    /// Returns the descriptor of a connection.
+    pub(crate) fn connection(&self, number: usize) -> Option<BorrowedFd<'_>> {
+        let connection = self.connections.get(&number);
+        connection.map(|connection| connection.socket.as_fd())
+    }
+
+    /// Reads a connection once.
+    pub(crate) fn read(&mut self, number: usize) -> Asked {
+        let Some(connection) = self.connections.get_mut(&number) else {
+            return Asked::Nothing;
+        };
+        let mut bytes = [0; LONGEST];
+        match rustix::net::recv(&connection.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Asked::Ended,
+            Ok((got, _)) => connection.request.extend(&bytes[..got]),
+            Err(Errno::AGAIN | Errno::INTR) => return Asked::Nothing,
+            Err(_) => return Asked::Ended,
+        }
+        let end = connection.request.iter().position(|byte| *byte == b'\n');
+        match end {
+            Some(end) if !connection.is_asked => {
+                connection.is_asked = true;
+                let word = String::from_utf8_lossy(&connection.request[..end]);
+                Command::read(&word).map_or(Asked::Ended, Asked::Command)
+            }
+            None if connection.request.len() < LONGEST => Asked::Nothing,
+            _ => Asked::Ended,
+        }
+    }
+
+    /// Sends the reply and closes the connection. A reply fits a socket's buffer; what does not is cut.
+    pub(crate) fn reply(&mut self, number: usize, reply: &Result<String, String>) {
+        let Some(connection) = self.connections.remove(&number) else {
+            return;
+        };
+        let (word, text) = match reply {
+            Ok(text) => (DONE, text),
+            Err(why) => (REFUSED, why),
+        };
+        let bytes = format!("{word}\n{text}\n");
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = rustix::net::send(&connection.socket, bytes.as_bytes(), flags);
+    }
+
+    /// Closes a connection.
+    pub(crate) fn close(&mut self, number: usize) {
+        self.connections.remove(&number);
+    }
+}
+
+impl AsFd for ControlSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

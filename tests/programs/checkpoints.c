@@ -1,0 +1,230 @@
+/* A job that is stopped and taken up again: a stencil with halos, reductions, a window and a file. Its last line depends on every step.
+ *
+ * checkpoints STEPS [protect | handlers] [file NAME] [threads 1]
+ *     protect   the library saves the memory (the default); handlers: the program's functions do
+ *     file NAME each step writes a line of NAME, through a shared file
+ *     threads 1 initializes at MPI_THREAD_MULTIPLE
+ * The variable CHECKPOINTS has what a restart does not repeat:
+ *     request N the program asks for a checkpoint before step N, and waits there until it is taken or refused
+ *     await N   it waits before step N until a checkpoint is taken; stop N: until it is asked to stop
+ *     die N     a rank dies by SIGKILL before step N
+ *     pause US  each rank sleeps after each step
+ *     fault N   at the step of the request: what is not quiet, see `disturb`
+ */
+#include "check.h"
+#include <mpi-ext.h>
+#include <signal.h>
+#include <stdint.h>
+#include <unistd.h>
+
+enum { CELLS = 1000 };
+
+struct state {
+    int64_t step;
+    double cells[CELLS + 2];
+    double total;
+    double window[8];
+};
+
+static struct state state;
+static int saves, loads;
+
+/* A number of the variable CHECKPOINTS. */
+static long option(const char *name, long otherwise)
+{
+    const char *text = getenv("CHECKPOINTS"), *found = text ? strstr(text, name) : NULL;
+    return found ? atol(found + strlen(name)) : otherwise;
+}
+
+static const char *word(int argc, char **argv, const char *name)
+{
+    for (int i = 2; i + 1 < argc; i++)
+        if (strcmp(argv[i], name) == 0)
+            return argv[i + 1];
+    return NULL;
+}
+
+static int save(const char *folder, void *extra_state)
+{
+    char path[MPIX_MAX_CHECKPOINT_FOLDER + 32];
+    snprintf(path, sizeof path, "%s/state", folder);
+    FILE *file = fopen(path, "wb");
+    if (!file || fwrite(extra_state, sizeof(struct state), 1, file) != 1 || fclose(file) != 0)
+        return 1;
+    /* The function may call MPI. */
+    int one = 1, all = 0;
+    OK(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
+    CHECK(all == size, "%d of %d", all, size);
+    saves++;
+    return 0;
+}
+
+static int load(const char *folder, void *extra_state)
+{
+    char path[MPIX_MAX_CHECKPOINT_FOLDER + 32], known[MPIX_MAX_CHECKPOINT_FOLDER];
+    int restarted, length;
+    OK(MPIX_Checkpoint_restarted(&restarted, known, &length));
+    CHECK(restarted && strcmp(known, folder) == 0 && length == (int)strlen(folder), "%s, %s", known, folder);
+    snprintf(path, sizeof path, "%s/state", folder);
+    FILE *file = fopen(path, "rb");
+    if (!file || fread(extra_state, sizeof(struct state), 1, file) != 1)
+        return 1;
+    loads++;
+    return fclose(file);
+}
+
+/* What a checkpoint cannot hold. */
+static void disturb(long what, MPI_Win win)
+{
+    static int sent, received;
+    static MPI_Request left = MPI_REQUEST_NULL;
+    int next = (rank + 1) % size;
+    switch (what) {
+    case 1: /* a message that no receive takes */
+        if (rank == 0)
+            OK(MPI_Send(&sent, 1, MPI_INT, next, 9, MPI_COMM_WORLD));
+        break;
+    case 2: /* an active receive */
+        if (rank == 1)
+            OK(MPI_Irecv(&received, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &left));
+        break;
+    case 3: /* an open epoch */
+        if (rank == 0)
+            OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+        break;
+    case -1:
+        if (rank == 1)
+            OK(MPI_Recv(&received, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        break;
+    case -2:
+        if (rank == 0)
+            OK(MPI_Send(&sent, 1, MPI_INT, 1, 9, MPI_COMM_WORLD));
+        if (rank == 1)
+            OK(MPI_Wait(&left, MPI_STATUS_IGNORE));
+        break;
+    case -3:
+        if (rank == 0)
+            OK(MPI_Win_unlock(next, win));
+        break;
+    }
+}
+
+static void step(MPI_Win win, double *shared, MPI_File file)
+{
+    int up = rank + 1 < size ? rank + 1 : MPI_PROC_NULL, down = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+    double *cells = state.cells;
+    MPI_Request halos[4];
+    OK(MPI_Irecv(&cells[0], 1, MPI_DOUBLE, down, 1, MPI_COMM_WORLD, &halos[0]));
+    OK(MPI_Irecv(&cells[CELLS + 1], 1, MPI_DOUBLE, up, 2, MPI_COMM_WORLD, &halos[1]));
+    OK(MPI_Isend(&cells[CELLS], 1, MPI_DOUBLE, up, 1, MPI_COMM_WORLD, &halos[2]));
+    OK(MPI_Isend(&cells[1], 1, MPI_DOUBLE, down, 2, MPI_COMM_WORLD, &halos[3]));
+    OK(MPI_Waitall(4, halos, MPI_STATUSES_IGNORE));
+    double before = cells[0], mine = 0, all;
+    for (int i = 1; i <= CELLS; i++) {
+        double here = cells[i];
+        cells[i] = here + 0.25 * (before - 2 * here + cells[i + 1]);
+        before = here;
+        mine += cells[i] * i;
+    }
+    OK(MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD));
+    state.total += all / (1 + state.step);
+    /* Each rank adds to the window of the next one. */
+    OK(MPI_Win_fence(0, win));
+    OK(MPI_Accumulate(&all, 1, MPI_DOUBLE, (rank + 1) % size, state.step % 8, 1, MPI_DOUBLE, MPI_SUM, win));
+    OK(MPI_Win_fence(0, win));
+    memcpy(state.window, shared, sizeof state.window);
+    if (file != MPI_FILE_NULL) {
+        char line[64];
+        int length = snprintf(line, sizeof line, "%08ld %04d %a\n", (long)state.step, rank, state.total);
+        line[length - 1] = ' ';
+        memset(line + length, ' ', sizeof line - length);
+        line[63] = '\n';
+        OK(MPI_File_write_at_all(file, 64 * (state.step * size + rank), line, 64, MPI_CHAR, MPI_STATUS_IGNORE));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int level, what, taken = 0, failed = 0, restored = 0, stopped = 0, asked = 0;
+    long steps = argc > 1 ? atol(argv[1]) : 20;
+    int wanted = word(argc, argv, "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    OK(MPI_Init_thread(&argc, &argv, wanted, &level));
+    introduce();
+    int by_hand = argc > 2 && strcmp(argv[2], "handlers") == 0;
+    long request = option("request ", -1), die = option("die ", -1), fault = option("fault ", 0);
+    long await = option("await ", -1), stop = option("stop ", -1), pause = option("pause ", 0);
+    const char *name = word(argc, argv, "file");
+
+    for (int i = 1; i <= CELLS; i++)
+        state.cells[i] = (rank * 31 + i * 17) % 101;
+    if (by_hand)
+        OK(MPIX_Checkpoint_handlers(save, load, &state));
+    else {
+        OK(MPIX_Checkpoint_protect(1, &state.step, 1, MPI_INT64_T));
+        OK(MPIX_Checkpoint_protect(2, state.cells, CELLS + 2, MPI_DOUBLE));
+        OK(MPIX_Checkpoint_protect(3, &state.total, 1, MPI_DOUBLE));
+        OK(MPIX_Checkpoint_protect(4, state.window, 8, MPI_DOUBLE));
+    }
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    MPI_Win win;
+    double *shared;
+    OK(MPI_Win_allocate(sizeof state.window, sizeof(double), MPI_INFO_NULL, comm, &shared, &win));
+    MPI_File file = MPI_FILE_NULL;
+    if (name)
+        OK(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file));
+    memset(shared, 0, sizeof state.window);
+
+    for (; state.step < steps; state.step++) {
+        if (fault && state.step == request)
+            disturb(fault, win);
+        for (;;) {
+            OK(MPIX_Checkpoint_point(comm, &what));
+            taken += what == MPIX_CHECKPOINT_TAKEN || what == MPIX_CHECKPOINT_STOP;
+            failed += what == MPIX_CHECKPOINT_FAILED;
+            restored += what == MPIX_CHECKPOINT_RESTORED;
+            stopped = what == MPIX_CHECKPOINT_STOP;
+            if (what == MPIX_CHECKPOINT_RESTORED) {
+                memcpy(shared, state.window, sizeof state.window);
+                OK(MPI_Barrier(comm));
+                break;
+            }
+            if (state.step == request && !asked) {
+                asked = 1;
+                if (rank == 0)
+                    OK(MPIX_Checkpoint_request(comm));
+            }
+            int waits = what == MPIX_CHECKPOINT_NONE && (state.step == request || state.step == await);
+            if (stopped || !(waits || state.step == stop))
+                break;
+        }
+        if (stopped)
+            break;
+        if (fault && state.step == request)
+            disturb(-fault, win);
+        if (state.step == die && rank == size - 1)
+            raise(SIGKILL);
+        step(win, shared, file);
+        if (pause)
+            usleep((useconds_t)pause);
+    }
+    if (by_hand)
+        CHECK(saves == taken && loads == restored, "%d saved, %d taken, %d loaded, %d restored", saves, taken, loads, restored);
+    if (file != MPI_FILE_NULL)
+        OK(MPI_File_close(&file));
+    double sum = state.total;
+    for (int i = 0; i < 8; i++)
+        sum += state.window[i] * (i + 1);
+    double all;
+    OK(MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, comm));
+    if (rank == 0 && !stopped) {
+        uint64_t bits;
+        memcpy(&bits, &all, sizeof bits);
+        printf("result %016llx after %ld steps\n", (unsigned long long)bits, (long)state.step);
+        fprintf(stderr, "taken %d, failed %d, restored %d\n", taken, failed, restored);
+    }
+    OK(MPI_Win_free(&win));
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Finalize());
+    return 0;
+}

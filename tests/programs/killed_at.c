@@ -1,0 +1,61 @@
+/* Loaded by LD_PRELOAD: kills the process at the N-th step of writing below a folder (KILLED_BELOW, KILLED_AT): before the call, or after it
+ * if KILLED_AFTER is set. Steps are the calls by which a checkpoint is written: mkdir, open for writing, write, fsync, rename. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int steps;
+
+static int is_below(const char *path)
+{
+    const char *folder = getenv("KILLED_BELOW");
+    return folder && path && strncmp(path, folder, strlen(folder)) == 0;
+}
+
+static int is_open_below(int fd)
+{
+    char link[64], path[4096];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = 0;
+    return is_below(path);
+}
+
+static void step(int after)
+{
+    const char *at = getenv("KILLED_AT");
+    if (!at || (getenv("KILLED_AFTER") != NULL) != after)
+        return;
+    if (++steps == atoi(at))
+        raise(SIGKILL);
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define AROUND(counts, call) \
+    int counted = (counts); \
+    if (counted) step(0); \
+    __typeof__(call) result = (call); \
+    if (counted) step(1); \
+    return result
+
+int mkdir(const char *path, mode_t mode) { AROUND(is_below(path), REAL(mkdir)(path, mode)); }
+int rename(const char *from, const char *to) { AROUND(is_below(from), REAL(rename)(from, to)); }
+int fsync(int fd) { AROUND(is_open_below(fd), REAL(fsync)(fd)); }
+ssize_t write(int fd, const void *bytes, size_t count) { AROUND(is_open_below(fd), REAL(write)(fd, bytes, count)); }
+int rmdir(const char *path) { AROUND(is_below(path), REAL(rmdir)(path)); }
+
+int open64(const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    AROUND((flags & O_CREAT) && is_below(path), REAL(open64)(path, flags, mode));
+}

@@ -1,0 +1,446 @@
+//! Jobs that are stopped and taken up again: results equal to the digit, kills at each step of writing, and what is refused.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tests::hosts::Hosts;
+use tests::{Job, Outcome, compile, installation};
+use xtask::process;
+
+/// The steps of the short jobs.
+const STEPS: &str = "30";
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"))
+}
+
+/// A job of the program with these arguments, which takes checkpoints in a folder; `once` is what a restart does not repeat.
+fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
+    let job = Job::of("checkpoints").ranks(ranks).limit(60);
+    let job = job.env("CHECKPOINTS", once);
+    let job = job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()]);
+    words.iter().fold(job, |job, word| job.arg(word))
+}
+
+/// A command that takes a job up again, with these options of mpirun.
+fn restart(dir: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(installation().join("bin/mpirun"));
+    command.arg("--restart").arg(dir).args(options);
+    let outcome = process::run(command.stdin(Stdio::null()), Duration::from_secs(60));
+    outcome.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// The line of a job that has reached its end.
+#[track_caller]
+fn result(outcome: &Outcome) -> String {
+    let mut lines = outcome.stdout.lines();
+    let line = lines.find(|line| line.starts_with("result "));
+    let said = || {
+        panic!(
+            "no result: {}\n{}\n{}",
+            outcome.status, outcome.stdout, outcome.stderr
+        )
+    };
+    line.unwrap_or_else(said).to_owned()
+}
+
+/// The result of an undisturbed run.
+fn undisturbed(ranks: u32, words: &[&str]) -> String {
+    let job = Job::of("checkpoints").ranks(ranks).limit(60);
+    result(&words.iter().fold(job, |job, word| job.arg(word)).succeeds())
+}
+
+fn names(dir: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display()));
+    let names = entries.map(|entry| entry.expect("an entry").file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn a_job_that_dies_is_taken_up_from_its_last_checkpoint_with_the_same_result() {
+    for (how, ranks) in [("protect", 3), ("handlers", 2)] {
+        let kept = folder();
+        let expected = undisturbed(ranks, &[STEPS, how]);
+        let once = "request 7 die 21";
+        let outcome = job(kept.path(), ranks, &[STEPS, how], once).run();
+        assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("checkpoint 1 is in "),
+            "{}",
+            outcome.stderr
+        );
+        assert_eq!(names(kept.path()), ["1", "lock"].map(String::from).into());
+        let outcome = restart(kept.path(), &[]);
+        assert_eq!(result(&outcome), expected);
+        assert!(
+            outcome
+                .stderr
+                .contains(&format!("of {ranks} ranks at point")),
+            "{}",
+            outcome.stderr
+        );
+        assert!(outcome.stderr.contains("restored 1"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn a_job_with_threads_a_window_and_a_file_is_stopped_and_taken_up_again() {
+    let kept = folder();
+    let plain = kept.path().join("plain").display().to_string();
+    let file = kept.path().join("file").display().to_string();
+    let words = |name| [STEPS, "handlers", "threads", "1", "file", name];
+    let expected = undisturbed(2, &words(&plain));
+    let dir = kept.path().join("saved");
+    let outcome = job(&dir, 2, &words(&file), "request 11 die 17").run();
+    assert!(!outcome.status.success());
+    assert_eq!(result(&restart(&dir, &[])), expected);
+    let read = |path: &str| fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
+    assert_eq!(read(&file), read(&plain));
+}
+
+#[test]
+fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
+    let kept = folder();
+    let words = [STEPS, "protect"];
+    let expected = undisturbed(2, &words);
+    let job = job(kept.path(), 2, &words, "stop 20");
+    let options = ["--checkpoint-signal", "USR2", "--checkpoint-keep", "1"];
+    let started = job.with(options).start();
+    let ctl = |words: &[&str]| {
+        let mut command = Command::new(installation().join("bin/mpi-ctl"));
+        command.args(words).arg(started.process().to_string());
+        let outcome = process::run(command.stdin(Stdio::null()), Duration::from_secs(60));
+        outcome.unwrap_or_else(|e| panic!("{e}"))
+    };
+    // A request that comes before MPI_Init of all ranks is refused.
+    let mut taken = ctl(&["checkpoint"]);
+    while !taken.status.success() {
+        assert!(
+            taken.stderr.contains("has not called MPI_Init"),
+            "{}",
+            taken.stderr
+        );
+        taken = ctl(&["checkpoint"]);
+    }
+    assert!(
+        taken.stdout.starts_with("checkpoint 1 is in "),
+        "{}",
+        taken.stdout
+    );
+    started.signal(Signal::USR2);
+    started.complains("checkpoint 2 is in ", 1);
+    let status = ctl(&["status"]).stdout;
+    assert!(
+        status.contains("rank 1 (") && status.contains(" runs\n"),
+        "{status}"
+    );
+    assert!(
+        status.contains("none is under way; the latest: checkpoint 2 is in "),
+        "{status}"
+    );
+    let stopped = ctl(&["checkpoint", "--stop"]);
+    assert!(
+        stopped.stdout.contains("; the job is asked to stop"),
+        "{}",
+        stopped.stderr
+    );
+    let outcome = started.wait();
+    assert_eq!(outcome.status.code(), Some(85), "{}", outcome.stderr);
+    assert_eq!(names(kept.path()), ["3", "lock"].map(String::from).into());
+    assert_eq!(result(&restart(kept.path(), &[])), expected);
+}
+
+#[test]
+fn the_timer_takes_checkpoints() {
+    let kept = folder();
+    let job = job(kept.path(), 2, &[STEPS], "await 10");
+    let outcome = job.with(["--checkpoint-every", "20ms"]).succeeds();
+    assert!(
+        outcome.stderr.contains("checkpoint 1 is in "),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(result(&outcome), undisturbed(2, &[STEPS]));
+}
+
+#[test]
+fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
+    let expected = undisturbed(2, &[STEPS]);
+    let preload = preload();
+    let mut taken = BTreeSet::new();
+    // Each step once: those after the last are not reached, and then the job ends by itself.
+    for at in 1..=40 {
+        let kept = folder();
+        let outcome = job(kept.path(), 2, &[STEPS], "request 3 die 9").run();
+        assert!(!outcome.status.success());
+        let killed = job(kept.path(), 2, &[STEPS], "request 12")
+            .with(["--restart".as_ref(), kept.path().as_os_str()])
+            .with(["-x", &format!("LD_PRELOAD={}", preload.display())])
+            .with(["-x", &format!("KILLED_BELOW={}", kept.path().display())])
+            .with(["-x", &format!("KILLED_AT={at}")]);
+        let outcome = killed.run();
+        let is_past = outcome.status.success();
+        let again = restart(kept.path(), &[]);
+        assert_eq!(result(&again), expected, "killed at step {at}");
+        let set = if again.stderr.contains("/2 of 2 ranks") {
+            2
+        } else {
+            1
+        };
+        taken.insert(set);
+        if is_past {
+            assert!(at > 10, "the job ends without a kill at step {at}");
+            assert_eq!(taken, BTreeSet::from([1, 2]));
+            return;
+        }
+    }
+    panic!("more than 40 steps");
+}
+
+/// Compiles the library that kills.
+fn preload() -> PathBuf {
+    let source = xtask::workspace::programs().join("killed_at.c");
+    let target = xtask::workspace::target().join("killed_at.so");
+    let mut command = Command::new("cc");
+    command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
+    command.arg(&target).arg(source).arg("-ldl");
+    let made = process::output(&mut command, Duration::from_secs(60));
+    made.unwrap_or_else(|e| panic!("{e}"));
+    target
+}
+
+#[test]
+fn what_a_checkpoint_cannot_hold_is_refused_in_one_sentence_and_the_job_goes_on() {
+    let expected = undisturbed(2, &[STEPS]);
+    let cases = [
+        (
+            "1",
+            "rank 1 has not received all messages: rank 0 has sent it a message with tag 9 and 4 bytes on MPI_COMM_WORLD",
+        ),
+        ("2", "rank 1 has an active receive from rank 0 with tag 9"),
+        ("3", "rank 0 is at a point with the window "),
+    ];
+    for (fault, sentence) in cases {
+        let kept = folder();
+        let once = format!("request 5 fault {fault}");
+        let outcome = job(kept.path(), 2, &[STEPS], &once).succeeds();
+        let sentence = format!("no checkpoint was taken: {sentence}");
+        assert!(outcome.stderr.contains(&sentence), "{}", outcome.stderr);
+        assert_eq!(result(&outcome), expected);
+        assert_eq!(names(kept.path()), BTreeSet::new(), "nothing is written");
+    }
+}
+
+#[test]
+fn jobs_and_folders_that_do_not_fit_are_refused_before_they_start() {
+    let kept = folder();
+    let dir = kept.path().display().to_string();
+    let outcome = job(kept.path(), 2, &[STEPS], "request 5 die 9").run();
+    assert!(!outcome.status.success());
+    let hello = compile("hello").display().to_string();
+    let program = compile("checkpoints").display().to_string();
+    let changed = kept.path().join("changed/checkpoints");
+    fs::create_dir(changed.parent().expect("a folder")).expect("made");
+    fs::copy(&program, &changed).expect("copied");
+    let mut longer = fs::OpenOptions::new()
+        .append(true)
+        .open(&changed)
+        .expect("opened");
+    std::io::Write::write_all(&mut longer, b"\n").expect("written");
+    drop(longer);
+    let changed = changed.display().to_string();
+    let file = kept.path().join("lock").display().to_string();
+    let nothing = kept.path().join("nothing").display().to_string();
+    let from = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    let cases = [
+        (
+            from(&["-n", "3", "--restart", &dir]),
+            "is of 2 ranks, and -n asks for 3; leave -n away, and choose any number of hosts",
+        ),
+        (
+            from(&["-n", "3", "--restart", &dir, &program, STEPS]),
+            "is of 2 ranks, and this job has 3; -n 2 restarts it, on any number of hosts",
+        ),
+        (
+            from(&["-n", "2", "--restart", &dir, &hello]),
+            "is of the program checkpoints, and this job runs hello; name a folder of its own for each program",
+        ),
+        (
+            from(&["-n", "2", "--checkpoint-dir", &dir, &hello]),
+            "is of the program checkpoints, and this job runs hello; name a folder of its own for each program",
+        ),
+        (
+            from(&["-n", "2", "--restart", &dir, &changed]),
+            "the file of the program checkpoints has changed since the checkpoint ",
+        ),
+        (
+            from(&["-n", "2", "--restart", &dir, &program]),
+            "leave the program away after --restart to repeat them",
+        ),
+        (
+            from(&["--restart", &format!("{dir}@7")]),
+            "/7 is not complete: its manifest cannot be read",
+        ),
+        (
+            from(&["--restart", &nothing]),
+            "/nothing cannot be read: No such file or directory",
+        ),
+        (
+            from(&["--checkpoint-dir", &file, &hello]),
+            "/lock cannot be made: File exists",
+        ),
+        (
+            from(&["--checkpoint-dir", "/proc/1", &hello]),
+            "the folder of checkpoints /proc/1 cannot be written to: ",
+        ),
+        (
+            from(&["--checkpoint-every", "10m", &hello]),
+            "--checkpoint-every needs the folder that checkpoints are written to: --checkpoint-dir DIR",
+        ),
+        (
+            from(&["--record", &nothing, "--checkpoint-dir", &dir, &hello]),
+            "--record or --replay and checkpoints exclude each other",
+        ),
+    ];
+    for (words, sentence) in cases {
+        let mut command = Command::new(installation().join("bin/mpirun"));
+        let outcome = process::run(
+            command.args(&words).stdin(Stdio::null()),
+            Duration::from_secs(60),
+        );
+        let outcome = outcome.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            outcome.status.code(),
+            Some(2),
+            "{words:?}\n{}",
+            outcome.stderr
+        );
+        assert!(
+            outcome.stderr.contains(sentence),
+            "{words:?}: {sentence}\n{}",
+            outcome.stderr
+        );
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    }
+    assert_eq!(
+        names(kept.path()),
+        ["1", "changed", "lock"].map(String::from).into()
+    );
+}
+
+#[test]
+fn a_file_of_a_checkpoint_that_has_changed_ends_the_restart_with_its_name() {
+    let kept = folder();
+    let outcome = job(kept.path(), 2, &[STEPS], "request 5 die 9").run();
+    assert!(!outcome.status.success());
+    let path = kept.path().join("1/rank-1/protected");
+    let mut bytes = fs::read(&path).expect("read");
+    bytes[40] ^= 1;
+    fs::write(&path, bytes).expect("written");
+    let outcome = restart(kept.path(), &[]);
+    assert!(!outcome.status.success());
+    let sentence = "the contents of its file rank-1/protected have changed; mpirun --restart DIR@N begins from another one";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    // One that is cut is passed over before the job starts.
+    fs::write(&path, "").expect("written");
+    let outcome = restart(kept.path(), &[]);
+    assert_eq!(outcome.status.code(), Some(2));
+    assert!(
+        outcome
+            .stderr
+            .contains("there is no complete checkpoint in "),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_job_on_three_hosts_is_taken_up_on_two_and_on_one() {
+    let Some(hosts) = Hosts::new(3) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let kept = folder();
+    let expected = undisturbed(3, &[STEPS]);
+    let program = compile("checkpoints");
+    let first = hosts.remote_job(&program, 1).arg(STEPS);
+    let first = first
+        .env("CHECKPOINTS", "request 5 die 12")
+        .with(["--checkpoint-dir".as_ref(), kept.path().as_os_str()]);
+    let outcome = first.run();
+    assert!(!outcome.status.success());
+    assert!(
+        outcome.stderr.contains("checkpoint 1 is in "),
+        "{}",
+        outcome.stderr
+    );
+    let agent = hosts.in_place_of_ssh().display().to_string();
+    let two = ["--launch-agent", &agent, "--host", "h0:2,h1:1"];
+    assert_eq!(result(&restart(kept.path(), &two)), expected);
+    assert_eq!(result(&restart(kept.path(), &[])), expected);
+}
+
+/// A simple sequence of numbers that look random.
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+    *seed >> 33
+}
+
+/// Stops a job at random moments until it has ended; returns its result and the number of restarts.
+fn interrupted(dir: &Path, ranks: u32, words: &[&str], seed: &mut u64) -> (String, u32) {
+    let mut restarts = 0;
+    loop {
+        let mut again = job(dir, ranks, words, "pause 3000").with(["--checkpoint-every", "30ms"]);
+        if dir.is_dir() && names(dir).iter().any(|name| name.parse::<u64>().is_ok()) {
+            again = again.with(["--restart".as_ref(), dir.as_os_str()]);
+        }
+        let started = again.start();
+        std::thread::sleep(Duration::from_millis(100 + random(seed) % 300));
+        started.signal(Signal::KILL);
+        let outcome = started.wait_for_processes(Duration::from_secs(20));
+        if outcome.stdout.contains("result ") {
+            return (result(&outcome), restarts);
+        }
+        restarts += 1;
+        assert!(restarts < 200, "it does not come to its end");
+    }
+}
+
+#[test]
+fn a_job_that_is_killed_at_random_moments_comes_to_the_same_result() {
+    let kept = folder();
+    let words = ["100", "protect"];
+    let expected = undisturbed(2, &words);
+    let mut seed = 7;
+    let (found, _) = interrupted(kept.path(), 2, &words, &mut seed);
+    assert_eq!(found, expected);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn jobs_that_are_killed_at_random_moments_a_hundred_times_come_to_the_same_result() {
+    let mut seed = 11;
+    let mut restarts = 0;
+    while restarts < 100 {
+        for (how, ranks) in [("protect", 2), ("handlers", 4), ("handlers", 3)] {
+            let kept = folder();
+            let file = kept.path().join("file").display().to_string();
+            let words = ["200", how, "file", &file];
+            let expected = undisturbed(ranks, &["200", how]);
+            let dir = kept.path().join("saved");
+            let (found, times) = interrupted(&dir, ranks, &words, &mut seed);
+            assert_eq!(found, expected, "{how} with {ranks} ranks");
+            restarts += times;
+        }
+    }
+}
