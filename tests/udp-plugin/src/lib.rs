@@ -62,7 +62,7 @@ impl Udp {
         random ^= random >> 7;
         random ^= random << 17;
         self.random.set(random);
-        if self.loss == 0 || random % self.loss != 0 {
+        if self.loss == 0 || !random.is_multiple_of(self.loss) {
             let _ = self.socket.send_to(datagram, to);
         }
     }

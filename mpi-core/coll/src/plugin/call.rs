@@ -36,6 +36,10 @@ impl PluginCall {
     }
 
     /// The pointers that the plugin gets, valid as long as the box.
+    #[allow(
+        clippy::borrowed_box,
+        reason = "the plugin keeps the addresses, which a call outside of a box would not keep"
+    )]
     pub fn pointers(
         self: &Box<PluginCall>,
         plan: *mut *mut c_void,
@@ -118,7 +122,7 @@ pub(super) fn may_block(engine: &Engine) -> Result<(), String> {
     }
 }
 
-fn slot(messages: &mut Vec<Option<Pending>>, number: u64) -> Result<&mut Option<Pending>, String> {
+fn slot(messages: &mut [Option<Pending>], number: u64) -> Result<&mut Option<Pending>, String> {
     let at = usize::try_from(number)
         .ok()
         .and_then(|number| number.checked_sub(1));

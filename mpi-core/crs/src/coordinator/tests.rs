@@ -113,7 +113,7 @@ proptest! {
                 break;
             }
         }
-        let points: Vec<_> = model.taken.iter().copied().collect();
+        let points: Vec<_> = model.taken.to_vec();
         prop_assert!(points[0].is_some(), "{points:?} {:?}", model.coordinator);
         prop_assert!(points.iter().all(|point| *point == points[0]), "{points:?}");
     }

@@ -31,11 +31,10 @@ unsafe fn poll<'a>(events: *mut abi::Events) -> &'a Poll<'a> {
 /// # Safety
 /// `why` is null or a text that ends with a NUL.
 unsafe fn reason(why: *const c_char) -> Option<String> {
-    // SAFETY: the caller guarantees a text where it is not null.
     (!why.is_null()).then(|| {
-        unsafe { CStr::from_ptr(why) }
-            .to_string_lossy()
-            .into_owned()
+        // SAFETY: `why` is not null, so it is a text that ends with a NUL (contract of this function).
+        let text = unsafe { CStr::from_ptr(why) };
+        text.to_string_lossy().into_owned()
     })
 }
 
