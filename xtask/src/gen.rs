@@ -1,10 +1,10 @@
 //! `cargo xtask gen`: writes the files that are generated from tables.
 //!
-//! The generators are in the folders of their tables, that of the barrier's serial frames in `frames`, and that of its registers in `registers`;
+//! The generators are in the folders of their tables, that of the barrier's serial frames in `frames`, and that of its registers in `registers`; the tables of the hardware's test plan are made in `testplan` from claims and tests;
 //! this command only determines the output files.
 //! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
 
-use crate::{c_interface, frames, registers, workspace};
+use crate::{c_interface, frames, registers, testplan, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use std::path::Path;
 pub fn run() -> Result<(), String> {
     frames()?;
     registers()?;
+    rewrite(testplan::FILE, |_, text| testplan::regenerated(text))?;
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi/include");
     let write = |name: &str, text: String| {
         let path = include.join(name);

@@ -1,7 +1,7 @@
 //! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
 
 use super::{read, root};
-use xtask::{c_interface, frames, regions, registers};
+use xtask::{c_interface, frames, regions, registers, testplan};
 
 #[test]
 fn the_serial_frames_are_everywhere_as_their_description_says() {
@@ -41,6 +41,13 @@ fn the_header_of_libhwbarr_is_that_of_its_functions() {
     let text = read(&root().join(c_interface::HEADER));
     let fresh = c_interface::header().expect("a header");
     is_current(c_interface::SOURCE, c_interface::HEADER, &text, &fresh);
+}
+
+#[test]
+fn the_test_plan_of_the_hardware_has_every_claim_and_every_test() {
+    let text = read(&root().join(testplan::FILE));
+    let fresh = testplan::regenerated(&text).expect("regions, and files that are there");
+    is_current(testplan::TABLE, testplan::FILE, &text, &fresh);
 }
 
 fn is_current(table: &str, file: &str, text: &str, fresh: &str) {
