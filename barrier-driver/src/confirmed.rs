@@ -25,6 +25,11 @@ impl<I: InputPin> Confirmed<I> {
             known: None,
         }
     }
+
+    /// Returns the input for another use.
+    pub fn free(self) -> I {
+        self.input
+    }
 }
 
 impl<I: ErrorType> ErrorType for Confirmed<I> {

@@ -72,7 +72,7 @@
 //! A port is a pair of pins; [`ports`] opens the real ones from a line of text.
 //! The module `suite` (feature `suite`) tests every port with the same assertions, which one line instantiates.
 //!
-//! `unsafe` occurs in five modules: `ports::x86` for port instructions, `ports::ppdev` for ioctls, `ports::registers` for a lock,
+//! `unsafe` occurs in six modules: `toggle` to give back the pins, `ports::x86` for port instructions, `ports::ppdev` for ioctls, `ports::registers` for a lock,
 //! `registers` for a mapping, `last_resort` for signals.
 
 #![cfg_attr(not(feature = "std"), no_std)]

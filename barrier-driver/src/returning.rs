@@ -147,6 +147,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         self.toggle.close()
     }
 
+    /// Closes the barrier and returns the pins, as [`ToggleBarrier::free`] does.
+    pub fn free(self) -> (O, I, Result<(), CloseError<O::Error>>) {
+        self.toggle.free()
+    }
+
     /// Returns true if this node has entered the barrier and has not yet polled its release.
     pub fn is_entered(&self) -> bool {
         self.state != State::Out

@@ -3,7 +3,12 @@
 //! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it exists.
 //! The crate documentation describes the protocol and why the remembered level is correct.
 
+// Pins are moved out of a barrier that has a `Drop`.
+#![allow(unsafe_code)]
+
 use crate::{CloseError, EnterError, OpenError, PinFault, WaitError};
+use core::mem::ManuallyDrop;
+use core::ptr;
 use core::task::Poll;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
@@ -150,6 +155,23 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         let result = self.rest();
         self.closed = true;
         result
+    }
+
+    /// Restores the wire to idle as [`close`](Self::close) does, and returns the pins for another use.
+    ///
+    /// The pins are returned also if the wire could not be made idle, because a microcontroller cannot open them again.
+    pub fn free(mut self) -> (O, I, Result<(), CloseError<O::Error>>) {
+        let result = self.rest();
+        let freed = ManuallyDrop::new(self);
+        // SAFETY: both pins are initialised, since `freed` was a whole barrier until the line above. Each is read once, and `freed`
+        // is neither used again nor dropped, so each pin has one owner; the remaining fields are plain values without a drop.
+        let (out, input) = unsafe {
+            (
+                ptr::read(&raw const freed.out),
+                ptr::read(&raw const freed.input),
+            )
+        };
+        (out, input, result)
     }
 
     /// Returns true if this node has entered the barrier and has not yet polled its release.

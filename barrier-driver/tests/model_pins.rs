@@ -8,6 +8,7 @@ use fpga_model::ToggleMachine;
 use proptest::prelude::*;
 use std::convert::Infallible;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
@@ -197,6 +198,66 @@ fn closing_during_a_release_follows_to_the_new_idle_level() {
     let board = model.board();
     assert_eq!(board.inputs & 1, board.machine.outputs() & 1);
     drop(board);
+}
+
+/// A wire that counts how often it is dropped.
+struct Counted(Wire, std::rc::Rc<std::cell::Cell<usize>>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.set(self.1.get() + 1);
+    }
+}
+
+impl ErrorType for Counted {
+    type Error = Infallible;
+}
+
+impl OutputPin for Counted {
+    fn set_low(&mut self) -> Result<(), Infallible> {
+        self.0.set_low()
+    }
+
+    fn set_high(&mut self) -> Result<(), Infallible> {
+        self.0.set_high()
+    }
+}
+
+impl InputPin for Counted {
+    fn is_high(&mut self) -> Result<bool, Infallible> {
+        self.0.is_high()
+    }
+
+    fn is_low(&mut self) -> Result<bool, Infallible> {
+        self.0.is_low()
+    }
+}
+
+#[test]
+fn freed_pins_are_idle_are_dropped_once_and_serve_another_barrier() {
+    let model = Model::new(2, 1);
+    let (dropped, mut other) = (std::rc::Rc::default(), model.open(1));
+    let counted = || Counted(model.wire(0), std::rc::Rc::clone(&dropped));
+    let open = |out, input| {
+        let fence = || Ok::<(), Infallible>(());
+        ToggleBarrier::open(out, input, fence).expect("an idle barrier")
+    };
+    let mut barrier = open(counted(), counted());
+    barrier.enter().expect("idle");
+    // The arrival is withdrawn, so the other node is not released.
+    let (out, input, closed) = barrier.free();
+    assert_eq!(closed, Ok(()));
+    assert_eq!(dropped.get(), 0);
+    other.enter().expect("idle");
+    assert_eq!(other.poll(), Ok(Poll::Pending));
+    let mut again = open(out, input);
+    again.enter().expect("idle");
+    for _ in 0..8 {
+        let _ = (again.poll(), other.poll());
+    }
+    assert!(!again.is_entered() && !other.is_entered());
+    drop(again);
+    assert_eq!(dropped.get(), 2);
 }
 
 #[test]

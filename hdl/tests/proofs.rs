@@ -58,7 +58,7 @@ fn every_broken_toggle_barrier_is_refuted_and_what_hardware_cannot_cure_is_known
 }
 
 #[test]
-fn every_claim_about_boards_of_boards_is_proved() {
+fn every_claim_about_cascaded_boards_is_proved() {
     proved(&Design::toggle_barrier(), board_claims::CLAIMS);
 }
 

@@ -1,10 +1,11 @@
 //! `cargo xtask gen`: writes the files that are generated from tables.
 //!
 //! The generators are in the folders of their tables, that of the barrier's serial frames in `frames`, that of its registers in `registers`, and that of plugins in `plugin_tables`;
+//! the tables of the hardware's test plan are made in `testplan` from claims and tests;
 //! this command only determines the output files.
 //! A test of each generator compares the checked-in file with a generated one, so an outdated file is detected.
 
-use crate::{c_interface, frames, plugin_tables, registers, workspace};
+use crate::{c_interface, frames, plugin_tables, registers, testplan, workspace};
 use mpi_api_tables::header;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ pub fn run() -> Result<(), String> {
     for tables in plugin_tables::ALL {
         rewrite(tables.file, |file, text| tables.regenerated(file, text))?;
     }
+    rewrite(testplan::FILE, |_, text| testplan::regenerated(text))?;
     let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("../mpi-abi/include");
     let write = |name: &str, text: String| {
         let path = include.join(name);

@@ -39,6 +39,7 @@ pub mod registers;
 pub mod rsmpi;
 pub mod test;
 pub mod test_installation;
+pub mod testplan;
 pub mod ui;
 pub mod venv;
 pub mod workspace;

@@ -1,7 +1,7 @@
 //! The regions and files that `cargo xtask gen` writes from tables are what it would write now.
 
 use super::{read, root};
-use xtask::{c_interface, frames, plugin_tables, regions, registers};
+use xtask::{c_interface, frames, plugin_tables, regions, registers, testplan};
 
 #[test]
 fn the_serial_frames_are_everywhere_as_their_description_says() {
@@ -50,6 +50,13 @@ fn the_tables_of_plugins_in_rust_are_those_of_the_headers() {
         let fresh = tables.regenerated(tables.file, &text).expect("a header");
         is_current(tables.header, tables.file, &text, &fresh);
     }
+}
+
+#[test]
+fn the_test_plan_of_the_hardware_has_every_claim_and_every_test() {
+    let text = read(&root().join(testplan::FILE));
+    let fresh = testplan::regenerated(&text).expect("regions, and files that are there");
+    is_current(testplan::TABLE, testplan::FILE, &text, &fresh);
 }
 
 fn is_current(table: &str, file: &str, text: &str, fresh: &str) {
