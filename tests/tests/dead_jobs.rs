@@ -177,7 +177,7 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     let ways: [&[&str]; 4] = [
         &["--mca", "btl", "self,tcp"],
         &["--mca", "osc_am_progress_thread", "true"],
-        &["--mca", "btl_sm_single_copy", "none"],
+        &["--mca", "btl_sm_single_copy", "false"],
         &["--bind-to", "core"],
     ];
     for way in ways {
