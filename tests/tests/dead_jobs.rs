@@ -67,6 +67,13 @@ fn a_dead_job_is_ended_over_tcp_with_messages_alone_beside_hardware_and_oversubs
 }
 
 #[test]
+fn a_job_that_relies_on_buffered_sends_is_ended_if_sends_wait_for_their_receives() {
+    let check = ["--mca", "pml_ob1_check_buffering", "true"];
+    is_ended(hang("buffering", 2).with(check));
+    hang("buffering", 2).succeeds();
+}
+
+#[test]
 fn a_job_on_two_hosts_is_ended() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);

@@ -28,13 +28,13 @@ pub use staged::{Access, DeviceError};
 use libraries::Located;
 use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
-use mpi_core::pml::CHECK_TYPES;
+use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`; returns true if one is loaded.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     let found = libraries::start(params)?;
-    if params.get(&CHECK_TYPES)? {
+    if params.get(&CHECK_TYPES)? || params.get(&CHECK_BUFFERING)? {
         libraries::compare_types();
     }
     Ok(found)

@@ -36,6 +36,7 @@ use verdict::{Seen, Verdict};
 const CHECKS: &[(&str, &str)] = &[
     ("coll_base_check", "true"),
     ("osc_base_check", "true"),
+    ("pml_ob1_check_buffering", "true"),
     ("pml_ob1_check_types", "true"),
     ("mpi_report_leaks", "1"),
 ];
