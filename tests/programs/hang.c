@@ -1,9 +1,9 @@
 /*
   * Programs that hang, each because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length
+ *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering
  *
-  * None of them ends by itself; run with a time limit.
+  * None of them ends by itself, except "buffering", which ends if sends are buffered; run with a time limit.
  */
 #include "check.h"
 
@@ -35,6 +35,13 @@ int main(int argc, char **argv)
             OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (;;)
             usleep(1000);
+    }
+    if (!strcmp(way, "buffering")) {
+        /* Both send first. */
+        OK(MPI_Send(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD));
+        OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        MPI_Finalize();
+        return 0;
     }
     if (!strcmp(way, "computes")) {
         while (rank == 1)

@@ -158,3 +158,75 @@ backwards: rank 1 of 2, members 1 0
     job.signal(Signal::TERM);
     job.wait();
 }
+
+#[test]
+fn the_failure_of_a_rank_is_shown_to_the_debugger_that_started_mpirun() {
+    if !has_gdb() {
+        return;
+    }
+    let mpirun = installation().join("bin/mpirun");
+    let shown = gdb(
+        &[
+            "break main",
+            "run",
+            "delete 1",
+            "set language c",
+            "set variable MPIR_being_debugged = 1",
+            "break MPIR_Breakpoint",
+            "continue",
+            "print MPIR_debug_state",
+            "continue",
+            "print MPIR_debug_state",
+            "print MPIR_debug_abort_string",
+            "continue",
+        ],
+        &[
+            "--args",
+            &mpirun.display().to_string(),
+            "-n",
+            "2",
+            "sh",
+            "-c",
+            "exit 3",
+        ],
+    );
+    for line in ["$1 = 1", "$2 = 2", "the job ends because a rank has failed"] {
+        assert!(shown.contains(line), "no {line:?} in:\n{shown}");
+    }
+}
+
+/// rr itself needs performance counters, which virtual machines often lack; a program of its name shows how it is called.
+#[test]
+fn a_rank_that_is_recorded_is_a_program_of_rr() {
+    let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
+    let rr = folder.path().join("rr");
+    let script = "#!/bin/sh\necho \"rank $PMI_RANK: rr $1\"\nshift\nexec \"$@\"\n";
+    std::fs::write(&rr, script).unwrap_or_else(|e| panic!("{e}"));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&rr, mode).unwrap_or_else(|e| panic!("{e}"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", folder.path().display());
+    let job = Job::of("ring").ranks(2).with(["--rr=1"]).env("PATH", path);
+    let outcome = job.succeeds();
+    assert_eq!(
+        outcome.stdout.matches(": rr record").count(),
+        1,
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("rank 1: rr record"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stdout.contains("all claims of ring hold"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stderr.contains("ranks are recorded by rr"),
+        "{}",
+        outcome.stderr
+    );
+}

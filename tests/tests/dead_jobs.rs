@@ -67,6 +67,13 @@ fn a_dead_job_is_ended_over_tcp_with_messages_alone_beside_hardware_and_oversubs
 }
 
 #[test]
+fn a_job_that_relies_on_buffered_sends_is_ended_if_sends_wait_for_their_receives() {
+    let check = ["--mca", "pml_ob1_check_buffering", "true"];
+    is_ended(hang("buffering", 2).with(check));
+    hang("buffering", 2).succeeds();
+}
+
+#[test]
 fn a_job_on_two_hosts_is_ended() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
@@ -177,7 +184,7 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     let ways: [&[&str]; 4] = [
         &["--mca", "btl", "self,tcp"],
         &["--mca", "osc_am_progress_thread", "true"],
-        &["--mca", "btl_sm_single_copy", "none"],
+        &["--mca", "btl_sm_single_copy", "false"],
         &["--bind-to", "core"],
     ];
     for way in ways {

@@ -30,7 +30,7 @@ fn messages_whose_type_is_not_that_of_their_receive_get_a_sentence_that_names_bo
     let check = ["--mca", "pml_ob1_check_types", "true"];
     let outcome = Job::of("mistyped").ranks(2).with(check).succeeds();
     insta::assert_snapshot!(outcome.stdout);
-    for way in [["btl", "self,tcp"], ["btl_sm_single_copy", "none"]] {
+    for way in [["btl", "self,tcp"], ["btl_sm_single_copy", "false"]] {
         let job = Job::of("mistyped").ranks(2).with(check);
         assert_eq!(
             job.with(["--mca", way[0], way[1]]).succeeds().stdout,

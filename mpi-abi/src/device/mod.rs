@@ -29,14 +29,14 @@ pub use staged::{Access, DeviceError};
 use libraries::Located;
 use mpi_base::param::{ParamError, Params};
 use mpi_core::datatype::Datatype;
-use mpi_core::pml::CHECK_TYPES;
+use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`.
 /// Returns true if calls must look at their buffers: a library is loaded, or the types of messages are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     let found = libraries::start(params)?;
-    let compared = params.get(&CHECK_TYPES)?;
+    let compared = params.get(&CHECK_TYPES)? || params.get(&CHECK_BUFFERING)?;
     if compared {
         libraries::compare_types();
     }

@@ -5,7 +5,7 @@
 //! With an observer the fast path of receives is disabled, so that these places see all messages.
 
 use crate::matrix::{MATRIX, Matrix};
-use crate::pml::{CHECK_TYPES, Key};
+use crate::pml::{CHECK_BUFFERING, CHECK_TYPES, Key};
 use crate::pml::{Context, Envelope, Plane};
 use crate::record::{RECORD, REPLAY, RecordError, Script};
 use crate::request::ReqId;
@@ -95,7 +95,8 @@ impl RunObserver {
                 ))
             }
         };
-        let checks = params.get(&CHECK_TYPES).map_err(ObserverError::Param)?;
+        let is_on = |check| params.get(check).map_err(ObserverError::Param);
+        let checks = is_on(&CHECK_TYPES)? || is_on(&CHECK_BUFFERING)?;
         let needed = trace.is_some() || script.is_some() || matrix.is_some() || checks;
         Ok(needed.then_some(RunObserver {
             trace,

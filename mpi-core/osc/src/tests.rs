@@ -310,6 +310,29 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
     assert_eq!(Job::of(2).run(conflicts), [[None; 3]; 2]);
 }
 
+#[test]
+fn an_access_after_the_request_of_a_get_has_ended_conflicts_with_nothing() {
+    let exchange = |engine: &Engine| {
+        let win = allocate(engine, 64);
+        let long = Datatype::from(Named::INT64);
+        let (value, to) = (5, 1 - engine.me());
+        (win.passive().lock_all(Assert::default())).expect("a lock of all");
+        let mut read = 0;
+        let get = (win.accesses())
+            .get_on_request(&mut recv(&mut read), target_args(&long, to, 0))
+            .expect("a get");
+        if let Some(req) = get {
+            engine.wait(&req).expect("the end of the get");
+        }
+        let put = (win.accesses()).put(&send(&value), target_args(&long, to, 0));
+        win.passive().unlock_all().expect("its end");
+        win.free().expect("freeing");
+        put.is_ok()
+    };
+    let job = Job::of(2).with("osc_base_check", "true");
+    assert_eq!(job.run(exchange), [true; 2]);
+}
+
 /// Accesses of two origins at once; and one after the other, with each way in which the first can be completed.
 #[test]
 fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {

@@ -36,6 +36,7 @@ use verdict::{Seen, Verdict};
 const CHECKS: &[(&str, &str)] = &[
     ("coll_base_check", "true"),
     ("osc_base_check", "true"),
+    ("pml_ob1_check_buffering", "true"),
     ("pml_ob1_check_types", "true"),
     ("mpi_report_leaks", "1"),
 ];
@@ -53,7 +54,7 @@ pub struct Options {
     #[arg(long, default_value = "4", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: u32,
     /// Seconds after which mpirun ends a program
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value = "90", value_parser = clap::value_parser!(u64).range(1..))]
     limit: u64,
     /// Only every n-th program
     #[arg(long, value_name = "N", default_value = "1")]

@@ -7,12 +7,26 @@ use std::time::Duration;
 use super::corpus::Case;
 use super::verdict::{Seen, Verdict};
 
+/// Programs that a suite calls correct, and what is wrong in them.
+const WRONG_AFTER_ALL: &[(&str, &str)] = &[
+    (
+        "correct-coll-alltoallv0",
+        "it frees none of its communicators",
+    ),
+    (
+        "correct-rma-reqops",
+        "the request of MPI_Rget_accumulate does not complete the access at the target (section 12.3.5), and no flush follows",
+    ),
+];
+
 /// The counts of a suite, by kind of mistake.
 pub(super) struct Tally {
     name: &'static str,
     kinds: BTreeMap<String, Kind>,
     correct: usize,
     false_alarms: Vec<String>,
+    /// Reports about programs that the suite calls correct and that are not ([`WRONG_AFTER_ALL`]).
+    true_alarms: usize,
     not_compiled: Vec<String>,
     /// How long jobs took that were ended because they could not go on.
     deaths: Vec<Duration>,
@@ -35,6 +49,7 @@ impl Tally {
             kinds: BTreeMap::new(),
             correct: 0,
             false_alarms: Vec::new(),
+            true_alarms: 0,
             not_compiled: Vec::new(),
             deaths: Vec::new(),
             lines: Vec::new(),
@@ -63,11 +78,12 @@ impl Tally {
         }
         if case.mistake.is_none() {
             self.correct += 1;
-            if [&plain, &checked]
-                .iter()
-                .any(|seen| seen.verdict != Verdict::Nothing)
-            {
-                self.false_alarms.push(case.name.clone());
+            let is_reported = |seen: &&Seen| seen.verdict != Verdict::Nothing;
+            if [&plain, &checked].iter().any(is_reported) {
+                match WRONG_AFTER_ALL.iter().any(|(name, _)| *name == case.name) {
+                    true => self.true_alarms += 1,
+                    false => self.false_alarms.push(case.name.clone()),
+                }
             }
             return;
         }
@@ -134,9 +150,10 @@ impl fmt::Display for Tally {
         };
         writeln!(
             f,
-            "\nCorrect programs: {}, reported as wrong: {}. Not compiled: {}. Dead jobs: {}, ended after {:.1} s (median), {:.1} s (95 %), {:.1} s (maximum).",
+            "\nCorrect programs: {}, reported as wrong: {}, rightly: {}. Not compiled: {}. Dead jobs: {}, ended after {:.1} s (median), {:.1} s (95 %), {:.1} s (maximum).",
             self.correct,
-            self.false_alarms.len(),
+            self.false_alarms.len() + self.true_alarms,
+            self.true_alarms,
             self.not_compiled.len(),
             deaths.len(),
             at(50),

@@ -107,6 +107,6 @@ pub fn MPI_Rget_c(
     object.win.passive().check("MPI_Rget", target_rank)?;
     let part = Part::new(target_rank, target_disp, target_count, target_datatype)?;
     let mut origin = origin_addr.buffer()?;
-    let req = object.win.accesses().get(&mut origin, part.there())?;
+    let req = (object.win.accesses()).get_on_request(&mut origin, part.there())?;
     requested(req, request)
 }

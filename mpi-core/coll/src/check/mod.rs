@@ -5,7 +5,7 @@
 //! Before it passes a call down, every member sends its call signature to all others, in messages of the same invocation;
 //! if two differ, the call fails on every member with an error that lists which member calls what ([`Mismatch`]).
 //!
-//! The check compares the operation, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
+//! The check compares the operation, whether it is blocking, its root, its operator, and the byte counts that the standard makes equal (MPI 5.0, section 6.1);
 //! for calls with several counts, what each member sends to each other with what that one expects ([`amounts`]);
 //! for neighbourhood collectives, the same along each edge of the topology ([`edges`]).
 //! Where the lengths agree, it compares the type signatures ([`types`]).
@@ -71,9 +71,21 @@ impl Component for Check {
 /// because lower components may count them.
 struct CheckModule(TicketOrder);
 
+/// Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
+#[derive(Clone, Copy)]
+enum Form {
+    Blocking = 0,
+    Nonblocking = 1,
+}
+
 /// Checks a call and waits until all earlier ones have gone down or failed.
-async fn check(ticket: &Ticket, invocation: &Invocation, call: &Call) -> Result<(), Error> {
-    let outcome = compare(invocation, call).await;
+async fn check(
+    ticket: &Ticket,
+    invocation: &Invocation,
+    call: &Call,
+    form: Form,
+) -> Result<(), Error> {
+    let outcome = compare(invocation, call, form).await;
     ticket.come(invocation.engine()).await;
     outcome
 }
@@ -86,7 +98,7 @@ impl Module for CheckModule {
     fn start(&self, invocation: Invocation, call: Call) -> Running {
         let ticket = self.0.draw();
         Box::pin(async move {
-            let checked = check(&ticket, &invocation, &call).await;
+            let checked = check(&ticket, &invocation, &call, Form::Nonblocking).await;
             let next = checked
                 .and_then(|()| Table::of(invocation.comm(), call.id()))
                 .and_then(|table| table.start(invocation.next_down(), call));
@@ -99,35 +111,43 @@ impl Module for CheckModule {
         let ticket = self.0.draw();
         invocation
             .engine()
-            .block_on(check(&ticket, invocation, call))?;
+            .block_on(check(&ticket, invocation, call, Form::Blocking))?;
         ticket.pass();
         Table::run_next(invocation, call)
     }
 }
 
 /// Exchanges call signatures with all members; fails if they differ.
-async fn compare(invocation: &Invocation, call: &Call) -> Result<(), Error> {
+async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(), Error> {
     let signature = CallSignature::of(call).words();
-    let mine: Vec<u64> = signature.into_iter().chain(types::words(call)).collect();
+    let words = signature.into_iter().chain([form as u64]);
+    let mine: Vec<u64> = words.chain(types::words(call)).collect();
     let all = difference::share(invocation, &mine).await?;
     let members = || {
-        all.chunks(mine.len())
-            .map(|words| words.split_at(signature.len()))
+        let members = all.chunks(mine.len());
+        members.map(|words| words.split_at(signature.len()))
     };
     let signatures: Vec<CallSignature> = members()
         .map(|(signature, _)| CallSignature::from_words(signature))
         .collect();
-    let difference = match signatures.windows(2).all(|two| two[0] == two[1]) {
-        false => Some(Difference::calls(&signatures)),
-        // All signatures are equal, so either all members take part in the next comparison or none.
-        true => amounts::compare(invocation, call)
-            .await?
-            .map(Difference::Amounts),
+    let forms: Vec<u64> = members()
+        .filter_map(|(_, rest)| rest.first().copied())
+        .collect();
+    let types: Vec<u64> = members()
+        .flat_map(|(_, rest)| &rest[1..])
+        .copied()
+        .collect();
+    let are_equal = |words: &[u64]| words.windows(2).all(|two| two[0] == two[1]);
+    // All members have the same words, so either all of them take part in the comparison of amounts or none.
+    let difference = if signatures.windows(2).any(|two| two[0] != two[1]) {
+        Some(Difference::calls(&signatures))
+    } else if !are_equal(&forms) {
+        Some(Difference::forms(&signatures, &forms))
+    } else {
+        let amounts = amounts::compare(invocation, call).await?;
+        let types = || (!types::agree(&types)).then(|| Difference::types(&signatures, &types));
+        amounts.map(Difference::Amounts).or_else(types)
     };
-    // All members have the same words, so they come to the same conclusion.
-    let types: Vec<u64> = members().flat_map(|(_, types)| types).copied().collect();
-    let difference = difference
-        .or_else(|| (!types::agree(&types)).then(|| Difference::types(&signatures, &types)));
     match difference {
         None => Ok(()),
         Some(difference) => Err(CollError::Mismatch(Mismatch::new(

@@ -104,6 +104,27 @@ fn a_different_operator_is_reported() {
     );
 }
 
+#[test]
+fn a_blocking_call_beside_nonblocking_ones_is_reported() {
+    let said = checked(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        let outcome = match world.rank() {
+            0 => world.collectives().carry_out(Call::Barrier),
+            _ => world
+                .collectives()
+                .begin(Call::Barrier)
+                .and_then(|req| engine.wait(&req).map(|_| ())),
+        };
+        outcome.map_or_else(|e| e.to_string(), |()| "agreed".into())
+    });
+    for said in said {
+        assert_eq!(
+            said,
+            "in collective call 1 on MPI_COMM_WORLD the members differ: rank 0 calls MPI_Barrier; rank 1 calls MPI_Ibarrier"
+        );
+    }
+}
+
 fn floats(count: i64) -> RecvBuf {
     Scratch::new(count, &Named::FLOAT.into())
         .expect("memory")

@@ -184,6 +184,22 @@ impl<'a> Accesses<'a> {
         }
     }
 
+    /// `MPI_Rget`: as [`Self::get`], but the end of its request also ends the access (MPI 5.0, section 12.3.5), so no later one conflicts with it.
+    pub fn get_on_request(
+        self,
+        origin: &mut RecvBuf,
+        target_args: TargetArgs<'_>,
+    ) -> Result<Option<Req>, Error> {
+        let rank = target_args.rank;
+        let open = self.win().state().open_accesses();
+        let before = open.count(rank);
+        let req = self.get(origin, target_args)?;
+        if req.is_none() {
+            open.forget_since(rank, before);
+        }
+        Ok(req)
+    }
+
     /// Checks that the target elements have space for `bytes` bytes.
     pub(crate) fn check_lengths(
         self,

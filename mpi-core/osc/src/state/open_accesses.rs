@@ -73,6 +73,26 @@ impl OpenAccesses {
         }
     }
 
+    /// Returns the number of incomplete accesses of this process to a rank.
+    pub fn count(&self, target: i32) -> usize {
+        let Some(known) = &self.0 else { return 0 };
+        let own = known.own.borrow();
+        let target = usize::try_from(target).ok();
+        target
+            .and_then(|target| own.get(target))
+            .map_or(0, Vec::len)
+    }
+
+    /// Removes the accesses of this process to a rank that have begun since there were `count` of them.
+    pub fn forget_since(&self, target: i32, count: usize) {
+        let Some(known) = &self.0 else { return };
+        let mut own = known.own.borrow_mut();
+        let target = usize::try_from(target).ok();
+        if let Some(open) = target.and_then(|target| own.get_mut(target)) {
+            open.truncate(count);
+        }
+    }
+
     /// Ends a fence: all accesses before it are complete at all members.
     pub fn forget_phase(&self) {
         if let Some(known) = &self.0 {

@@ -8,7 +8,7 @@
 //! * [`Envelope`], [`Context`], [`Plane`], [`Mode`]: how a message is addressed; [`Key`]: what a receive accepts;
 //! * [`Matching`]: the receives and messages of one context, which a communicator keeps;
 //! * [`Sent`], [`Message`]: the results of a send and of a matched probe; [`SendBody`], [`RecvBody`]: their state in a request;
-//! * [`Config`]: the sizes that choose a protocol, and [`CHECK_TYPES`]; [`Counts`]: rare events, for performance variables.
+//! * [`Config`]: the sizes that choose a protocol, with [`CHECK_TYPES`] and [`CHECK_BUFFERING`]; [`Counts`]: rare events, for performance variables.
 //!
 //! The parts of the component are private to the package.
 
@@ -21,7 +21,7 @@ pub use envelope::{Context, Envelope, Mode, Plane};
 pub use error::PmlError;
 pub use ob1::Ob1 as Pml;
 pub use ob1::Sent;
-pub use ob1::config::{CHECK_TYPES, Config};
+pub use ob1::config::{CHECK_BUFFERING, CHECK_TYPES, Config};
 pub use ob1::counts::Counts;
 pub use ob1::matching::{Key, Matching};
 pub use ob1::probe::Message;

@@ -67,6 +67,16 @@ pub static CHECK_TYPES: Param<bool> = Param::new(
     "Compare the type signature of each message with that of its receive; a difference is an error of the receive that names both",
 );
 
+/// Whether standard sends of the program are synchronous; a process with this check needs an observer, too.
+pub static CHECK_BUFFERING: Param<bool> = Param::new(
+    "pml",
+    "ob1",
+    "check_buffering",
+    "false",
+    Level::USER,
+    "Complete each standard send only after its receive has started, as the standard allows: a program that relies on buffering hangs, and mpirun reports it",
+);
+
 /// The parameters that `mpi-info` lists for ob1.
 pub static PARAMS: &[&About] = &[
     SINGLE_COPY_MIN.about(),
@@ -76,6 +86,7 @@ pub static PARAMS: &[&About] = &[
     UNEXPECTED_MAX.about(),
     COPIED_MAX.about(),
     CHECK_TYPES.about(),
+    CHECK_BUFFERING.about(),
 ];
 
 /// The sizes, in bytes, that choose how the data of a rendezvous are transferred: by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
@@ -110,6 +121,8 @@ pub struct Config {
     pub copied_max: u64,
     /// Whether type signatures are compared (`super::types`).
     pub check_types: bool,
+    /// Whether standard sends of the program are synchronous.
+    pub check_buffering: bool,
 }
 
 impl Default for Config {
@@ -123,6 +136,7 @@ impl Default for Config {
             unexpected_max: 64 << 20,
             copied_max: 256 << 20,
             check_types: false,
+            check_buffering: false,
         }
     }
 }
@@ -148,6 +162,7 @@ impl Config {
             unexpected_max: params.get(&UNEXPECTED_MAX)? as u64,
             copied_max: params.get(&COPIED_MAX)? as u64,
             check_types: params.get(&CHECK_TYPES)?,
+            check_buffering: params.get(&CHECK_BUFFERING)?,
         })
     }
 }

@@ -54,7 +54,7 @@ pub mod types;
 pub mod wire;
 
 use self::core::Core;
-use super::envelope::{Context, Envelope, Mode};
+use super::envelope::{Context, Envelope, Mode, Plane};
 use super::error::PmlError;
 use crate::Error;
 use crate::bml::Bml;
@@ -177,9 +177,10 @@ impl Ob1 {
     #[inline]
     pub fn isend(&self, envelope: Envelope, buf: SendBuf, mode: Mode) -> Result<Sent, Error> {
         let peer = self.core.links().peer(envelope.proc)?;
-        if self.core.observer().is_some() {
-            self.show_send(&peer, &envelope, &buf);
-        }
+        let mode = match self.core.observer() {
+            None => mode,
+            Some(_) => self.show_send(&peer, &envelope, &buf, mode),
+        };
         match (self.sender).try_eager(&self.core, &peer, &envelope, &buf, mode)? {
             true => Ok(Sent::Done),
             false => self.isend_slow(&peer, envelope, buf, mode),
@@ -195,11 +196,18 @@ impl Ob1 {
         }
     }
 
-    /// Shows a message to the observer, and describes it to its receiver if types are compared.
+    /// Shows a message to the observer, and describes it to its receiver if types are compared. Returns the mode in which it is sent.
     #[cold]
-    fn show_send(&self, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
+    fn show_send(&self, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf, mode: Mode) -> Mode {
         self.observe_send(envelope, buf.bytes() as u64);
         types::describe(&self.core, peer, envelope, buf);
+        let is_programs = envelope.context == envelope.context.plane(Plane::User);
+        // A buffered send is packed, and may not wait.
+        match self.core.config().check_buffering && is_programs && !types::is_packed(buf.datatype())
+        {
+            true => Mode::Synchronous,
+            false => mode,
+        }
     }
 
     #[cold]

@@ -65,8 +65,12 @@ impl Described {
 
 /// Returns the signature of one element, unless it is packed data.
 fn signature(datatype: &Datatype) -> Option<Signature> {
-    let is_packed = datatype.basic_element() == Some(Named::PACKED);
-    (!is_packed).then(|| datatype.signature())
+    (!is_packed(datatype)).then(|| datatype.signature())
+}
+
+/// Returns true for packed data.
+pub(super) fn is_packed(datatype: &Datatype) -> bool {
+    datatype.basic_element() == Some(Named::PACKED)
 }
 
 /// "4 elements of MPI_INT".
