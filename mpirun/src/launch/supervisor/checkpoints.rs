@@ -29,6 +29,8 @@ pub(super) struct Checkpoints<'a> {
     /// The sentence about the latest outcome, and the number of outcomes so far.
     latest: Result<String, String>,
     outcomes: u64,
+    /// Whether a rank has left MPI or has ended, so that no more checkpoint is taken.
+    is_ending: bool,
 }
 
 /// The origin of a request.
@@ -50,6 +52,7 @@ impl<'a> Checkpoints<'a> {
             asked: None,
             latest: Err("none was taken".into()),
             outcomes: 0,
+            is_ending: false,
         }
     }
 
@@ -133,6 +136,7 @@ impl JobControl<'_> {
         }
         self.checkpoints.next = None;
         if self.is_running()
+            && !self.checkpoints.is_ending
             && let Err(why) = self.ask_for_checkpoint(&Asks::Timer)
         {
             self.end_round(false, Err(format!("no checkpoint is taken: {why}")));
@@ -201,6 +205,7 @@ impl JobControl<'_> {
             .get(proc)
             .filter(|rank| rank.job == LAUNCHED);
         if let Some(rank) = rank.map(|rank| rank.rank as usize) {
+            self.checkpoints.is_ending = true;
             let actions = self.coordinator().left(rank);
             self.act_on(actions);
         }
@@ -221,7 +226,7 @@ impl JobControl<'_> {
             Some(Outcome::NotTaken { why }) => {
                 // A job that ends has no need of the checkpoint that the timer has asked for.
                 let by_user = self.checkpoints.asked.is_some_and(|(_, user)| user);
-                let ends = self.ranks.jobs.of(LAUNCHED).any(|rank| !rank.alive);
+                let ends = self.checkpoints.is_ending;
                 let sentence = format!("no checkpoint was taken: {why}");
                 self.end_round(ends && !by_user, Err(sentence));
             }
