@@ -52,12 +52,16 @@ pub enum Words {
 /// A request to a running mpirun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// Describe the job.
     Status,
-    /// The job ends after the checkpoint if `stop`.
+    /// Take a checkpoint.
     Checkpoint {
+        /// End the job after it.
         stop: bool,
     },
+    /// Print a hang report.
     Hang,
+    /// End the job.
     Stop,
 }
 
