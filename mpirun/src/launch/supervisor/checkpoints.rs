@@ -1,6 +1,6 @@
 //! Checkpoints of the launched job: when they are asked for, the agreement with its ranks, and the outcome.
 //!
-//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one while it is under way.
+//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one until it is complete.
 
 use super::control::JobControl;
 use crate::checkpoint::Checkpointing;
@@ -24,7 +24,7 @@ pub(super) struct Checkpoints<'a> {
     coordinator: Option<Coordinator>,
     /// When the timer asks for the next one.
     next: Option<Instant>,
-    /// When the one that is under way was asked for, and whether a user did.
+    /// When the current one was asked for, and whether a user did.
     asked: Option<(Instant, bool)>,
     /// The sentence about the latest outcome, and the number of outcomes so far.
     latest: Result<String, String>,
@@ -84,7 +84,7 @@ impl<'a> Checkpoints<'a> {
         let waits = self.coordinator.as_ref().and_then(Coordinator::waits_for);
         let now = match waits {
             Some(waits) => format!("one was asked for and waits for {waits}"),
-            None => "none is under way".into(),
+            None => "none is being taken".into(),
         };
         let (Ok(latest) | Err(latest)) = &self.latest;
         format!(
