@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 use tests::hosts::Hosts;
 use tests::{Job, Outcome, compile, installation};
-use xtask::process;
+use xtask::process::{self, Running};
 
 /// The steps of the short jobs.
 const STEPS: &str = "30";
@@ -31,8 +31,13 @@ fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
 fn restart(dir: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpirun"));
     command.arg("--restart").arg(dir).args(options);
-    let outcome = process::run(command.stdin(Stdio::null()), Duration::from_secs(60));
+    let outcome = ended(command.stdin(Stdio::null()));
     outcome.unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Runs a command to its end, with any outcome.
+fn ended(command: &mut Command) -> Result<Outcome, process::ProcessError> {
+    Running::start(command)?.wait(Duration::from_secs(60))
 }
 
 /// The line of a job that has reached its end.
@@ -116,17 +121,15 @@ fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
     let ctl = |words: &[&str]| {
         let mut command = Command::new(installation().join("bin/mpi-ctl"));
         command.args(words).arg(started.process().to_string());
-        let outcome = process::run(command.stdin(Stdio::null()), Duration::from_secs(60));
+        let outcome = ended(command.stdin(Stdio::null()));
         outcome.unwrap_or_else(|e| panic!("{e}"))
     };
     // A request that comes before MPI_Init of all ranks is refused.
     let mut taken = ctl(&["checkpoint"]);
     while !taken.status.success() {
-        assert!(
-            taken.stderr.contains("has not called MPI_Init"),
-            "{}",
-            taken.stderr
-        );
+        let is_early = ["has not called MPI_Init", "is no mpirun of this user"];
+        let is_early = is_early.iter().any(|words| taken.stderr.contains(words));
+        assert!(is_early, "{}", taken.stderr);
         taken = ctl(&["checkpoint"]);
     }
     assert!(
@@ -142,7 +145,7 @@ fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
         "{status}"
     );
     assert!(
-        status.contains("none is under way; the latest: checkpoint 2 is in "),
+        status.contains("; the latest: checkpoint 2 is in "),
         "{status}"
     );
     let stopped = ctl(&["checkpoint", "--stop"]);
@@ -170,38 +173,55 @@ fn the_timer_takes_checkpoints() {
     assert_eq!(result(&outcome), undisturbed(2, &[STEPS]));
 }
 
-#[test]
-fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
+/// Kills a job at each step of writing its second checkpoint, once; returns the checkpoints from which the restarts began.
+/// Each restart comes to the result of an undisturbed run.
+fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
     let expected = undisturbed(2, &[STEPS]);
-    let preload = preload();
-    let mut taken = BTreeSet::new();
-    // Each step once: those after the last are not reached, and then the job ends by itself.
+    let (preload, first) = (preload(), folder());
+    let outcome = job(first.path(), 2, &[STEPS], "request 3 die 9").run();
+    assert!(!outcome.status.success());
+    let mut taken = Vec::new();
     for at in 1..=40 {
         let kept = folder();
-        let outcome = job(kept.path(), 2, &[STEPS], "request 3 die 9").run();
-        assert!(!outcome.status.success());
+        let mut copy = Command::new("cp");
+        copy.arg("-a").arg(first.path().join("1")).arg(kept.path());
+        process::output(&mut copy, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
         let killed = job(kept.path(), 2, &[STEPS], "request 12")
             .with(["--restart".as_ref(), kept.path().as_os_str()])
             .with(["-x", &format!("LD_PRELOAD={}", preload.display())])
             .with(["-x", &format!("KILLED_BELOW={}", kept.path().display())])
-            .with(["-x", &format!("KILLED_AT={at}")]);
-        let outcome = killed.run();
-        let is_past = outcome.status.success();
+            .with(["-x", &format!("KILLED_AT={at}")])
+            .with(after);
+        if killed.run().status.success() {
+            assert!(at > 10, "the job ends without a kill at step {at}");
+            return taken;
+        }
         let again = restart(kept.path(), &[]);
         assert_eq!(result(&again), expected, "killed at step {at}");
-        let set = if again.stderr.contains("/2 of 2 ranks") {
+        taken.push(if again.stderr.contains("/2 of 2 ranks") {
             2
         } else {
             1
-        };
-        taken.insert(set);
-        if is_past {
-            assert!(at > 10, "the job ends without a kill at step {at}");
-            assert_eq!(taken, BTreeSet::from([1, 2]));
-            return;
-        }
+        });
     }
     panic!("more than 40 steps");
+}
+
+#[test]
+fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
+    // Before the call of each step; the last one follows the rename of the folder.
+    let taken = kill_at_each_step(&[]);
+    assert!(taken.contains(&1) && taken.contains(&2), "{taken:?}");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn two_hundred_kills_at_all_steps_of_writing_leave_a_whole_checkpoint() {
+    let mut kills = 0;
+    while kills < 200 {
+        kills += kill_at_each_step(&[]).len();
+        kills += kill_at_each_step(&["-x", "KILLED_AFTER=1"]).len();
+    }
 }
 
 /// Compiles the library that kills.
@@ -225,7 +245,10 @@ fn what_a_checkpoint_cannot_hold_is_refused_in_one_sentence_and_the_job_goes_on(
             "rank 1 has not received all messages: rank 0 has sent it a message with tag 9 and 4 bytes on MPI_COMM_WORLD",
         ),
         ("2", "rank 1 has an active receive from rank 0 with tag 9"),
-        ("3", "rank 0 is at a point with the window "),
+        (
+            "3",
+            "rank 0 is at a point with a window of 2 processes, where it holds locks",
+        ),
     ];
     for (fault, sentence) in cases {
         let kept = folder();
@@ -306,7 +329,7 @@ fn jobs_and_folders_that_do_not_fit_are_refused_before_they_start() {
             "the folder of checkpoints /proc/1 cannot be written to: ",
         ),
         (
-            from(&["--checkpoint-every", "10m", &hello]),
+            from(&["--checkpoint-every", "10min", &hello]),
             "--checkpoint-every needs the folder that checkpoints are written to: --checkpoint-dir DIR",
         ),
         (
@@ -316,10 +339,7 @@ fn jobs_and_folders_that_do_not_fit_are_refused_before_they_start() {
     ];
     for (words, sentence) in cases {
         let mut command = Command::new(installation().join("bin/mpirun"));
-        let outcome = process::run(
-            command.args(&words).stdin(Stdio::null()),
-            Duration::from_secs(60),
-        );
+        let outcome = ended(command.args(&words).stdin(Stdio::null()));
         let outcome = outcome.unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(
             outcome.status.code(),

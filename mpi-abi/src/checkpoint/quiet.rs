@@ -116,7 +116,7 @@ fn open_window() -> Option<String> {
     windows.iter().find_map(|(_, object)| {
         let open = object.win.what_is_open()?;
         Some(format!(
-            "is at a point with the window {}, where {open}",
+            "is at a point with {}, where {open}",
             object.win.label()
         ))
     })

@@ -81,23 +81,19 @@ impl Coordinator {
     pub fn waits_for(&self) -> Option<String> {
         let missing = |has: &dyn Fn(usize) -> bool| {
             let ranks = (0..self.present.len()).filter(|rank| !has(*rank));
-            ranks
-                .map(|rank| rank.to_string())
-                .collect::<Vec<_>>()
-                .join(", ")
+            let ranks: Vec<String> = ranks.map(|rank| rank.to_string()).collect();
+            let plural = if ranks.len() == 1 { "" } else { "s" };
+            format!("rank{plural} {}", ranks.join(", "))
         };
         match &self.stage {
             Stage::Idle => None,
             Stage::Asked(points) => {
                 let has = |rank: usize| points.get(rank).is_some_and(Option::is_some);
-                Some(format!("a word of ranks {}", missing(&has)))
+                Some(format!("an answer of {}", missing(&has)))
             }
             Stage::Proposed { target, agreed, .. } => {
                 let has = |rank: usize| agreed.get(rank).copied().unwrap_or(false);
-                Some(format!(
-                    "ranks {} to agree to point {target}",
-                    missing(&has)
-                ))
+                Some(format!("{} to agree to point {target}", missing(&has)))
             }
             Stage::Writing { target } => Some(format!("all ranks at point {target}")),
         }

@@ -153,7 +153,7 @@ pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
 }
 
 /// A descriptor of a process: its number, and the target of its link in `/proc/PID/fd`.
-pub fn check_descriptor(who: &str, number: u32, target: &str) -> Result<(), CriuError> {
+pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), CriuError> {
     let what = match target {
         target if target.starts_with("anon_inode:[io_uring]") => "io_uring",
         target if target.starts_with("anon_inode:[userfaultfd]") => "userfaultfd",
@@ -165,7 +165,7 @@ pub fn check_descriptor(who: &str, number: u32, target: &str) -> Result<(), Criu
         target if target.starts_with("/dev/gpiochip") => "a GPIO port",
         _ => return Ok(()),
     };
-    let what = format!("{who} has descriptor {number} ({what})");
+    let what = format!("{process} has descriptor {number} ({what})");
     Err(CriuError::ForeignDescriptor { what })
 }
 

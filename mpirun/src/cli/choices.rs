@@ -106,7 +106,9 @@ impl TimeLimit {
         if text.is_empty() {
             return Ok(TimeLimit(None));
         }
-        match Duration::parse(text) {
+        // Users of timeout(1) and of Slurm write 10m.
+        let minutes = text.strip_suffix('m').map(|number| format!("{number}min"));
+        match Duration::parse(minutes.as_deref().unwrap_or(text)) {
             Ok(limit) => Ok(TimeLimit(Some(limit).filter(|limit| !limit.is_zero()))),
             Err(_) => Err("a time such as 30, 90s or 5min".into()),
         }
@@ -150,6 +152,7 @@ mod tests {
         assert!(end_dead("maybe").is_err());
         let limit = |text| TimeLimit::parse(text).map(|limit| limit.0);
         assert_eq!(limit("2min"), Ok(Some(Duration::from_secs(120))));
+        assert_eq!(limit("2m"), limit("2min"));
         assert_eq!((limit("0"), limit("")), (Ok(None), Ok(None)));
         assert!(limit("soon").is_err());
         let shown = Shown::parse("Map:alloc").unwrap();

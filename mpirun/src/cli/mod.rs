@@ -115,14 +115,16 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 }
 
 /// Returns the programs of a checkpoint, with the other options of the command line, if that names no program.
-fn programs_of(found: &Found, sections: Vec<Section>) -> Result<Vec<Section>, CliError> {
-    let [Section { app, command }] = sections.as_slice() else {
+/// One program that is named without a number of ranks has the number of the checkpoint.
+fn programs_of(found: &Found, mut sections: Vec<Section>) -> Result<Vec<Section>, CliError> {
+    let (then, programs) = (found.manifest.ranks(), &found.manifest.job.programs);
+    let [Section { app, command }] = sections.as_mut_slice() else {
         return Ok(sections);
     };
     if !command.is_empty() {
+        app.procs = app.procs.or(Some(then));
         return Ok(sections);
     }
-    let (then, programs) = (found.manifest.ranks(), &found.manifest.job.programs);
     if let Some(now) = app.procs.filter(|now| *now != then) {
         let set = found.folder.display().to_string();
         let error = CheckpointError::Ranks { set, then, now };

@@ -188,7 +188,7 @@ pub struct Options {
     pub enable_recovery: bool,
 
     /// The folder that checkpoints are written to; all hosts must share it
-    #[arg(long, value_name = "DIR", help_heading = CHECKPOINTS)]
+    #[arg(long, value_name = "DIR", help_heading = CHECKPOINTS, hide_short_help = true)]
     pub checkpoint_dir: Option<PathBuf>,
 
     /// Take a checkpoint this time (30min, 2h) after the one before
@@ -204,7 +204,7 @@ pub struct Options {
     pub checkpoint_keep: Option<usize>,
 
     /// Begin from the newest complete checkpoint in DIR, or from checkpoint N there; without a program, with the one of then
-    #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS)]
+    #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS, hide_short_help = true)]
     pub restart: Option<PathBuf>,
 
     /// Write a trace for ui.perfetto.dev, or a waveform if FILE ends in .vcd

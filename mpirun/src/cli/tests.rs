@@ -523,6 +523,7 @@ fn the_first_help_fits_a_screen_and_topics_have_the_rest() {
         "binding",
         "output",
         "ending",
+        "checkpoints",
         "diagnostics",
     ] {
         insta::assert_snapshot!(format!("help_{topic}"), answer(&format!("--help {topic}")));

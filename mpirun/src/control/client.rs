@@ -23,6 +23,7 @@ pub enum ControlError {
     NotThere(i32),
     /// The socket belongs to another user.
     NotTrusted(i32),
+    /// The system's reason.
     System(io::Error),
     /// mpirun has refused the request.
     Refused(String),

@@ -6,8 +6,15 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "mpi-ctl", version)]
 pub struct Options {
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Words,
+}
+
+/// Parses a process number.
+fn process(text: &str) -> Result<i32, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "the process number of mpirun".to_owned())
 }
 
 /// The subcommands.
@@ -16,6 +23,7 @@ pub enum Words {
     /// Print the ranks of the job and its checkpoints
     Status {
         /// The process number of mpirun [default: the only one of this user]
+        #[arg(value_parser = process)]
         job: Option<i32>,
     },
     /// Take a checkpoint, and wait until it is complete
@@ -24,16 +32,19 @@ pub enum Words {
         #[arg(long)]
         stop: bool,
         /// The process number of mpirun [default: the only one of this user]
+        #[arg(value_parser = process)]
         job: Option<i32>,
     },
     /// Let mpirun print which rank waits for which
     Hang {
         /// The process number of mpirun [default: the only one of this user]
+        #[arg(value_parser = process)]
         job: Option<i32>,
     },
     /// End the job, as SIGTERM to mpirun does
     Stop {
         /// The process number of mpirun [default: the only one of this user]
+        #[arg(value_parser = process)]
         job: Option<i32>,
     },
 }
@@ -41,12 +52,16 @@ pub enum Words {
 /// A request to a running mpirun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// Describe the job.
     Status,
-    /// The job ends after the checkpoint if `stop`.
+    /// Take a checkpoint.
     Checkpoint {
+        /// End the job after it.
         stop: bool,
     },
+    /// Print a hang report.
     Hang,
+    /// End the job.
     Stop,
 }
 

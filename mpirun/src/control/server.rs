@@ -30,7 +30,7 @@ pub(crate) enum Asked {
     /// The request is not complete.
     Nothing,
     Command(Command),
-    /// The other side has gone, or has sent no request.
+    /// The other side has closed the connection, or has sent no request.
     Ended,
 }
 

@@ -175,7 +175,7 @@ fn a_rank_that_ends_drops_the_round_and_later_requests_are_refused() {
     job.report(0, Report::Entered { round: 1, point: 0 });
     let actions = job.left(0);
     assert_eq!(notice(&actions), Notice::Drop { round: 1 });
-    let why = "rank 0 ended while the checkpoint waited for a word of ranks 1".to_owned();
+    let why = "rank 0 ended while the checkpoint waited for an answer of rank 1".to_owned();
     assert_eq!(actions.outcome, Some(Outcome::NotTaken { why }));
     let why = "rank 0 has left the job".to_owned();
     let refused = Some(Outcome::NotTaken { why });

@@ -1,6 +1,6 @@
 //! Checkpoints of the launched job: when they are asked for, the agreement with its ranks, and the outcome.
 //!
-//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one while it is under way.
+//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one until it is complete.
 
 use super::control::JobControl;
 use crate::checkpoint::Checkpointing;
@@ -24,11 +24,13 @@ pub(super) struct Checkpoints<'a> {
     coordinator: Option<Coordinator>,
     /// When the timer asks for the next one.
     next: Option<Instant>,
-    /// When the one that is under way was asked for, and whether a user did.
+    /// When the current one was asked for, and whether a user did.
     asked: Option<(Instant, bool)>,
     /// The sentence about the latest outcome, and the number of outcomes so far.
     latest: Result<String, String>,
     outcomes: u64,
+    /// Whether a rank has left MPI or has ended, so that no more checkpoint is taken.
+    is_ending: bool,
 }
 
 /// The origin of a request.
@@ -50,6 +52,7 @@ impl<'a> Checkpoints<'a> {
             asked: None,
             latest: Err("none was taken".into()),
             outcomes: 0,
+            is_ending: false,
         }
     }
 
@@ -81,7 +84,7 @@ impl<'a> Checkpoints<'a> {
         let waits = self.coordinator.as_ref().and_then(Coordinator::waits_for);
         let now = match waits {
             Some(waits) => format!("one was asked for and waits for {waits}"),
-            None => "none is under way".into(),
+            None => "none is being taken".into(),
         };
         let (Ok(latest) | Err(latest)) = &self.latest;
         format!(
@@ -133,6 +136,7 @@ impl JobControl<'_> {
         }
         self.checkpoints.next = None;
         if self.is_running()
+            && !self.checkpoints.is_ending
             && let Err(why) = self.ask_for_checkpoint(&Asks::Timer)
         {
             self.end_round(false, Err(format!("no checkpoint is taken: {why}")));
@@ -201,6 +205,7 @@ impl JobControl<'_> {
             .get(proc)
             .filter(|rank| rank.job == LAUNCHED);
         if let Some(rank) = rank.map(|rank| rank.rank as usize) {
+            self.checkpoints.is_ending = true;
             let actions = self.coordinator().left(rank);
             self.act_on(actions);
         }
@@ -221,7 +226,7 @@ impl JobControl<'_> {
             Some(Outcome::NotTaken { why }) => {
                 // A job that ends has no need of the checkpoint that the timer has asked for.
                 let by_user = self.checkpoints.asked.is_some_and(|(_, user)| user);
-                let ends = self.ranks.jobs.of(LAUNCHED).any(|rank| !rank.alive);
+                let ends = self.checkpoints.is_ending;
                 let sentence = format!("no checkpoint was taken: {why}");
                 self.end_round(ends && !by_user, Err(sentence));
             }
