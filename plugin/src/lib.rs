@@ -8,7 +8,6 @@
 #![deny(unsafe_code)]
 
 pub mod btl;
-pub mod caught;
 pub mod coll;
 pub mod manifest;
 

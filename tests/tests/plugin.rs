@@ -220,7 +220,7 @@ fn a_plugin_that_ends_its_process_is_named() {
     let outcome = Shelf::new(&["-DAT_BARRIER=return 7"]).job().run();
     says(
         &outcome,
-        "linear could not carry out MPI_Barrier on MPI_COMM_WORLD: it answered 7, which means nothing here",
+        "barrier on MPI_COMM_WORLD: component linear: it answered 7, which means nothing here",
     );
     let thrower = tempfile::tempdir().expect("a folder");
     let source = thrower.path().join("throws.cpp");
@@ -246,8 +246,8 @@ fn a_plugin_that_ends_its_process_is_named() {
 #[test]
 fn a_plugin_that_does_not_return_is_named_in_the_hang_report() {
     let options = ["-DAT_QUERY=for (;;) pause()", "-include", "unistd.h"];
-    let job = Shelf::new(&options).job().with(["--timeout", "1s"]);
-    let outcome = job.run();
+    let shelf = Shelf::new(&options);
+    let outcome = shelf.job().with(["--timeout", "1s"]).run();
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
     says(&outcome, "in the function query of ");
     says(&outcome, ", in MPI_Init");

@@ -3,6 +3,7 @@
 //! The library's frames cannot be left in the middle of a call, and a handler above them could not know what the exception has interrupted.
 
 use std::mem::forget;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Prints the sentence and ends the process when it is dropped, which only unwinding does.
 struct Escape<'a> {
@@ -27,6 +28,8 @@ impl Drop for Escape<'_> {
 }
 
 /// Calls a function of a plugin. Costs nothing unless the function throws.
+///
+/// The frame that catches exists for the search that precedes unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
 #[inline(always)]
 pub fn guarded<R>(
     component: &str,
@@ -34,12 +37,19 @@ pub fn guarded<R>(
     function: &'static str,
     call: impl FnOnce() -> R,
 ) -> R {
-    let escape = Escape {
-        component,
-        file,
-        function,
+    let guarded = || {
+        let escape = Escape {
+            component,
+            file,
+            function,
+        };
+        let result = call();
+        forget(escape);
+        result
     };
-    let result = call();
-    forget(escape);
-    result
+    match catch_unwind(AssertUnwindSafe(guarded)) {
+        Ok(result) => result,
+        // The drop of `Escape` has ended the process.
+        Err(_) => std::process::abort(),
+    }
 }

@@ -14,8 +14,7 @@ pub static PATH: Param<String> = Param::new(
     "path",
     "USER:SYSTEM:INSTALLATION",
     Level::TUNER,
-    "Folders of plugin files in search order, separated by colons; of equal versions the first is used.\n\
-     USER is ~/.portcullis/components, SYSTEM is /etc/portcullis/components, INSTALLATION is lib/portcullis of the installation.",
+    "Folders of plugin files in search order, separated by colons; USER is ~/.portcullis/components, SYSTEM is /etc/portcullis/components, INSTALLATION is lib/portcullis of the installation",
 );
 
 /// The folder of the host's administrator.

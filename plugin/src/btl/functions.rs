@@ -3,7 +3,7 @@
 
 use super::abi::{self, DONE, FAILED, INTERFACE, Job, NO_SPACE, SENT, TRANSPORT_VERSION, Why};
 use super::{Events, Host, Sent, Transport};
-use crate::caught::{answer, calm};
+use crate::coll::caught::{answer, calm};
 use crate::manifest::Note;
 use std::ffi::{c_int, c_void};
 

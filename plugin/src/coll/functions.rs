@@ -6,8 +6,8 @@
 use super::abi::{
     self, Args, ComponentTable, DONE, Host, ModuleTable, NEXT, Operation, PENDING, Why,
 };
+use super::caught::{answer, panic_text};
 use super::{Call, Comm, Guest, Module, Served, Started};
-use crate::caught::{answer, panic_text};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};

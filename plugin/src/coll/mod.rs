@@ -9,6 +9,7 @@
 
 pub mod abi;
 mod call;
+pub mod caught;
 mod comm;
 mod common;
 mod functions;

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::abi::{self, Call, Comm, DONE, FAILED, Host, PENDING, Why};
-pub(super) use portcullis_plugin::caught::{answer, calm};
+pub(super) use portcullis_plugin::coll::caught::{answer, calm};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::time::Duration;

@@ -13,7 +13,7 @@ use mpi_base::plugin_file::{guarded, reported};
 use mpi_base::state::FileCall;
 use mpi_base::text;
 use portcullis_plugin::btl::abi::{DONE, FAILED, NO_SPACE, SENDING, SENT, Transport, Why};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::{CString, c_void};
 use std::os::fd::BorrowedFd;
 use std::ptr::{from_ref, null_mut};
@@ -28,6 +28,8 @@ pub struct PluginPort {
     address: Vec<u8>,
     lent: Lent,
     last: Cell<u64>,
+    /// For the reason of a failed send; kept, since clearing one costs more than a short message.
+    why: RefCell<Why>,
     /// Behind the plugin's `portcullis_job`; boxed, and dropped after the plugin's `free`.
     facts: Box<JobFacts>,
 }
@@ -61,6 +63,7 @@ impl PluginPort {
             address: Vec::new(),
             lent: Lent::default(),
             last: Cell::new(0),
+            why: RefCell::new(Why::new()),
             facts,
         };
         let open = plugin.table.open.ok_or("it has no function open")?;
@@ -171,10 +174,18 @@ impl Port for PluginPort {
         self.last.set(number);
         // The plugin may report the message as sent before `send` returns, in no case that the header allows; its memory is boxed either way.
         let (data, bytes) = (slot.message().as_ptr(), slot.message().len());
-        let mut why = Why::new();
+        let mut kept = self.why.try_borrow_mut();
+        let mut own;
+        let why = match &mut kept {
+            Ok(why) => &mut **why,
+            Err(_) => {
+                own = Why::new();
+                &mut own
+            }
+        };
         // SAFETY: `this` is valid until `drop` calls `free`; the slot keeps the message until `sent` or the return value gives it back.
         let code = self.guarded("send", || unsafe {
-            send(self.this, peer, data.cast(), bytes, number, &mut why)
+            send(self.this, peer, data.cast(), bytes, number, &mut *why)
         });
         match code {
             SENT => Posted::Done(slot),
@@ -183,7 +194,11 @@ impl Port for PluginPort {
                 Posted::Pending
             }
             NO_SPACE => Posted::Again(slot),
-            code => Posted::Gone(slot, sentence(code, &why)),
+            code => {
+                let reason = sentence(code, why);
+                *why = Why::new();
+                Posted::Gone(slot, reason)
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Functions of a plugin or of the library behind a C table: a panic in them becomes a failure, since none may cross the table.
 #![allow(unsafe_code)]
 
-use crate::coll::abi::{FAILED, Why};
+use super::abi::{FAILED, Why};
 use std::any::Any;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
