@@ -111,10 +111,31 @@ static void without_types(void)
     free(zeros), free(types);
 }
 
+/* A block that is not empty needs a datatype, also after an empty one without. */
+static void with_a_type_too_few(void)
+{
+    int *counts = calloc(size, sizeof *counts), *starts = calloc(size, sizeof *starts), class;
+    int *data = calloc(size, sizeof *data), *room = calloc(size, sizeof *room);
+    MPI_Datatype *types = malloc(size * sizeof *types);
+    MPI_Comm comm;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    for (int i = 0; i < size; i++)
+        types[i] = MPI_DATATYPE_NULL;
+    counts[size - 1] = 1;
+    MPI_Error_class(MPI_Alltoallw(data, counts, starts, types, room, counts, starts, types, comm), &class);
+    CHECK(class == MPI_ERR_TYPE, "class %d", class);
+    MPI_Error_class(MPI_Alltoallv(data, counts, starts, MPI_DATATYPE_NULL, room, counts, starts, MPI_DATATYPE_NULL, comm), &class);
+    CHECK(class == MPI_ERR_TYPE, "class %d", class);
+    OK(MPI_Comm_free(&comm));
+    free(counts), free(starts), free(data), free(room), free(types);
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     without_types();
+    with_a_type_too_few();
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         all_to_one(lengths[i]);
         if (size > 1)

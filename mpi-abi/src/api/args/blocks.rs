@@ -3,20 +3,18 @@
 //! A buffer, an array of counts, one of displacements, and a datatype or an array of them are four arguments that belong together.
 //! The number of blocks depends on the communicator, so it is given when they are read.
 
-use super::{IntoI64, RecvMem, SendMem, slice};
+use super::{IntoI64, RecvMem, Resolved, SendMem, slice};
 use crate::abi::*;
 use crate::error::Failure;
-use crate::state;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-/// A block of a buffer: its byte offset, count and datatype.
+/// A block of a buffer: its byte offset and count.
 struct Block {
     offset: isize,
     count: i64,
-    datatype: MPI_Datatype,
 }
 
 /// An array of counts or displacements of either width.
@@ -35,14 +33,31 @@ impl Integers {
     }
 
     /// # Safety
-    /// A pointer that is not null is valid for reading `n` integers of the width of `of`.
-    unsafe fn read(self, n: usize, name: &str) -> Result<Vec<i64>, Failure> {
+    /// A pointer that is not null is valid for reading `n` integers of the width of `of` during the call.
+    unsafe fn get<'a>(self, n: usize, name: &str) -> Result<Elements<'a>, Failure> {
         // SAFETY: valid for `n` integers of this width by the `# Safety` contract of this function.
         unsafe {
-            match self.is_wide {
-                true => super::widened(self.first.cast::<i64>(), n, name),
-                false => super::widened(self.first.cast::<c_int>(), n, name),
-            }
+            Ok(match self.is_wide {
+                true => Elements::Wide(slice(self.first.cast::<i64>(), n, name)?),
+                false => Elements::Narrow(slice(self.first.cast::<c_int>(), n, name)?),
+            })
+        }
+    }
+}
+
+/// The elements of such an array, which are widened one at a time: a copy of the array would cost more than a short operation.
+#[derive(Clone, Copy)]
+enum Elements<'a> {
+    Narrow(&'a [c_int]),
+    Wide(&'a [i64]),
+}
+
+impl Elements<'_> {
+    #[inline]
+    fn get(self, index: usize) -> i64 {
+        match self {
+            Elements::Narrow(all) => all[index].into(),
+            Elements::Wide(all) => all[index],
         }
     }
 }
@@ -65,41 +80,51 @@ struct Shape {
 }
 
 impl Shape {
-    /// Returns the first `n` blocks.
+    /// Returns what `make` returns for each of the first `n` blocks, its datatype and the datatype's handle.
     ///
     /// # Safety
     /// The arrays have `n` elements.
-    unsafe fn read(self, n: usize) -> Result<Vec<Block>, Failure> {
+    unsafe fn map<T>(
+        self,
+        n: usize,
+        make: impl Fn(Block, MPI_Datatype, &Resolved) -> Result<T, Failure>,
+    ) -> Result<Rc<[T]>, Failure> {
         // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function.
         let (counts, displacements) = unsafe {
             (
-                self.counts.read(n, "counts")?,
-                self.displacements.read(n, "displs")?,
+                self.counts.get(n, "counts")?,
+                self.displacements.get(n, "displs")?,
             )
         };
-        let both = counts.iter().zip(displacements);
+        let block = |index: usize, unit: isize| Block {
+            offset: (displacements.get(index) as isize).wrapping_mul(unit),
+            count: counts.get(index),
+        };
+        let mut all = Vec::with_capacity(n);
         match self.types {
-            Types::One(datatype) => {
-                let most = counts.iter().copied().max().unwrap_or(0);
-                let extent = state::datatype_of(most, datatype)?.extent();
-                let block = |(count, displacement): (&i64, i64)| Block {
-                    offset: displacement.wrapping_mul(extent) as isize,
-                    count: *count,
-                    datatype,
-                };
-                Ok(both.map(block).collect())
+            Types::One(handle) => {
+                let most = (0..n).map(|index| counts.get(index)).max().unwrap_or(0);
+                let datatype = Resolved::for_elements(most, handle)?;
+                let extent = datatype.datatype().extent() as isize;
+                for index in 0..n {
+                    all.push(make(block(index, extent), handle, &datatype)?);
+                }
             }
             Types::Each(types) => {
                 // SAFETY: `types` has `n` elements by the `# Safety` contract of this function.
                 let types = unsafe { slice(types, n, "types")? };
-                let block = |((count, displacement), datatype): ((&i64, i64), &_)| Block {
-                    offset: displacement as isize,
-                    count: *count,
-                    datatype: *datatype,
-                };
-                Ok(both.zip(types).map(block).collect())
+                let mut last: Option<Resolved> = None;
+                for (index, &handle) in types.iter().enumerate() {
+                    let datatype = match last.take() {
+                        Some(known) if known.is_of(handle) => known,
+                        _ => Resolved::for_elements(counts.get(index), handle)?,
+                    };
+                    all.push(make(block(index, 1), handle, &datatype)?);
+                    last = Some(datatype);
+                }
             }
         }
+        Ok(all.into())
     }
 }
 
@@ -167,15 +192,14 @@ impl SendBlocks<'_> {
     /// # Safety
     /// The operation has `n` blocks by the standard: one for each rank that it addresses, or one for each neighbour.
     pub unsafe fn read(self, n: usize) -> Result<Rc<[SendBuf]>, Failure> {
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
-        let blocks = unsafe { self.shape.read(n)? };
         // An empty block may be anywhere, also in a null buffer.
-        let one = |b: Block| {
-            let at = self.at.wrapping_byte_offset(b.offset);
+        let one = |block: Block, handle, datatype: &Resolved| {
+            let at = self.at.wrapping_byte_offset(block.offset);
             // SAFETY: the block is a send buffer by the contract of `new`.
-            unsafe { SendMem::new(at, b.count, b.datatype) }.buffer()
+            unsafe { SendMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        blocks.into_iter().map(one).collect()
+        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        unsafe { self.shape.map(n, one) }
     }
 }
 
@@ -223,14 +247,13 @@ impl RecvBlocks<'_> {
     /// # Safety
     /// The operation has `n` blocks by the standard: one for each rank that it addresses, or one for each neighbour.
     pub unsafe fn read(self, n: usize) -> Result<Rc<[RecvBuf]>, Failure> {
-        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
-        let blocks = unsafe { self.shape.read(n)? };
         // An empty block may be anywhere, also in a null buffer.
-        let one = |b: Block| {
-            let at = self.at.wrapping_byte_offset(b.offset);
+        let one = |block: Block, handle, datatype: &Resolved| {
+            let at = self.at.wrapping_byte_offset(block.offset);
             // SAFETY: the block is a receive buffer by the contract of `new`.
-            unsafe { RecvMem::new(at, b.count, b.datatype) }.buffer()
+            unsafe { RecvMem::new(at, block.count, handle) }.buffer_of(datatype)
         };
-        blocks.into_iter().map(one).collect()
+        // SAFETY: the arrays have `n` elements by the `# Safety` contract of this function and that of `new`.
+        unsafe { self.shape.map(n, one) }
     }
 }

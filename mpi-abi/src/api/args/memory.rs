@@ -72,6 +72,19 @@ impl Resolved {
         Ok(Resolved { handle, datatype })
     }
 
+    /// The datatype of buffers of at most `count` elements, which may be `MPI_DATATYPE_NULL` where all of them are empty.
+    #[inline]
+    pub fn for_elements(count: i64, handle: MPI_Datatype) -> Result<Self, Failure> {
+        let datatype = state::datatype_of(count, handle)?;
+        Ok(Resolved { handle, datatype })
+    }
+
+    /// Returns true if a buffer of any count may have this datatype by this handle.
+    #[inline]
+    pub fn is_of(&self, handle: MPI_Datatype) -> bool {
+        handle == self.handle && handle != MPI_DATATYPE_NULL
+    }
+
     #[inline]
     pub fn datatype(&self) -> &Datatype {
         &self.datatype
