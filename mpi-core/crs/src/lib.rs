@@ -5,10 +5,12 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`self_`], [`criu`] | the two components |
 //! | [`points`] | a rank's numbered points, and at which of them it stops |
 //! | [`coordinator`] | the launcher's agreement with all ranks on one point |
 //! | [`description`] | the programs of a job, compared between the first run and a restart |
 //! | [`manifest`], [`store`] | the folder of checkpoints: what is in one, and the commit by one rename |
+//! | `words` | any bytes as a printable word of a line |
 //!
 //! Nothing here is called on the path of a message or of a collective operation: between checkpoints a rank compares numbers at each point.
 

@@ -116,18 +116,6 @@ impl Datatype {
         }
     }
 
-    /// Returns the signature of the first `bytes` bytes of elements, `None` if they end in the middle of a basic element.
-    pub fn signature_of_bytes(&self, bytes: i64) -> Option<Signature> {
-        let size = self.size();
-        if size == 0 {
-            return (bytes == 0).then(Signature::default);
-        }
-        let whole = self.signature().times(bytes / size);
-        let mut left = bytes % size;
-        let part = signature_of_part(self, &mut left);
-        (left == 0).then(|| whole.then(part))
-    }
-
     /// Returns the predefined datatype of all basic elements, if they have one kind; `None` for a type without data.
     pub fn basic_element(&self) -> Option<Named> {
         match &self.0 {
@@ -136,13 +124,13 @@ impl Datatype {
         }
     }
 
-    /// Returns the numbers of elements in received bytes.
+    /// Returns the numbers of elements in received bytes, and their signature.
     pub fn counts(&self) -> Counts<'_> {
         Counts(self)
     }
 }
 
-/// The numbers of elements of a datatype in bytes that have been received.
+/// The elements of a datatype in bytes that have been received.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<'a>(&'a Datatype);
 
@@ -153,6 +141,18 @@ impl Counts<'_> {
             0 => (bytes == 0).then_some(0),
             size => (bytes % size == 0).then_some(bytes / size),
         }
+    }
+
+    /// Returns the signature of the first `bytes` bytes of elements, `None` if they end in the middle of a basic element.
+    pub fn signature(self, bytes: i64) -> Option<Signature> {
+        let size = self.0.size();
+        if size == 0 {
+            return (bytes == 0).then(Signature::default);
+        }
+        let whole = self.0.signature().times(bytes / size);
+        let mut left = bytes % size;
+        let part = signature_of_part(self.0, &mut left);
+        (left == 0).then(|| whole.then(part))
     }
 
     /// `MPI_Get_elements`: the number of basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one remains.

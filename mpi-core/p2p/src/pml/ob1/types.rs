@@ -110,7 +110,7 @@ impl Types {
         let (datatype, count) = recv.elements()?;
         let (sent, _) = (described.signature?, signature(datatype)?);
         // A message that is too long has an error already.
-        if bytes > recv.capacity() || datatype.signature_of_bytes(bytes as i64) == Some(sent) {
+        if bytes > recv.capacity() || datatype.counts().signature(bytes as i64) == Some(sent) {
             return None;
         }
         Some(PmlError::Types {
