@@ -275,10 +275,7 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
 /// Takes one ring from the edges. Where two edges begin it turns right, so cells that meet by a corner stay apart.
 fn ring(edges: &mut BTreeMap<Point, Vec<usize>>, start: Point) -> Vec<Point> {
     let (mut at, mut before, mut corners) = (start, None, Vec::new());
-    loop {
-        let Some(open) = edges.get_mut(&at) else {
-            break;
-        };
+    while let Some(open) = edges.get_mut(&at) {
         let right = before.map(|d: usize| (d + 1) % 4);
         let index = open.iter().position(|d| Some(*d) == right).unwrap_or(0);
         let direction = open.swap_remove(index);
