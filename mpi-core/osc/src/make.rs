@@ -15,12 +15,13 @@ use crate::comm::Comm;
 use crate::direct::mapped::{self, Mapped, Offer};
 use crate::engine::Engine;
 use crate::error::{OscClass, OscError};
-use crate::network::keys::{Keys, Registration};
+use crate::network::keys;
 use crate::spec::{Flavor, Spec, is_direct_allowed, is_network_allowed};
 use crate::state::control::{self, Control};
 use crate::state::exclusion::Guard;
 use crate::state::neighbours::{self, Neighbours};
 use crate::state::open_accesses::{CHECK, OpenAccesses};
+use crate::state::registration::Registration;
 use crate::state::target::{Held, Route, Target};
 use mpi_base::node::{ShmBlock, ShmOffset};
 use std::cell::Cell;
@@ -168,7 +169,7 @@ async fn make_on(
     let may_register = spec.flavor != Flavor::Dynamic && part.kind != Memory::Lacking;
     if may_register && is_network_allowed(engine.params()) {
         // SAFETY: the window's memory stays until it is freed: this library's is dropped after the registration, and the program's is its own until then.
-        given.registration = unsafe { Registration::of(&engine, &own, &members, region) };
+        given.registration = unsafe { keys::register(&engine, &own, &members, region) };
     }
     let mut words = [0; EACH];
     words[REGISTERED] = given.registration.as_ref().map_or(0, Registration::word);
@@ -208,8 +209,8 @@ async fn make_on(
     let registered: Vec<u64> = (0..own.size() as usize)
         .map(|rank| word_of(rank, REGISTERED))
         .collect();
-    let keys = Keys::exchange(&own, given.registration.as_ref(), &registered).await?;
-    if keys.is_none() {
+    let member_keys = keys::exchange(&own, given.registration.as_ref(), &registered).await?;
+    if member_keys.is_none() {
         given.registration = None;
     }
     let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
@@ -265,7 +266,7 @@ async fn make_on(
         open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
         trace,
         matrix,
-        keys,
+        keys: member_keys,
         given: std::mem::take(given),
         comm: own,
     });

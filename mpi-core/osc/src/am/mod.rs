@@ -11,12 +11,12 @@
 //!
 //! Every member of this process's windows has a [`RemoteMember`](crate::state::remote_members::RemoteMember), although few of them ever get messages. A [`Peer`] is a process that messages are sent to.
 
+pub(crate) mod active;
 mod early;
 mod origin;
 mod serve;
 pub(crate) mod wire;
 
-use super::network::active::{Active, AllActive};
 use super::win::{WeakWin, Win};
 use crate::Error;
 use crate::bml::Route;
@@ -26,6 +26,7 @@ use crate::engine::{Engine, WeakEngine};
 use crate::error::{OscClass, OscError};
 use crate::request::{Body, Req, Status};
 use crate::state::target::Target;
+use active::{Active, AllActive};
 use early::Early;
 use mpi_base::window::Ticket;
 use std::cell::{Cell, RefCell};

@@ -12,8 +12,8 @@
 //! |---|---|
 //! | `keys` | the registration and the exchange of keys |
 //! | `origin` | put, get and flush of a window |
-//! | `active` | the accesses of this process that have not ended |
+//!
+//! The registration and the keys are values of `state`; the accesses that have not ended are part of the service of `am`, which asks for their ends.
 
-pub(crate) mod active;
 pub(crate) mod keys;
 mod origin;

@@ -2,14 +2,14 @@
 
 #![allow(unsafe_code)]
 
-use super::active::{Active, Purpose};
-use super::keys::Keys;
 use crate::Error;
+use crate::am::active::{Active, Purpose};
 use crate::am::{Peer, Service};
 use crate::btl::{Btl, Endpoint, GetError, Region, RemoteMemory, Span};
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::error::{OscClass, OscError};
 use crate::request::Req;
+use crate::state::registration::Keys;
 use crate::state::remote_members::RemoteMember;
 use crate::state::target::Target;
 use crate::target_args::TargetArgs;

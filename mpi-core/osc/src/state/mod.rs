@@ -10,6 +10,7 @@
 //! | [`access_kind`] | the kinds of accesses, and which of them conflict |
 //! | [`open_accesses`], [`neighbours`] | incomplete accesses of this process, and of the other members on the node |
 //! | [`access_order`] | the order of accesses in a recorded or replayed run |
+//! | [`registration`] | the registration of this process's memory with a network, and the keys of all members |
 //! | [`remote_members`] | requests and replies of the members on other nodes |
 
 pub(crate) mod access_kind;
@@ -20,5 +21,6 @@ pub(crate) mod epoch;
 pub(crate) mod exclusion;
 pub(crate) mod neighbours;
 pub(crate) mod open_accesses;
+pub(crate) mod registration;
 pub(crate) mod remote_members;
 pub(crate) mod target;

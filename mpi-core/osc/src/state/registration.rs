@@ -1,0 +1,78 @@
+//! The registration of a window's memory with a network, and the keys of all members.
+
+#![allow(unsafe_code)]
+
+use crate::btl::{Btl, Exposed, Region, Rights};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// This process's part: the network of all members on other nodes, and the registration of the window's memory with it.
+pub(crate) struct Registration {
+    btl: Rc<dyn Btl>,
+    /// `None` if the window has no memory here.
+    exposed: Option<Exposed>,
+    is_withdrawn: Cell<bool>,
+}
+
+impl Registration {
+    /// Registers a window's memory; `None` if the network cannot.
+    ///
+    /// # Safety
+    /// The memory stays until [`Registration::withdraw`], or the value is dropped before it.
+    pub unsafe fn of(btl: Rc<dyn Btl>, memory: Region) -> Option<Registration> {
+        let exposed = match memory.len {
+            0 => None,
+            _ => {
+                let network = btl.capabilities().remote_memory?;
+                // SAFETY: the caller promises that the memory stays.
+                Some(unsafe { network.expose(memory, Rights::ReadWrite) }?)
+            }
+        };
+        Some(Registration {
+            btl,
+            exposed,
+            is_withdrawn: Cell::new(false),
+        })
+    }
+
+    /// Returns the key for the other members; empty if the window has no memory here.
+    pub fn key(&self) -> &[u8] {
+        self.exposed.as_ref().map_or(&[], |exposed| &exposed.key)
+    }
+
+    /// Returns the word that all members compare: the length of the key and the network's name; never 0.
+    pub fn word(&self) -> u64 {
+        let name = self.btl.info().name.bytes();
+        let hash = name.fold(1u32, |hash, byte| hash.wrapping_mul(31) ^ u32::from(byte));
+        u64::from(hash | 1) << 32 | self.key().len() as u64
+    }
+
+    /// Ends the registration: no member accesses the memory any more.
+    pub fn withdraw(&self) {
+        if let (Some(exposed), false) = (&self.exposed, self.is_withdrawn.replace(true))
+            && let Some(memory) = self.btl.capabilities().remote_memory
+        {
+            memory.withdraw(exposed.number);
+        }
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.withdraw();
+    }
+}
+
+/// The keys of all members, by rank.
+pub(crate) struct Keys(Box<[Box<[u8]>]>);
+
+impl Keys {
+    pub fn new(keys: Box<[Box<[u8]>]>) -> Keys {
+        Keys(keys)
+    }
+
+    /// Returns the key of a member; empty if it has no memory in the window.
+    pub fn of(&self, rank: u32) -> &[u8] {
+        self.0.get(rank as usize).map_or(&[], |key| key)
+    }
+}
