@@ -14,6 +14,11 @@ pub fn is_function(p: &Param) -> bool {
     p.base.ends_with("_function") || p.base.ends_with("_function_c")
 }
 
+/// Returns true if a callback takes no handle and no code, so every library can call it.
+pub fn is_plain_function(p: &Param) -> bool {
+    p.base == "MPIX_Checkpoint_function"
+}
+
 /// Returns the Rust type of a C type or of its pointee; `handle` and `file` are the types of handles on that side.
 pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     match c {

@@ -1,6 +1,6 @@
 //! Generates the exported functions of a family: argument conversion, the call, result conversion, the return code.
 
-use crate::backend::{base, is_function, is_handle, parameter};
+use crate::backend::{base, is_function, is_handle, is_plain_function, parameter};
 use crate::direction::Below;
 use crate::families::variant;
 use crate::tables::{HANDLES, Tables, is_of_standard_abi_only, is_ours_alone, is_query};
@@ -172,6 +172,10 @@ impl<'a> Body<'a> {
     fn parameter(&mut self, tables: &Tables, p: &Param) -> Result<(), String> {
         let name = p.rust_name();
         let meaning = tables.meaning(&self.function.name, &p.name);
+        if is_plain_function(p) {
+            self.arguments.push(name);
+            return Ok(());
+        }
         if is_function(p) {
             return Err("a function of the program has to be handed on by hand".into());
         }

@@ -4,7 +4,7 @@
 //! otherwise. The mock records its arguments and writes constants of its own ABI to the outputs. The expected arguments
 //! and results come from the tables of constants, not from the conversions.
 
-use crate::backend::{base, is_function, is_handle, parameter, result};
+use crate::backend::{base, is_function, is_handle, is_plain_function, parameter, result};
 use crate::direction::Below;
 use crate::entries::Served;
 use crate::families::Which;
@@ -92,6 +92,12 @@ impl Mock<'_> {
     fn parameter(&mut self, i: usize, p: &Param) -> Result<(), String> {
         let meaning = self.tables.meaning(&self.function.name, &p.name);
         let meaning = meaning.map(|(m, n)| (m.to_string(), n.map(str::to_string)));
+        if is_plain_function(p) {
+            self.arguments.push(format!("{}usize", 0x4000 + i));
+            self.see(i, &format!("a{i} as u64"));
+            self.expect(i, p, &format!("{}u64", 0x4000 + i));
+            return Ok(());
+        }
         if is_function(p) {
             return Err("a function of the program is handed on by hand".into());
         }
