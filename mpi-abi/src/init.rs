@@ -9,6 +9,7 @@
 
 use crate::abi::*;
 use crate::api::dynamic;
+use crate::checkpoint;
 use crate::components;
 use crate::crash;
 use crate::debug_page;
@@ -226,6 +227,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         None => {
             let (engine, explanation) = create_engine()?;
             engine.waiting().set_watch(Some(watch));
+            checkpoint::of(&engine).set_poll(poll_launcher);
             debug_page::begin();
             // The doorbell is rung until process exit by threads that do not hold the lock.
             let doorbell = state().engines().keep(engine.node().my_inbox().clone());
@@ -331,7 +333,7 @@ pub fn poll_launcher() {
     if !state().jobs().spawning().borrow().is_empty() {
         dynamic::spawn::poll_spawn_failures(&engine, launcher);
     }
-    crate::checkpoint::hear_in_wait(&engine, launcher);
+    checkpoint::hear_in_wait(&engine, launcher);
     if engine.is_fault_tolerant() {
         for death in launcher.deaths() {
             engine

@@ -120,18 +120,25 @@ static CLIPPY: OnceLock<Option<PathBuf>> = OnceLock::new();
 /// Has clippy's compiler compile the workspace's packages in [`Profile::Tests`]. It is rustc with clippy's lints, so the code is linted while it is
 /// compiled; cargo keeps its files apart from those of rustc.
 ///
-/// Returns the compiler, or `None` if it is not installed; then rustc compiles, without lints.
+/// Returns the compiler, or `None` if it is not installed or not of [`LINTED`]; then rustc compiles, without lints.
 pub fn lint_tests() -> Option<&'static Path> {
     CLIPPY.get_or_init(clippy_driver).as_deref()
 }
 
+/// The version whose lints the sources pass. Every version has new ones, and a user's newer compiler must not fail the tests by them.
+pub const LINTED: &str = "1.95";
+
 /// Returns clippy's compiler, which is beside the compiler in use.
 fn clippy_driver() -> Option<PathBuf> {
-    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    rustc
-        .current_dir(workspace::root())
-        .args(["--print", "sysroot"]);
-    let printed = String::from_utf8(rustc.output().ok()?.stdout).ok()?;
+    let asked = |arguments: &[&str]| {
+        let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+        rustc.current_dir(workspace::root()).args(arguments);
+        String::from_utf8(rustc.output().ok()?.stdout).ok()
+    };
+    if !asked(&["--version"])?.starts_with(&format!("rustc {LINTED}.")) {
+        return None;
+    }
+    let printed = asked(&["--print", "sysroot"])?;
     let driver = Path::new(printed.trim_end()).join("bin/clippy-driver");
     driver.is_file().then_some(driver)
 }

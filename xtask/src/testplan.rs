@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn tests_are_found_with_when_they_run() {
-        let text = "#[test]\nfn one_is() {\n}\n#[test]\n#[ignore = \"long\"]\nfn two_is() {\n}\nfn no_test() {\n";
+        let text = "#[test]\nfn one_is() {\n}\n#[test]\n#[ignore = \"long: cargo xtask test --long\"]\nfn two_is() {\n}\nfn no_test() {\n";
         let found = tests_of(text);
         let expected = [
             ("one_is".to_owned(), "always"),

@@ -52,7 +52,7 @@ fn kept(functions: Functions) -> &'static Kept {
     })
 }
 
-/// Has the callbacks of the keyval that this thread has created last called through these functions, whose types are [`CopyProxy`] and [`DeleteProxy`].
+/// Has the callbacks of the keyval that this thread has created last called through these functions, whose types are `CopyProxy` and `DeleteProxy`.
 pub fn call_through(keyval: c_int, copy: usize, delete: usize) {
     if let Some((_, kept)) = LAST.get().filter(|(last, _)| *last == keyval) {
         // A program may create several keyvals with the same callbacks; their proxies are the same.

@@ -26,8 +26,21 @@ pub fn MPIX_Checkpoint_handlers(
 }
 
 pub fn MPIX_Checkpoint_protect(id: c_int, base: RecvMem) -> Outcome {
+    if !base.is_on_host() {
+        return Err(Failure::new(
+            MPI_ERR_BUFFER,
+            format!(
+                "region {id} is in device memory, which a checkpoint does not hold; copy it to host memory in the function of MPIX_Checkpoint_handlers"
+            ),
+        ));
+    }
+    let memory = match base.count() {
+        0 => None,
+        _ => Some(base.buffer()?),
+    };
     let engine = state::engine()?;
-    checkpoint::of(&engine).protect(id, base)
+    checkpoint::of(&engine).protect(id, memory);
+    Ok(())
 }
 
 pub fn MPIX_Checkpoint_point(comm: MPI_Comm, what: Out<c_int>) -> Outcome {

@@ -13,7 +13,6 @@ mod quiet;
 mod regions;
 
 use crate::abi::*;
-use crate::api::args::RecvMem;
 use crate::error::{Failure, Outcome};
 use crate::phase::launcher;
 use crate::thrown::guarded;
@@ -24,6 +23,7 @@ use mpi_core::comm::Comm;
 use mpi_core::crs::points::{Points, Step};
 use mpi_core::crs::self_::{self, DIR, JOB, KEEP, RESTART, Taken};
 use mpi_core::crs::store::{Store, rank_folder};
+use mpi_core::datatype::RecvBuf;
 use mpi_core::group::Comparison;
 use mpi_core::rte::Rte;
 use mpi_core::rte::checkpoints::Report;
@@ -59,6 +59,8 @@ pub struct Checkpoints {
     /// Whether the job's checkpoint has been loaded.
     is_restored: Cell<bool>,
     heard_ns: Cell<u64>,
+    /// Polls the launcher, which reports dead processes and its own end.
+    poll: Cell<Option<fn()>>,
 }
 
 /// Returns the state of this process.
@@ -72,9 +74,14 @@ impl Checkpoints {
         self.handlers.set(Some(handlers));
     }
 
-    /// Registers memory that the library saves; replaces an earlier region of this number.
-    pub fn protect(&self, id: c_int, base: RecvMem<'_>) -> Outcome {
-        self.regions.set(id, base)
+    /// Registers memory that the library saves, in place of an earlier region of this number; `None` ends the protection.
+    pub fn protect(&self, id: c_int, memory: Option<RecvBuf>) {
+        self.regions.set(id, memory);
+    }
+
+    /// Sets the function that polls the launcher for what a waiting rank must know.
+    pub fn set_poll(&self, poll: fn()) {
+        self.poll.set(Some(poll));
     }
 
     /// Reads the launcher's notices and answers them.
@@ -228,7 +235,9 @@ fn stay(comm: &Comm, checkpoints: &Checkpoints, launcher: &dyn Rte) -> Result<c_
                 engine.waiting().let_threads_in();
                 std::thread::sleep(PAUSE);
                 checkpoints.hear(launcher);
-                crate::init::poll_launcher();
+                if let Some(poll) = checkpoints.poll.get() {
+                    poll();
+                }
             }
         }
     }

@@ -2,9 +2,6 @@
 //!
 //! The file has, for each region, its number and its length as little-endian words, and its packed bytes. The manifest keeps its checksum.
 
-use crate::abi::*;
-use crate::api::args::RecvMem;
-use crate::error::{Failure, Outcome};
 use mpi_core::datatype::RecvBuf;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,22 +18,13 @@ const FILE: &str = "protected";
 pub struct Regions(RefCell<BTreeMap<c_int, RecvBuf>>);
 
 impl Regions {
-    /// Registers a region; one of no elements ends the protection under this number.
-    pub fn set(&self, id: c_int, base: RecvMem<'_>) -> Outcome {
-        if !base.is_on_host() {
-            return Err(Failure::new(
-                MPI_ERR_BUFFER,
-                format!(
-                    "region {id} is in device memory, which a checkpoint does not hold; copy it to host memory in the function of MPIX_Checkpoint_handlers"
-                ),
-            ));
-        }
+    /// Registers a region under a number, or ends the protection under it.
+    pub fn set(&self, id: c_int, memory: Option<RecvBuf>) {
         let mut regions = self.0.borrow_mut();
-        match base.count() {
-            0 => drop(regions.remove(&id)),
-            _ => drop(regions.insert(id, base.buffer()?)),
+        match memory {
+            None => drop(regions.remove(&id)),
+            Some(memory) => drop(regions.insert(id, memory)),
         }
-        Ok(())
     }
 
     /// Writes all regions into a rank's folder; no file if there are none.

@@ -3,7 +3,7 @@
 //! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
-use crate::pml::ob1::types::Described;
+use crate::pml::ob1::described::Described;
 use crate::pml::ob1::wire::{Assist, Rendezvous};
 
 /// The name of a fuzz target, and the function that it calls.

@@ -3,7 +3,7 @@
 //! The store of checkpoints and the agreement with the ranks are in [`mpi_core::crs`]; the supervisor's part is in
 //! `launch/supervisor/checkpoints.rs`.
 
-use crate::launch::program::{App, Plan};
+use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;
 use crate::rank_environment::set_env;
 use mpi_base::param::PREFIX;
@@ -16,18 +16,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Checkpoints of a job, in its plan.
-#[derive(Clone, Debug)]
-pub struct Checkpointing {
-    pub dir: PathBuf,
-    /// From the end of one to the next.
-    pub every: Option<Duration>,
-    /// The signal to mpirun that asks for one.
-    pub signal: Option<Signal>,
-    /// What is said of the checkpoint that the job begins from.
-    pub notes: Vec<String>,
-}
 
 /// What the options say.
 #[derive(Debug, Default)]

@@ -58,8 +58,11 @@ impl fmt::Display for ControlError {
 
 impl std::error::Error for ControlError {}
 
-/// Runs `mpi-ctl` with these arguments; returns the exit code.
-pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
+/// Runs `mpi-ctl` with these arguments; returns the exit code. `sentence` words an error of the command line.
+pub fn main(
+    arguments: impl IntoIterator<Item = OsString>,
+    sentence: fn(&clap::Error) -> String,
+) -> i32 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if arguments.get(1).is_some_and(|word| word == "--generate") {
         let mut page = Vec::new();
@@ -71,7 +74,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> i32 {
     let options = match Options::try_parse_from(arguments) {
         Ok(options) => options,
         Err(error) if error.use_stderr() => {
-            printable::eprintln!("mpi-ctl: {}", crate::cli::usage::sentence(&error));
+            printable::eprintln!("mpi-ctl: {}", sentence(&error));
             return 2;
         }
         Err(error) => {

@@ -1,11 +1,11 @@
 //! The job to run: its programs, the number of processes of each, and their environment.
 
-use crate::checkpoint::Checkpointing;
 use crate::hosts::Host;
 use crate::hosts::map::{self, MapError, Policy, Wish};
 use crate::hosts::rankfile::RankPlacement;
 use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
+use crate::launch::sys::Signal;
 use crate::launch::under::Under;
 use printable::name;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,19 @@ pub struct App {
     pub path: Option<OsString>,
     /// Set over the job's environment, for this program only.
     pub env: Vec<(OsString, OsString)>,
+}
+
+/// Checkpoints of a job, in its plan.
+#[derive(Clone, Debug)]
+pub struct Checkpointing {
+    /// The folder of the job's checkpoints.
+    pub dir: PathBuf,
+    /// From the end of one to the next.
+    pub every: Option<Duration>,
+    /// The signal to mpirun that asks for one.
+    pub signal: Option<Signal>,
+    /// What is said of the checkpoint that the job begins from.
+    pub notes: Vec<String>,
 }
 
 /// A job as the user has specified it.

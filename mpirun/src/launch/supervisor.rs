@@ -67,6 +67,7 @@ use super::sys::{self, Signal};
 use super::trim_memory::MemoryTrim;
 use crate::pmi::Proc;
 use control::JobControl;
+use control::checkpoint_rounds;
 use dead_job::{DeadJob, Seems};
 use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
@@ -169,7 +170,7 @@ impl<'a> Supervisor<'a> {
             Some(adopted) => self.adopt(adopted)?,
             None => {
                 self.remote_control = RemoteControl::listen();
-                self.watch_control();
+                remote_control::watch(self);
                 self.say_origin();
                 self.launch(&self.plan.apps, &[])?;
                 self.show_map();
@@ -183,7 +184,7 @@ impl<'a> Supervisor<'a> {
                 Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
-            self.answer_waiting();
+            remote_control::answer_waiting(self);
             self.show_debuggers_an_abort();
         }
         self.finish();
@@ -223,8 +224,8 @@ impl<'a> Supervisor<'a> {
             }
             Watch::Stdin => self.pump_input(),
             Watch::Link(number) => self.read_link(number),
-            Watch::Control => self.accept_control(),
-            Watch::Controller(number) => self.read_control(number),
+            Watch::Control => remote_control::accept(self),
+            Watch::Controller(number) => remote_control::read(self, number),
         }
     }
 
@@ -253,7 +254,7 @@ impl<'a> Supervisor<'a> {
 
     fn pass_on(&mut self, signal: Signal) {
         if self.control.checkpoints.is_signal(signal) {
-            self.control.ask_by_signal();
+            checkpoint_rounds::ask_by_signal(&mut self.control);
         } else if super::ends_the_job(signal) {
             let ranks = &mut self.control.ranks;
             self.control.ending.begin_by_signal(signal, ranks);
@@ -315,7 +316,7 @@ impl<'a> Supervisor<'a> {
         if self.control.step(now) {
             self.time_out();
         }
-        self.control.step_checkpoints(now);
+        checkpoint_rounds::step(&mut self.control, now);
         for (proc, library) in self.control.ranks.local.take_libraries(now) {
             self.unserved.note(proc, library);
         }

@@ -5,7 +5,7 @@
 //! * MPI-CorrBench (J.-P. Lehr, T. Jammer, C. Bischof, "MPI-CorrBench: Towards an MPI Correctness Benchmark Suite", HPDC 2021):
 //!   about 400 programs by hand.
 //!
-//! Each program runs twice: with the defaults, and with the checks that parameters turn on ([`CHECKS`]).
+//! Each program runs twice: with the defaults, and with the checks that parameters turn on (`CHECKS`).
 //! Guarantee: the programs run unchanged, and a report about a correct one is an error of this command.
 //! Sources are fetched and programs built below the target folder; `--mbi` and `--corrbench` name folders that are there already.
 

@@ -1,7 +1,7 @@
 //! The format of the barrier's serial frames as source text: from `hdl/channels/frame.txt` into marked regions of Rust, Verilog, VHDL
 //! and Markdown.
 //!
-//! [`regions`](crate::regions) describes the marks.
+//! [`regions`] describes the marks.
 //!
 //! * `table`: the description, and its parser.
 //! * `rust`, `verilog`, `vhdl`, `markdown`: the regions in each language.

@@ -1,7 +1,7 @@
 //! The tables of plugins in Rust, generated from the C headers that describe them.
 //!
 //! The headers are the description: authors of plugins read them, and a compiler checks them.
-//! [`header`] reads the part of C that they use, and [`rust`] writes the same structures, constants and a list of the layout for tests.
+//! `header` reads the part of C that they use, and `rust` writes the same structures, constants and a list of the layout for tests.
 
 mod header;
 mod rust;

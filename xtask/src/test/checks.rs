@@ -1,6 +1,7 @@
 //! The checks of the sources that are no tests: form, documentation, the oldest compiler, undefined behaviour.
 //!
 //! The build of the tests has clippy's lints (`cargo::lint_tests`), so only the long form runs clippy, for the benchmarks, which tests do not compile.
+//! The oldest compiler needs 100 s of processor time for its check of all packages, and rustdoc 20 s more, so they are in the long form, too.
 //! These checks are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
 
 use std::process::Command;
@@ -27,6 +28,9 @@ const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 /// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
+    if !long {
+        return suites;
+    }
     let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
     match has_oldest || (!offline && install(OLDEST, &[])) {
         true => suites.extend([oldest(), documentation(true)]),
@@ -36,9 +40,6 @@ pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
             ));
             suites.push(documentation(false));
         }
-    }
-    if !long {
-        return suites;
     }
     suites.push(lints());
     let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);

@@ -2,8 +2,10 @@
 //!
 //! * [`requests`] serves the ranks' PMI requests;
 //! * [`deaths`] decides whether the end of a rank is a failure, and reports it;
+//! * [`checkpoint_rounds`] agrees on checkpoints with the ranks;
 //! * [`losses`] counts dead ranks of jobs that go on without them.
 
+pub(super) mod checkpoint_rounds;
 mod deaths;
 mod losses;
 mod requests;

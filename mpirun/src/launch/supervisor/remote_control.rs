@@ -2,6 +2,7 @@
 
 use super::Supervisor;
 use super::checkpoints::Asks;
+use super::control::checkpoint_rounds;
 use super::poller::Watch;
 use crate::control::Command;
 use crate::control::server::{Asked, ControlSocket};
@@ -29,110 +30,111 @@ impl RemoteControl {
     }
 }
 
-impl Supervisor<'_> {
-    /// Watches the socket, if there is one.
-    pub(super) fn watch_control(&mut self) {
-        if let Some(socket) = &self.remote_control.socket {
-            self.poller.watch(socket, Watch::Control);
-        }
+/// Watches the socket, if there is one.
+pub(super) fn watch(supervisor: &mut Supervisor<'_>) {
+    if let Some(socket) = &supervisor.remote_control.socket {
+        supervisor.poller.watch(socket, Watch::Control);
     }
+}
 
-    /// Accepts a connection of `mpi-ctl`.
-    pub(super) fn accept_control(&mut self) {
-        let Some(socket) = &mut self.remote_control.socket else {
-            return;
-        };
-        if let Some(number) = socket.accept()
-            && let Some(connection) = socket.connection(number)
-        {
-            self.poller.watch(connection, Watch::Controller(number));
-        }
+/// Accepts a connection of `mpi-ctl`.
+pub(super) fn accept(supervisor: &mut Supervisor<'_>) {
+    let Some(socket) = &mut supervisor.remote_control.socket else {
+        return;
+    };
+    if let Some(number) = socket.accept()
+        && let Some(connection) = socket.connection(number)
+    {
+        supervisor
+            .poller
+            .watch(connection, Watch::Controller(number));
     }
+}
 
-    /// Reads a connection of `mpi-ctl` and serves its request.
-    pub(super) fn read_control(&mut self, number: usize) {
-        let Some(socket) = &mut self.remote_control.socket else {
-            return;
-        };
-        let command = match socket.read(number) {
-            Asked::Nothing => return,
-            Asked::Command(command) => command,
-            Asked::Ended => {
-                self.remote_control
-                    .waiting
-                    .retain(|(waiting, _)| *waiting != number);
-                return socket.close(number);
-            }
-        };
-        let before = self.control.checkpoints.outcomes();
-        let reply = match command {
-            Command::Status => Ok(self.status()),
-            Command::Hang => {
-                let links = &mut self.control.ranks.links;
-                self.hang_reports.request(links, false);
-                Ok("mpirun prints the report".into())
-            }
-            Command::Stop => {
-                self.control.end(128 + libc::SIGTERM, libc::SIGTERM);
-                Ok("the job is asked to end".into())
-            }
-            Command::Checkpoint { stop } => {
-                match self.control.ask_for_checkpoint(&Asks::User { stop }) {
-                    Ok(()) => {
-                        self.remote_control.waiting.push((number, before));
-                        return;
-                    }
-                    Err(why) => Err(format!("no checkpoint is taken: {why}")),
+/// Reads a connection of `mpi-ctl` and serves its request.
+pub(super) fn read(supervisor: &mut Supervisor<'_>, number: usize) {
+    let Some(socket) = &mut supervisor.remote_control.socket else {
+        return;
+    };
+    let command = match socket.read(number) {
+        Asked::Nothing => return,
+        Asked::Command(command) => command,
+        Asked::Ended => {
+            supervisor
+                .remote_control
+                .waiting
+                .retain(|(waiting, _)| *waiting != number);
+            return socket.close(number);
+        }
+    };
+    let before = supervisor.control.checkpoints.outcomes();
+    let reply = match command {
+        Command::Status => Ok(status(supervisor)),
+        Command::Hang => {
+            let links = &mut supervisor.control.ranks.links;
+            supervisor.hang_reports.request(links, false);
+            Ok("mpirun prints the report".into())
+        }
+        Command::Stop => {
+            supervisor.control.end(128 + libc::SIGTERM, libc::SIGTERM);
+            Ok("the job is asked to end".into())
+        }
+        Command::Checkpoint { stop } => {
+            match checkpoint_rounds::ask(&mut supervisor.control, &Asks::User { stop }) {
+                Ok(()) => {
+                    supervisor.remote_control.waiting.push((number, before));
+                    return;
                 }
+                Err(why) => Err(format!("no checkpoint is taken: {why}")),
             }
-        };
-        if let Some(socket) = &mut self.remote_control.socket {
-            socket.reply(number, &reply);
         }
+    };
+    if let Some(socket) = &mut supervisor.remote_control.socket {
+        socket.reply(number, &reply);
     }
+}
 
-    /// Answers the connections whose checkpoint has an outcome.
-    pub(super) fn answer_waiting(&mut self) {
-        let RemoteControl { socket, waiting } = &mut self.remote_control;
-        let (Some(socket), false) = (socket, waiting.is_empty()) else {
-            return;
-        };
-        let checkpoints = &self.control.checkpoints;
-        let outcomes = checkpoints.outcomes();
-        waiting.retain(|(number, before)| {
-            let is_over = outcomes > *before;
-            if is_over {
-                socket.reply(*number, &checkpoints.latest_outcome());
-            }
-            !is_over
-        });
-    }
+/// Answers the connections whose checkpoint has an outcome.
+pub(super) fn answer_waiting(supervisor: &mut Supervisor<'_>) {
+    let RemoteControl { socket, waiting } = &mut supervisor.remote_control;
+    let (Some(socket), false) = (socket, waiting.is_empty()) else {
+        return;
+    };
+    let checkpoints = &supervisor.control.checkpoints;
+    let outcomes = checkpoints.outcomes();
+    waiting.retain(|(number, before)| {
+        let is_over = outcomes > *before;
+        if is_over {
+            socket.reply(*number, &checkpoints.latest_outcome());
+        }
+        !is_over
+    });
+}
 
-    /// Describes the job.
-    fn status(&self) -> String {
-        let jobs = &self.control.ranks.jobs;
-        let mut text = String::new();
-        for (_, rank) in jobs.iter().take(LISTED) {
-            let state = match rank.alive {
-                true => "runs",
-                false => "has ended",
-            };
-            let of = match rank.job.0 {
-                0 => String::new(),
-                job => format!(" of spawned job {job}"),
-            };
-            text += &format!(
-                "rank {}{of} ({}, pid {}) on {} {state}\n",
-                rank.rank,
-                name(&rank.program),
-                rank.pid,
-                jobs.host_name(rank.host)
-            );
-        }
-        let more = jobs.iter().count().saturating_sub(LISTED);
-        if more > 0 {
-            text += &format!("{more} more ranks\n");
-        }
-        text + &self.control.checkpoints.status()
+/// Describes the job.
+fn status(supervisor: &Supervisor<'_>) -> String {
+    let jobs = &supervisor.control.ranks.jobs;
+    let mut text = String::new();
+    for (_, rank) in jobs.iter().take(LISTED) {
+        let state = match rank.alive {
+            true => "runs",
+            false => "has ended",
+        };
+        let of = match rank.job.0 {
+            0 => String::new(),
+            job => format!(" of spawned job {job}"),
+        };
+        text += &format!(
+            "rank {}{of} ({}, pid {}) on {} {state}\n",
+            rank.rank,
+            name(&rank.program),
+            rank.pid,
+            jobs.host_name(rank.host)
+        );
     }
+    let more = jobs.iter().count().saturating_sub(LISTED);
+    if more > 0 {
+        text += &format!("{more} more ranks\n");
+    }
+    text + &supervisor.control.checkpoints.status()
 }

@@ -4,9 +4,9 @@
 
 use super::config::Config;
 use super::counts::Counts;
+use super::described::Types;
 use super::links::Links;
 use super::losses::Losses;
-use super::types::Types;
 use crate::bml::Bml;
 use crate::observer::Observer;
 use crate::pml::error::PmlError;

@@ -16,7 +16,7 @@
 //! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's half of the protocols;
 //! * [`send::Sender`]: the protocol of each message, queued messages, and the sender's half of the protocols;
 //! * [`peer::Peer`]: the state of each part for one peer;
-//! * [`types::Types`]: the type signatures of messages, if they are compared;
+//! * [`types`]: the type signatures of messages, if they are compared ([`described::Types`]);
 //! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
 //! Order: a BTL delivers in the order of acceptance, and what it did not accept waits in the peer's queue, so matching sees messages in the order in which they were sent.
@@ -27,6 +27,7 @@ mod buffer_pool;
 pub mod config;
 mod core;
 pub mod counts;
+pub mod described;
 mod dispatch;
 mod exposure;
 mod fast_path;
@@ -50,11 +51,11 @@ mod stream;
 mod termination;
 #[cfg(feature = "testing")]
 mod testing;
-pub mod types;
+mod types;
 pub mod wire;
 
 use self::core::Core;
-use super::envelope::{Context, Envelope, Mode, Plane};
+use super::envelope::{Context, Envelope, Mode};
 use super::error::PmlError;
 use crate::Error;
 use crate::bml::Bml;
@@ -179,7 +180,10 @@ impl Ob1 {
         let peer = self.core.links().peer(envelope.proc)?;
         let mode = match self.core.observer() {
             None => mode,
-            Some(_) => self.show_send(&peer, &envelope, &buf, mode),
+            Some(_) => {
+                self.observe_send(&envelope, buf.bytes() as u64);
+                types::announce(&self.core, &peer, &envelope, &buf, mode)
+            }
         };
         match (self.sender).try_eager(&self.core, &peer, &envelope, &buf, mode)? {
             true => Ok(Sent::Done),
@@ -193,20 +197,6 @@ impl Ob1 {
         if let Some(observer) = self.core.observer() {
             self.core.counts().sends_observed();
             observer.sends(envelope, bytes);
-        }
-    }
-
-    /// Shows a message to the observer, and describes it to its receiver if types are compared. Returns the mode in which it is sent.
-    #[cold]
-    fn show_send(&self, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf, mode: Mode) -> Mode {
-        self.observe_send(envelope, buf.bytes() as u64);
-        types::describe(&self.core, peer, envelope, buf);
-        let is_programs = envelope.context == envelope.context.plane(Plane::User);
-        // A buffered send is packed, and may not wait.
-        match self.core.config().check_buffering && is_programs && !types::is_packed(buf.datatype())
-        {
-            true => Mode::Synchronous,
-            false => mode,
         }
     }
 

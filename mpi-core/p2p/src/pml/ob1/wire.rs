@@ -41,7 +41,7 @@ pub const EAGER_MODE: Am = 11;
 pub const CANCEL: Am = 13;
 /// Receiver to sender: the cancelled message has been dropped. Header: [sender's request, 0].
 pub const CANCELLED: Am = 14;
-/// Sender to receiver: the type signature of the next message with this header. Header as EAGER; payload: [`Described`](super::types::Described).
+/// Sender to receiver: the type signature of the next message with this header. Header as EAGER; payload: [`Described`](super::described::Described).
 pub const TYPES: Am = 0;
 
 /// The longest message of the eager pipeline, whatever EAGER_MODE requests; the receiver allocates its whole buffer at the announcement.

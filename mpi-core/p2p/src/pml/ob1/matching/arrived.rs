@@ -1,6 +1,6 @@
 //! An unexpected message, which arrived before its receive, and the data received so far.
 
-use super::super::types::Described;
+use super::super::described::Described;
 use super::super::wire::Rendezvous;
 use crate::btl::ProcId;
 use crate::request::id::ReqId;

@@ -3,6 +3,7 @@
 use super::super::core::Core;
 use super::super::matching::Key;
 use super::super::recv_body::RecvBody;
+use super::super::types;
 use crate::observer::Observer;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
@@ -57,5 +58,5 @@ fn met(
     bytes: u64,
 ) -> Option<PmlError> {
     observer.meets(req.id(), recv.from().0.context(), key, bytes);
-    core.types()?.mismatch(recv, key, bytes)
+    types::mismatch(core.types()?, recv, key, bytes)
 }

@@ -17,6 +17,7 @@ mod rendezvous;
 mod single_copy;
 
 use super::core::{Core, HandlerResult, ProtocolError};
+use super::described::Described;
 use super::fast_path::Slot;
 use super::flow_control::UnexpectedMemory;
 use super::matcher::{Matcher, is_plausible};
@@ -25,7 +26,6 @@ use super::matching::{Key, Matching};
 use super::peer_failure::{no_sender, unmatchable, withdraw};
 use super::probe::Message;
 use super::recv_body::RecvBody;
-use super::types::Described;
 use super::wire::{self, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, ProcId};

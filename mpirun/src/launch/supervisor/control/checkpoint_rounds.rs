@@ -1,0 +1,193 @@
+//! Checkpoints of the launched job: when they are asked for, the agreement with its ranks, and the outcome.
+//!
+//! A timer, a signal, a program, and `mpi-ctl` ask for one; all of them for the same one until it is complete.
+
+use super::JobControl;
+use crate::launch::supervisor::checkpoints::{Asks, due};
+use crate::pmi::{Job, Proc};
+use mpi_core::crs::coordinator::{Actions, Coordinator, Outcome};
+use mpi_core::rte::checkpoints::Report;
+use printable::name;
+use std::time::{Duration, Instant};
+
+/// The exit status of a job that was asked to stop after a checkpoint, and did.
+pub const STOPPED: i32 = 85;
+
+/// The launched job.
+const LAUNCHED: Job = Job(0);
+
+/// Asks for a checkpoint. Returns the reason if none can be asked for.
+pub(in crate::launch::supervisor) fn ask(
+    control: &mut JobControl<'_>,
+    asks: &Asks,
+) -> Result<(), String> {
+    if control.checkpoints.plan.is_none() {
+        return Err("mpirun was started without --checkpoint-dir".into());
+    }
+    can_be_kept(control)?;
+    let (user, stop) = match asks {
+        Asks::Timer => (false, false),
+        Asks::User { stop } => (true, *stop),
+    };
+    let asked = control.checkpoints.asked.unwrap_or((Instant::now(), false));
+    control.checkpoints.asked = Some((asked.0, asked.1 || user));
+    let actions = coordinator(control).request(stop);
+    act_on(control, actions);
+    Ok(())
+}
+
+impl JobControl<'_> {
+    /// A rank has reported.
+    pub(super) fn serve_checkpoint(&mut self, by: Proc, report: Report) {
+        if self.checkpoints.plan.is_none() {
+            return;
+        }
+        if report == Report::Request {
+            // A program that asks at each step is one user.
+            return ask_by_program(self);
+        }
+        let rank = self.ranks.jobs.get(by).filter(|rank| rank.job == LAUNCHED);
+        if let Some(rank) = rank.map(|rank| rank.rank as usize) {
+            let actions = coordinator(self).report(rank, report);
+            act_on(self, actions);
+        }
+    }
+
+    /// A rank has ended or left MPI.
+    pub(super) fn leave_checkpoints(&mut self, proc: Proc) {
+        if self.checkpoints.plan.is_none() {
+            return;
+        }
+        let rank = self
+            .ranks
+            .jobs
+            .get(proc)
+            .filter(|rank| rank.job == LAUNCHED);
+        if let Some(rank) = rank.map(|rank| rank.rank as usize) {
+            self.checkpoints.is_ending = true;
+            let actions = coordinator(self).left(rank);
+            act_on(self, actions);
+        }
+    }
+}
+
+/// Asks for a checkpoint, and reports if none can be asked for.
+pub(in crate::launch::supervisor) fn ask_by_signal(control: &mut JobControl<'_>) {
+    if let Err(why) = ask(control, &Asks::User { stop: false }) {
+        end_round(
+            control,
+            false,
+            Err(format!("no checkpoint is taken: {why}")),
+        );
+    }
+}
+
+/// Asks for a checkpoint if the timer is due.
+pub(in crate::launch::supervisor) fn step(control: &mut JobControl<'_>, now: Instant) {
+    if control.checkpoints.next.is_none_or(|next| now < next) {
+        return;
+    }
+    control.checkpoints.next = None;
+    if control.is_running()
+        && !control.checkpoints.is_ending
+        && let Err(why) = ask(control, &Asks::Timer)
+    {
+        end_round(
+            control,
+            false,
+            Err(format!("no checkpoint is taken: {why}")),
+        );
+    }
+}
+
+/// Fails if the job cannot be kept.
+fn can_be_kept(control: &JobControl<'_>) -> Result<(), String> {
+    let jobs = &control.ranks.jobs;
+    if jobs.alive().any(|(_, rank)| rank.job != LAUNCHED) {
+        return Err("the job has spawned another one, and a checkpoint is of one job".into());
+    }
+    let lost = jobs.of(LAUNCHED).find(|rank| rank.lost.is_some());
+    if let Some(lost) = lost {
+        return Err(format!("rank {} was lost", lost.rank));
+    }
+    let silent = jobs
+        .iter()
+        .find(|(proc, rank)| rank.job == LAUNCHED && !control.server.hears_checkpoints(*proc));
+    match silent {
+        Some((_, rank)) => Err(format!(
+            "rank {} has not called MPI_Init of this library, or has called MPI_Finalize",
+            rank.rank
+        )),
+        None => Ok(()),
+    }
+}
+
+fn coordinator<'a>(control: &'a mut JobControl<'_>) -> &'a mut Coordinator {
+    let ranks = control.ranks.jobs.of(LAUNCHED).count();
+    let coordinator = &mut control.checkpoints.coordinator;
+    coordinator.get_or_insert_with(|| Coordinator::new(ranks))
+}
+
+fn ask_by_program(control: &mut JobControl<'_>) {
+    let is_busy = control.checkpoints.asked.is_some();
+    if !is_busy && let Err(why) = ask(control, &Asks::User { stop: false }) {
+        end_round(
+            control,
+            false,
+            Err(format!("no checkpoint is taken: {why}")),
+        );
+    }
+}
+
+fn act_on(control: &mut JobControl<'_>, actions: Actions) {
+    let Actions { notice, outcome } = actions;
+    if let Some(notice) = notice {
+        let effects = control.server.tell_checkpoint(LAUNCHED, notice);
+        control.carry_out(effects);
+    }
+    match outcome {
+        Some(Outcome::Taken {
+            number,
+            bytes,
+            stop,
+        }) => was_taken(control, number, bytes, stop),
+        Some(Outcome::NotTaken { why }) => {
+            // A job that ends has no need of the checkpoint that the timer has asked for.
+            let by_user = control.checkpoints.asked.is_some_and(|(_, user)| user);
+            let ends = control.checkpoints.is_ending;
+            let sentence = format!("no checkpoint was taken: {why}");
+            end_round(control, ends && !by_user, Err(sentence));
+        }
+        None => {}
+    }
+}
+
+fn was_taken(control: &mut JobControl<'_>, number: u64, bytes: u64, stop: bool) {
+    let asked = control.checkpoints.asked.map(|(asked, _)| asked.elapsed());
+    let took = asked.unwrap_or(Duration::ZERO).as_secs_f64();
+    let set = control.checkpoints.dir().join(number.to_string());
+    let then = match stop {
+        true => "; the job is asked to stop",
+        false => "",
+    };
+    let sentence = format!(
+        "checkpoint {number} is in {}: {bytes} bytes, {took:.2} s after it was asked for{then}",
+        name(&set)
+    );
+    end_round(control, false, Ok(sentence));
+    if stop {
+        control.ending.fail(STOPPED);
+    }
+}
+
+fn end_round(control: &mut JobControl<'_>, is_silent: bool, outcome: Result<String, String>) {
+    let (Ok(sentence) | Err(sentence)) = &outcome;
+    if !is_silent {
+        control.ranks.outputs.say(sentence);
+    }
+    let checkpoints = &mut control.checkpoints;
+    checkpoints.latest = outcome;
+    checkpoints.outcomes += 1;
+    checkpoints.asked = None;
+    checkpoints.next = checkpoints.plan.and_then(due);
+}
