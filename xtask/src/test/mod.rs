@@ -96,9 +96,10 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         checks::add_components().map_err(TestError::Compilers)?;
     }
     if cargo::lint_tests().is_none() {
-        ui::say(
-            "      clippy is not installed, so the sources are compiled without its lints; install it by: rustup component add clippy",
-        );
+        ui::say(&format!(
+            "      clippy of Rust {} is not installed, so the sources are compiled without its lints",
+            cargo::LINTED
+        ));
     }
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
