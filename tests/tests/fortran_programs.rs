@@ -103,12 +103,6 @@ fn a_copied_section_whose_request_c_code_completes_is_reported() {
 }
 
 #[test]
-fn a_call_that_fails_leaves_the_copied_section_of_an_active_request() {
-    let gfortran: Vec<_> = Compiler::gfortran().into_iter().collect();
-    hold(&gfortran, &[Way::F08], &["failed_request.f90"], &[2]);
-}
-
-#[test]
 fn sections_are_taken_by_address_by_element_and_by_partitions() {
     let sources = ["addressed_sections.f90"];
     hold(&Compiler::all(), &[Way::F08], &sources, &[1, 2]);

@@ -117,7 +117,8 @@ pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
 }
 
 fn connect(job: i32) -> Result<OwnedFd, ControlError> {
-    let pid = Pid::from_raw(job).filter(|_| job > 0);
+    // A negative number is none, and rustix ends the process for it.
+    let pid = Some(job).filter(|job| *job > 0).and_then(Pid::from_raw);
     let pid = pid.ok_or(ControlError::NotThere(job))?;
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None);
