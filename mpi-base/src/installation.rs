@@ -8,6 +8,9 @@ use std::path::PathBuf;
 /// The `LD_PRELOAD` library for programs built for other MPI libraries, installed with the plugins in `PREFIX/lib/portcullis`.
 pub const PRELOAD: &str = "libportcullis-preload.so";
 
+/// The library for debuggers, beside it.
+pub const QUEUES: &str = "libportcullis-queues.so";
+
 /// `PREFIX` of `PREFIX/lib/libmpi_abi.so`: the parent of the directory of the file that contains this code, if the loader knows it.
 pub fn prefix() -> Option<PathBuf> {
     let mut found = libc::Dl_info {

@@ -24,7 +24,9 @@ fn has_source_of(document: &Document, file: &str, package: &str) {
     assert_eq!(document.file(file), source, "{file}");
 }
 
+/// It compiles two packages in release folders of their own, in more than a minute; `plugin` and `privileged` try plugins in the short form.
 #[test]
+#[ignore = "long: cargo xtask test --long"]
 fn the_plugins_of_the_document_serve_as_it_shows_built_outside_of_the_sources() {
     let document = Document::of("docs/plugins.md");
     has_source_of(&document, "star/src/lib.rs", "tests/star-plugin");

@@ -4,7 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
 
 use serde::Deserialize;
 
@@ -109,50 +108,6 @@ const AS_TESTED: &[&str] = &[
     "mpi-core/testing,barrier-driver/async,barrier-driver/suite",
 ];
 
-/// The path of clippy's compiler, in the environment of test programs: what they build for tests is compiled as `cargo xtask test` has compiled it.
-pub const LINTED_BY: &str = "PORTCULLIS_LINTED_BY";
-
-/// clippy's arguments, separated and ended as `cargo clippy` does: a warning of the compiler or of clippy is an error.
-const CLIPPY_ARGS: &str = "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__";
-
-static CLIPPY: OnceLock<Option<PathBuf>> = OnceLock::new();
-
-/// Has clippy's compiler compile the workspace's packages in [`Profile::Tests`]. It is rustc with clippy's lints, so the code is linted while it is
-/// compiled; cargo keeps its files apart from those of rustc.
-///
-/// Returns the compiler, or `None` if it is not installed or not of [`LINTED`]; then rustc compiles, without lints.
-pub fn lint_tests() -> Option<&'static Path> {
-    CLIPPY.get_or_init(clippy_driver).as_deref()
-}
-
-/// The version whose lints the sources pass. Every version has new ones, and a user's newer compiler must not fail the tests by them.
-pub const LINTED: &str = "1.95";
-
-/// Returns clippy's compiler, which is beside the compiler in use.
-fn clippy_driver() -> Option<PathBuf> {
-    let asked = |arguments: &[&str]| {
-        let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-        rustc.current_dir(workspace::root()).args(arguments);
-        String::from_utf8(rustc.output().ok()?.stdout).ok()
-    };
-    if !asked(&["--version"])?.starts_with(&format!("rustc {LINTED}.")) {
-        return None;
-    }
-    let printed = asked(&["--print", "sysroot"])?;
-    let driver = Path::new(printed.trim_end()).join("bin/clippy-driver");
-    driver.is_file().then_some(driver)
-}
-
-/// Selects the compiler of [`Profile::Tests`]: clippy's after [`lint_tests`], in this process or in the one that has started it, otherwise rustc.
-pub fn select_compiler(command: &mut Command) {
-    let started_by = || std::env::var_os(LINTED_BY).map(PathBuf::from);
-    if let Some(driver) = CLIPPY.get_or_init(started_by) {
-        command
-            .env("RUSTC_WORKSPACE_WRAPPER", driver)
-            .env("CLIPPY_ARGS", CLIPPY_ARGS);
-    }
-}
-
 /// The packages and programs of a build.
 #[derive(Clone, Debug)]
 pub struct Build<'a> {
@@ -250,10 +205,7 @@ impl Build<'_> {
             .args(self.libraries.then_some("--lib"))
             .arg("--message-format=json-render-diagnostics");
         match self.profile {
-            Profile::Tests => {
-                select_compiler(&mut command);
-                command.args(AS_TESTED);
-            }
+            Profile::Tests => drop(command.args(AS_TESTED)),
             Profile::Dev | Profile::Demo | Profile::Release | Profile::Tools => {
                 for package in self.packages {
                     command.args(["-p", package]);

@@ -1,6 +1,6 @@
 //! The folders of plugin files, in search order.
 
-use crate::installation::PRELOAD;
+use crate::installation::{PRELOAD, QUEUES};
 use crate::param::{Level, Param, Params};
 use crate::privilege::is_raised;
 use crate::{environment, text};
@@ -91,12 +91,14 @@ impl Places {
     }
 }
 
-/// The plugin files of a folder, sorted by name, without the installation's `LD_PRELOAD` library.
+/// The plugin files of a folder, sorted by name, without the installation's own libraries for programs and for debuggers.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_ours = path.file_name().is_some_and(|name| name == PRELOAD);
+        let is_ours = path
+            .file_name()
+            .is_some_and(|name| name == PRELOAD || name == QUEUES);
         if path.extension().is_some_and(|e| e == "so") && !is_ours {
             files.push(path);
         }
@@ -168,7 +170,7 @@ mod tests {
     #[test]
     fn files_are_listed_in_the_order_of_their_names() {
         let folder = tempfile::tempdir().expect("a folder");
-        for name in ["d.so", "a.so", "notes.txt", PRELOAD, "b.so"] {
+        for name in ["d.so", "a.so", "notes.txt", PRELOAD, QUEUES, "b.so"] {
             std::fs::write(folder.path().join(name), "").expect("a file");
         }
         let files = files(folder.path()).expect("a list");

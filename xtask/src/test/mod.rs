@@ -11,7 +11,6 @@ use std::thread;
 
 use clap::Args;
 
-use crate::cargo;
 use crate::deny::{self, DenyError};
 use crate::firmware;
 use crate::install;
@@ -95,12 +94,6 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Packages)?;
         checks::add_components().map_err(TestError::Compilers)?;
     }
-    if cargo::lint_tests().is_none() {
-        ui::say(&format!(
-            "      clippy of Rust {} is not installed, so the sources are compiled without its lints",
-            cargo::LINTED
-        ));
-    }
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
         let checked = scope.spawn(|| check(options));
@@ -175,14 +168,11 @@ fn run_suites(
 ) -> Result<Vec<String>, TestError> {
     let path = venv::NEXTPNR.search_path();
     let prefix = test_installation::installation();
-    let mut environment = vec![
+    let environment = [
         ("PATH", path.as_os_str()),
         // Made above from these sources, so that no test program makes it again.
         (test_installation::MADE, prefix.as_os_str()),
     ];
-    // The parts of it that a test program adds are compiled by the same compiler.
-    let driver = cargo::lint_tests().map(|driver| (cargo::LINTED_BY, driver.as_os_str()));
-    environment.extend(driver);
     let how = Running {
         environment: &environment,
         long: options.long,

@@ -27,7 +27,6 @@ use serde::Deserialize;
 
 use super::failures;
 use super::usage;
-use crate::cargo::select_compiler;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -157,7 +156,6 @@ impl Suites {
     /// Builds all test programs; cargo shows its own progress.
     pub fn build() -> Result<Self, ProcessError> {
         let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
-        select_compiler(&mut command);
         command
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())

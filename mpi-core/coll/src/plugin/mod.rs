@@ -201,7 +201,11 @@ impl Catalogue {
         let place = match self.place(&manifest, prefer) {
             Ok(place) => place,
             Err(reason) => {
-                self.passed.files.push(file.to_path_buf());
+                // One of the same version has no other parameters than the one in use.
+                let is_same = |taken: &Taken| taken.plugin.version == &*manifest.version;
+                if !self.taken.iter().any(is_same) {
+                    self.passed.files.push(file.to_path_buf());
+                }
                 return Err(reason);
             }
         };
