@@ -26,6 +26,8 @@
 //! A port that this build lacks keeps its row, and its error names the missing cargo feature.
 
 mod boxed;
+#[cfg(target_os = "linux")]
+mod byte_lock;
 mod claimed;
 mod error;
 mod gpio;

@@ -65,6 +65,7 @@ use mapped::open;
 #[cfg(target_os = "linux")]
 mod mapped {
     use super::super::PortError;
+    use super::super::byte_lock::ByteLock;
     use super::super::claimed::{Claimed, Wanted};
     use super::super::error::Failure;
     use super::super::sleep::until_readable;
@@ -74,7 +75,6 @@ mod mapped {
     use rustix::io::Errno;
     use std::fs::File;
     use std::io::ErrorKind;
-    use std::os::fd::AsRawFd;
     use std::os::unix::fs::FileTypeExt;
     use std::sync::Arc;
     use std::thread;
@@ -91,8 +91,7 @@ mod mapped {
         name: String,
         /// The device whose interrupt is this node's.
         interrupt: Option<File>,
-        /// Its lock is the claim.
-        _locked: File,
+        _claim: ByteLock,
     }
 
     pub(super) fn open(
@@ -123,7 +122,7 @@ mod mapped {
             )));
         }
         let address = offset + block.node(number, 0) as u64;
-        lock(&file, address, &name)?;
+        let claim = ByteLock::take(file, address, &name)?;
         let interrupt = match is_uio {
             true => Some(opened(place, &name)?),
             false => None,
@@ -134,7 +133,7 @@ mod mapped {
             group,
             name,
             interrupt,
-            _locked: file,
+            _claim: claim,
         };
         claimed.join(members)?;
         Ok(Arc::new(claimed))
@@ -199,35 +198,6 @@ mod mapped {
                 cause: e.to_string(),
             },
         })
-    }
-
-    /// Locks the byte of this address for as long as the file is open.
-    fn lock(file: &File, address: u64, name: &str) -> Result<(), PortError> {
-        let refused = |cause: String| PortError::Refused {
-            port: name.to_owned(),
-            step: "be locked",
-            cause,
-        };
-        let start = libc::off_t::try_from(address).map_err(|e| refused(e.to_string()))?;
-        // SAFETY: all bytes zero are a valid flock, a structure of integers.
-        let mut byte: libc::flock = unsafe { core::mem::zeroed() };
-        byte.l_type = libc::F_WRLCK as libc::c_short;
-        byte.l_whence = libc::SEEK_SET as libc::c_short;
-        byte.l_start = start;
-        byte.l_len = 1;
-        // SAFETY: the descriptor is open, and the command takes a pointer to a flock, which lives until the call returns.
-        let locked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const byte) };
-        if locked == 0 {
-            return Ok(());
-        }
-        let error = std::io::Error::last_os_error();
-        match error.raw_os_error() {
-            Some(libc::EAGAIN | libc::EACCES) => Err(PortError::Busy {
-                port: name.to_owned(),
-                holder: "another process",
-            }),
-            _ => Err(refused(error.to_string())),
-        }
     }
 
     impl Node {

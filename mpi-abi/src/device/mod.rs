@@ -32,7 +32,8 @@ use mpi_core::datatype::Datatype;
 use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 
 /// Searches the process for the selected libraries, now and after each later `dlopen`.
-/// Returns true if calls must look at their buffers: a library is loaded, or the types of messages are compared.
+/// Returns true if each call must find out where its buffers are, because such a library is loaded, or which datatype they have, because the types of messages
+/// are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
     let found = libraries::start(params)?;

@@ -8,7 +8,7 @@ use super::peer_failure::end_all;
 use super::recv::{direct_receive, eager_pipeline, fragments};
 use super::send::{assist, cancel, pipeline, streams};
 use super::types;
-use super::wire;
+use super::wire::{self, Rendezvous};
 use crate::btl::{Am, Header, ProcId, Sink};
 use crate::pml::envelope::Context;
 use std::ops::Range;
@@ -23,8 +23,10 @@ impl Ob1 {
             sender,
         } = self;
         let handled = match am {
-            wire::RNDV => receiver.on_rendezvous(core, from, header, payload),
-            wire::RNDV_KEY => receiver.on_rendezvous_with_key(core, from, header, payload),
+            wire::RNDV => receiver.on_rendezvous(core, from, header, Rendezvous::decode(payload)),
+            wire::RNDV_KEY => {
+                receiver.on_rendezvous(core, from, header, Rendezvous::decode_with_key(payload))
+            }
             wire::CTS => sender.streams().on_cts(core, from, header, payload),
             wire::FRAG => fragments::on_fragment(core, from, header, payload),
             wire::FIN => sender.on_fin(core, from, header),

@@ -209,30 +209,15 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a rendezvous announcement.
+    /// Handles a rendezvous announcement; `None` is one that could not be decoded.
     pub(super) fn on_rendezvous(
         &self,
         core: &Core,
         from: ProcId,
         header: Header,
-        payload: &[u8],
+        rendezvous: Option<Rendezvous>,
     ) -> HandlerResult {
-        let Some(rendezvous) = Rendezvous::decode(payload) else {
-            return Err(ProtocolError("a malformed announcement"));
-        };
-        let content = Content::Rendezvous(rendezvous);
-        self.announced(core, header, Arrived::new(from, content))
-    }
-
-    /// Handles a rendezvous announcement with a key of the sender's memory.
-    pub(super) fn on_rendezvous_with_key(
-        &self,
-        core: &Core,
-        from: ProcId,
-        header: Header,
-        payload: &[u8],
-    ) -> HandlerResult {
-        let Some(rendezvous) = Rendezvous::decode_with_key(payload) else {
+        let Some(rendezvous) = rendezvous else {
             return Err(ProtocolError("a malformed announcement"));
         };
         let content = Content::Rendezvous(rendezvous);
