@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
+use crate::lints::Compiler;
 use crate::workspace;
 
 /// The cargo profile of a build.
@@ -14,7 +15,7 @@ use crate::workspace;
 pub enum Profile {
     /// cargo's `dev` with all features that the tests need, in cargo's own target folder: the same compilation as `cargo test --workspace`, so nothing is
     /// compiled twice for the tests.
-    Tests,
+    Tests(Compiler),
     /// cargo's `dev`: quick to build.
     Dev,
     /// Builds quickly and runs nearly as fast as a release: for the demo.
@@ -29,7 +30,7 @@ impl Profile {
     /// Returns its name in the workspace's `Cargo.toml`, or in cargo.
     fn name(self) -> &'static str {
         match self {
-            Self::Tests | Self::Dev => "dev",
+            Self::Tests(_) | Self::Dev => "dev",
             Self::Demo => "demo",
             Self::Release => "release",
             Self::Tools => "tools",
@@ -41,7 +42,7 @@ impl Profile {
     /// An installation is compiled with other flags (`path_flags`) than `cargo build` uses; in one folder each would invalidate the other's files.
     pub fn folder(self) -> PathBuf {
         match self {
-            Self::Tests => workspace::target(),
+            Self::Tests(_) => workspace::target(),
             Self::Dev | Self::Demo | Self::Release | Self::Tools => {
                 workspace::target().join("products")
             }
@@ -205,7 +206,10 @@ impl Build<'_> {
             .args(self.libraries.then_some("--lib"))
             .arg("--message-format=json-render-diagnostics");
         match self.profile {
-            Profile::Tests => drop(command.args(AS_TESTED)),
+            Profile::Tests(compiler) => {
+                command.args(AS_TESTED);
+                compiler.serve(&mut command);
+            }
             Profile::Dev | Profile::Demo | Profile::Release | Profile::Tools => {
                 for package in self.packages {
                     command.args(["-p", package]);

@@ -2,7 +2,7 @@
 //!
 //! A function here has the name of the standard's binding and returns `Result<(), Failure>` (or the value itself, where that is the
 //! result); the build script finds it by its name and exports it.
-//! It has the parameters of the binding, with the types of [`args`] for pointers: a buffer with its count and its datatype is one
+//! It has the parameters of the binding, with the types of `args` for pointers: a buffer with its count and its datatype is one
 //! parameter, and so is a string with the pointer to its size.
 //! A function marked `unsafe` has C's pointers, and its contract is what the standard requires of the caller of the C function.
 #![allow(non_snake_case, clippy::missing_safety_doc, clippy::too_many_arguments)]

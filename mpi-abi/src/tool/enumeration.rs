@@ -1,6 +1,6 @@
 //! Enumerations (section 15.3.5): names for the values of variables and of event elements.
 //!
-//! A handle of an enumeration is its index in [`ENUMERATIONS`] plus one, because handles have no state.
+//! A handle of an enumeration is its index in `ENUMERATIONS` plus one, because handles have no state.
 
 use crate::abi::*;
 use crate::error::Failure;

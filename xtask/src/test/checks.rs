@@ -1,13 +1,14 @@
 //! The checks of the sources that are no tests: form, documentation, the oldest compiler, undefined behaviour.
 //!
-//! All but the form compile all packages once more, for which the short form has no time: clippy needs 80 s of processor time, the check by the oldest
-//! compiler 100 s, and rustdoc, which shares its metadata, 20 s.
-//! Clippy's compiler for the build of the tests would lint without a second compilation, but replaces the program of `cargo xtask test` while it runs.
-//! These checks are compiled in target folders of their own, so that they do not wait for cargo's lock on the folder of the tests.
+//! Clippy's lints need no check of their own in the short form: its compiler builds the tests (`xtask/src/lints.rs`).
+//! The short form tries the oldest compiler and rustdoc on what programs and plugins are linked to and started by, [`PRODUCT`];
+//! the long form on all packages, and it lints the benchmarks, which no test builds.
+//! What is compiled here has target folders of its own, so that it does not wait for cargo's lock on the folder of the tests.
 
 use std::process::Command;
 
 use super::suites::Suite;
+use crate::lints;
 use crate::packages;
 use crate::process::{self, ProcessError};
 use crate::ui;
@@ -15,6 +16,30 @@ use crate::workspace;
 
 /// The oldest compiler that builds what is installed: `rust-version` of the workspace.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+
+/// The libraries, the launcher, and the packages that others build with.
+const PRODUCT: &[&str] = &[
+    "barrier-board",
+    "barrier-driver",
+    "bounded",
+    "coll-hwbarr",
+    "fpga-model",
+    "mpi-abi",
+    "mpi-abi-library",
+    "mpi-base",
+    "mpi-coll",
+    "mpi-core",
+    "mpi-crs",
+    "mpi-engine",
+    "mpi-io",
+    "mpi-osc",
+    "mpi-p2p",
+    "mpi-transport",
+    "mpi-types",
+    "mpirun",
+    "portcullis-plugin",
+    "printable",
+];
 
 /// Tests of mpi-base that call no function of the operating system beyond Miri's, as filters of libtest.
 const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy::"];
@@ -29,23 +54,26 @@ const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 /// Returns the checks, after installing the compilers that are missing unless `offline`; what cannot be had is reported in one sentence and left out.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
-    if !long {
-        return suites;
-    }
     let has_oldest = answers(&[OLDEST, "cargo", "--version"]);
     match has_oldest || (!offline && install(OLDEST, &[])) {
-        true => suites.extend([oldest(), documentation(true)]),
+        true => suites.extend([oldest(long), documentation(true, long)]),
         false => {
             ui::say(&format!(
                 "      Rust {OLDEST} is not installed, so the oldest stated compiler is not tried; install it by: rustup toolchain install {OLDEST}"
             ));
-            suites.push(documentation(false));
+            suites.push(documentation(false, long));
         }
     }
-    suites.push(lints());
+    if lints::driver().is_none() {
+        ui::say(
+            "      clippy is not installed, so nothing is linted; install it by: rustup component add clippy",
+        );
+    } else if long {
+        suites.push(all_lints());
+    }
     let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
     match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
-        true => suites.push(undefined_behaviour()),
+        true => suites.push(undefined_behaviour(long)),
         false => ui::say(
             "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
         ),
@@ -70,8 +98,8 @@ fn form() -> Suite {
     Suite::of("cargo fmt --check", &command)
 }
 
-/// clippy has no objection to any target, benchmarks included.
-fn lints() -> Suite {
+/// clippy has no objection to any target of any package, benchmarks included.
+fn all_lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
     in_folder(&mut command, "lints");
@@ -81,8 +109,8 @@ fn lints() -> Suite {
 
 /// All links in the documentation lead somewhere. The oldest compiler writes it where it is there: that shares the metadata of [`oldest`], and those of
 /// all dependencies are most of the work.
-fn documentation(by_oldest: bool) -> Suite {
-    let task = ["doc", "--workspace", "--no-deps", "--quiet", "--locked"];
+fn documentation(by_oldest: bool, long: bool) -> Suite {
+    let task = ["doc", "--no-deps", "--quiet", "--locked"];
     let mut command = match by_oldest {
         true => by(OLDEST, &task, "oldest"),
         false => {
@@ -91,25 +119,37 @@ fn documentation(by_oldest: bool) -> Suite {
             command
         }
     };
+    command.args(selection(long));
     command.env("RUSTDOCFLAGS", "-D warnings");
     Suite::of("cargo doc", &command)
 }
 
-/// The oldest compiler accepts all packages; tests may need a newer one.
-fn oldest() -> Suite {
-    let task = ["check", "--workspace", "--quiet", "--locked"];
-    let command = by(OLDEST, &task, "oldest");
+/// The oldest compiler accepts the packages; tests may need a newer one.
+fn oldest(long: bool) -> Suite {
+    let mut command = by(OLDEST, &["check", "--quiet", "--locked"], "oldest");
+    command.args(selection(long));
     Suite::of(&format!("cargo check by Rust {OLDEST}"), &command)
 }
 
+/// Returns cargo's arguments for the packages of a check.
+fn selection(long: bool) -> Vec<&'static str> {
+    match long {
+        true => vec!["--workspace"],
+        false => PRODUCT
+            .iter()
+            .flat_map(|name| ["--package", name])
+            .collect(),
+    }
+}
+
 /// Miri finds no undefined behaviour in the pure parts of mpi-base.
-fn undefined_behaviour() -> Suite {
+fn undefined_behaviour(long: bool) -> Suite {
     let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
     command.args(["--package", "mpi-base", "--lib", "--"]);
     command.args(PURE);
     // proptest asks for the current folder, and Miri runs a hundredth as fast as the processor.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    command.env("PROPTEST_CASES", "4");
+    command.env("PROPTEST_CASES", if long { "4" } else { "1" });
     Suite::of("mpi-base under Miri", &command)
 }
 

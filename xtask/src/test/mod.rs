@@ -6,14 +6,17 @@ mod suites;
 mod usage;
 
 use std::fmt;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 
 use clap::Args;
 
+use crate::cargo::Profile;
 use crate::deny::{self, DenyError};
 use crate::firmware;
-use crate::install;
+use crate::install::{self, Contents};
+use crate::lints::Compiler;
 use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError, build_mpi4py};
@@ -26,10 +29,16 @@ use suites::{Running, Suite, Suites};
 /// If this is set in the environment, tests with a missing requirement fail instead of being skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
+/// The tests' installation, compiled with clippy's lints.
+const LINTED: Contents = Contents {
+    profile: Profile::Tests(Compiler::Linting),
+    ..test_installation::CONTENTS
+};
+
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers) and Miri
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), and check all packages, benchmarks included
     #[arg(long)]
     long: bool,
 
@@ -94,10 +103,12 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Packages)?;
         checks::add_components().map_err(TestError::Compilers)?;
     }
+    // Taken now: the build of the tests replaces the file, and the path of a replaced file is that of none.
+    let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
         let checked = scope.spawn(|| check(options));
-        let mut failed = build_and_run(options, &mut steps)?;
+        let mut failed = build_and_run(options, &own, &mut steps)?;
         failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
         Ok::<_, TestError>(failed)
     })?;
@@ -123,7 +134,11 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
 }
 
 /// Builds everything and runs the test programs. Returns one sentence for each failure.
-fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, TestError> {
+fn build_and_run(
+    options: &Options,
+    own: &Path,
+    steps: &mut Steps,
+) -> Result<Vec<String>, TestError> {
     thread::scope(|scope| {
         // This waits for the network, not for the processor.
         let fetched = scope.spawn(|| match options.offline {
@@ -131,9 +146,9 @@ fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, Te
             false => fetch(),
         });
         steps
-            .step("installing Portcullis for the tests", || {
+            .step("linting and installing Portcullis for the tests", || {
                 let prefix = test_installation::installation();
-                install::install(&prefix, &test_installation::CONTENTS)
+                install::install(&prefix, &LINTED)
             })
             .map_err(|error| TestError::Build(BuildError::Install(error)))?;
         joined(fetched)
@@ -144,10 +159,13 @@ fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, Te
             true => Ok(()),
             false => build_mpi4py(venv::MPI4PY),
         });
-        steps.step("building the tests, and mpi4py with our mpicc", || {
-            let suites = Suites::build().map_err(TestError::Failed);
-            joined(mpi4py).map_err(TestError::Build).and(suites)
-        })
+        steps.step(
+            "building and linting the tests, and mpi4py with our mpicc",
+            || {
+                let suites = Suites::build().map_err(TestError::Failed);
+                joined(mpi4py).map_err(TestError::Build).and(suites)
+            },
+        )
     })?;
     if suites.is_empty() {
         return Err(TestError::NoSuites);
@@ -155,7 +173,7 @@ fn build_and_run(options: &Options, steps: &mut Steps) -> Result<Vec<String>, Te
     suites.add_to_background(loom(options.long));
     if !options.offline {
         suites.add_to_background(cocotb());
-        suites.add_to_background(mpi4py(options.long));
+        suites.add_to_background(mpi4py(own, options.long));
     }
     run_suites(&suites, options, steps)
 }
@@ -223,11 +241,10 @@ fn cocotb() -> Suite {
 }
 
 /// mpi4py's own tests, without the modules that take long.
-fn mpi4py(long: bool) -> Suite {
+fn mpi4py(own: &Path, long: bool) -> Suite {
     // Three processes on two cores took two minutes, of the ten that all tests take.
     let ranks = if long { "1,2,3" } else { "1,2" };
-    // This program; through cargo it would wait for other builds.
-    let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
+    // By this program: through cargo it would wait for other builds.
     let mut command = Command::new(own);
     command.args(["mpi4py", "--quick", "--np", ranks]);
     Suite::of("the quick part of mpi4py's own tests", &command)
@@ -238,8 +255,7 @@ fn mpi4py(long: bool) -> Suite {
 fn loom(long: bool) -> Suite {
     let mut command = cargo_command(&["test", "-p", "mpi-base", "--lib"]);
     command
-        // Optimised, but without link-time optimisation, which does not pay off for a few seconds of models.
-        .args(["--profile", "demo"])
+        .args(["--profile", "models"])
         .arg("--target-dir")
         .arg(workspace::target().join("loom"))
         .arg("loom")

@@ -27,6 +27,7 @@ use serde::Deserialize;
 
 use super::failures;
 use super::usage;
+use crate::lints::Compiler;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -153,13 +154,14 @@ struct Profile {
 }
 
 impl Suites {
-    /// Builds all test programs; cargo shows its own progress.
+    /// Builds and lints all test programs; cargo shows its own progress.
     pub fn build() -> Result<Self, ProcessError> {
         let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
         command
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())
             .stderr(Stdio::inherit());
+        Compiler::Linting.serve(&mut command);
         let program = process::spelled(&command);
         match command.output() {
             Ok(output) if output.status.success() => {

@@ -1,6 +1,6 @@
 //! Events (section 15.3.8): what happens in the library, shown to the callbacks of tools.
 //!
-//! An event is raised where it happens, inside the progress loop, with its time, and put into a queue ([`queue`]).
+//! An event is raised where it happens, inside the progress loop, with its time, and put into a queue (`queue`).
 //! Callbacks run later, where no lock is held and nothing of the library is borrowed: at the end of the MPI call, where a callback may call MPI
 //! as the program may (`MPI_T_CB_REQUIRE_NONE`), and before each sleep of a long wait, where it may only call functions of this interface
 //! (`MPI_T_CB_REQUIRE_MPI_RESTRICTED`).

@@ -3,7 +3,7 @@
 //! Each function converts its C arguments, calls [`Services`], and converts the result.
 //! A panic does not cross the ABI: the service fails with an error text.
 //!
-//! Two hosts have such a table: the library itself, whose services are those of [`ModuleComm`](super::module_comm), and `coll-hwbarr-foreign`, which provides them in
+//! Two hosts have such a table: the library itself, whose services are those of `ModuleComm`, and `coll-hwbarr-foreign`, which provides them in
 //! processes of other MPI libraries.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Transports from plugin files: a [`Fabric`](super::fabric) over a port whose functions are those of a C table.
+//! Transports from plugin files: a `Fabric` over a port whose functions are those of a C table.
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
 //! Where files are searched, and which are trusted, is the business of [`mpi_base::plugin_file`]; the tables are those of the package `portcullis-plugin`.
