@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -47,14 +48,37 @@ struct Crate {
 /// An import: the file, the file that defines the name, the name.
 pub type Import = (PathBuf, PathBuf, String);
 
+/// What has been read of a crate. Several tests ask for each, and reading takes most of their time.
+#[derive(Default)]
+struct Kept {
+    tree: OnceLock<Crate>,
+    imports: OnceLock<Vec<Import>>,
+}
+
+impl Kept {
+    /// Returns the entry of the crate with this root file; of two tests that ask for its content at the same time, one waits for the other.
+    fn of(root: &Path) -> Arc<Kept> {
+        static CRATES: Mutex<BTreeMap<PathBuf, Arc<Kept>>> = Mutex::new(BTreeMap::new());
+        let mut crates = CRATES.lock().expect("no test panics here");
+        crates.entry(root.to_owned()).or_default().clone()
+    }
+
+    fn tree(&self, root: &Path) -> &Crate {
+        self.tree.get_or_init(|| Crate::of(root))
+    }
+}
+
 /// Returns the imports between files of the crate with this root file.
 pub fn imports(root: &Path) -> Vec<Import> {
-    Crate::of(root).ties()
+    let kept = Kept::of(root);
+    let imports = kept.imports.get_or_init(|| kept.tree(root).ties());
+    imports.clone()
 }
 
 /// Returns the methods of each type of the crate with this root file, by the file that defines the type and its name.
 pub fn methods(root: &Path) -> BTreeMap<(PathBuf, String), Vec<String>> {
-    let tree = Crate::of(root);
+    let kept = Kept::of(root);
+    let tree = kept.tree(root);
     let mut found: BTreeMap<_, Vec<String>> = BTreeMap::new();
     for (at, module) in &tree.modules {
         for (path, method) in &module.methods {
