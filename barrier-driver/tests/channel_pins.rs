@@ -2,9 +2,10 @@
 
 mod channel_board;
 
+use barrier_driver::ToggleBarrier;
 use barrier_driver::channels::{
-    ChannelBarrier, ChannelOpenError, Counts, Identity, Membership, ProgramError, Programmer,
-    ReleaseLine, Status,
+    ChannelBarrier, ChannelOpenError, Counts, Heartbeat, Identity, Membership, ProgramError,
+    Programmer, Pulse, ReleaseLine, Rhythm, Status,
 };
 use barrier_driver::suite::Rig;
 use channel_board::rtl::{self, Rtl};
@@ -97,6 +98,8 @@ on_both! {
     a_line_that_a_dead_job_left_is_refused_by_name
     who_is_missing_is_named
     a_member_that_is_gone_is_dropped_by_those_that_wait_for_it
+    one_of_two_members_frees_the_channel_of_a_dead_one
+    a_heartbeat_names_the_node_that_is_silent_and_the_one_that_was_excluded
     a_request_that_noise_has_spoilt_is_sent_again
     broken_serial_lines_are_told_apart
     replies_are_not_releases
@@ -122,6 +125,14 @@ fn open_all<M: Machine>(
         ChannelBarrier::open(out, input, membership, leader.take(), met).expect("a free channel")
     };
     nodes.map(open).collect()
+}
+
+/// Brings the members' lines to the level of a free channel, as the first fence of a channel's opening needs.
+fn rest<M: Machine>(board: &Board<M>, membership: Membership) {
+    for node in (0..NODES).filter(|node| membership.members >> node & 1 == 1) {
+        let (out, input) = board.node(node).channel(usize::from(membership.channel));
+        drop(ToggleBarrier::open(out, input, met).expect("infallible"));
+    }
 }
 
 fn ready<M: Machine>(member: &mut Member<M>) -> bool {
@@ -278,6 +289,103 @@ fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
         Some("channel 3 is not idle: the lines of node 2 are not at rest")
     );
     assert_eq!(leader.members(3), Ok(0), "nothing has changed");
+}
+
+fn one_of_two_members_frees_the_channel_of_a_dead_one<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut leader = board.node(0).programmer();
+    let membership = Membership {
+        channel: 1,
+        members: 0b11,
+    };
+    for (is_inside, waits) in [(false, false), (false, true), (true, false)] {
+        rest(&board, membership);
+        let mut members = open_all(&board, membership, &mut leader);
+        members
+            .iter_mut()
+            .for_each(|member| member.enter().expect("out of the barrier"));
+        assert!(members.iter_mut().all(ready));
+        let (dead, survivor) = (members.pop(), members.pop());
+        let (mut dead, mut survivor) = dead.zip(survivor).expect("two members");
+        if is_inside {
+            dead.enter().expect("out of the barrier");
+        }
+        // The line of a node that dies keeps its level.
+        std::mem::forget(dead);
+        if waits {
+            survivor.enter().expect("out of the barrier");
+        }
+        assert_eq!(survivor.free_without(0b10, Some(&mut leader), met), Ok(()));
+        assert_eq!(
+            leader.members(1),
+            Ok(0),
+            "inside: {is_inside}, waits: {waits}"
+        );
+        // Another pair takes it.
+        let mut other = board.node(4).programmer();
+        let next = Membership {
+            channel: 1,
+            members: 0b11_0000,
+        };
+        rest(&board, next);
+        let mut pair = open_all(&board, next, &mut other);
+        for _ in 0..3 {
+            pair.iter_mut()
+                .for_each(|member| member.enter().expect("out of the barrier"));
+            assert!(pair.iter_mut().all(ready));
+        }
+        let no_programmer = None::<&mut Leader<M>>;
+        let [first, second] = <[Member<M>; 2]>::try_from(pair).unwrap_or_else(|_| panic!("a pair"));
+        assert_eq!(second.close(no_programmer, met), Ok(()));
+        assert_eq!(first.close(Some(&mut other), met), Ok(()));
+    }
+}
+
+fn a_heartbeat_names_the_node_that_is_silent_and_the_one_that_was_excluded<M: Machine>() {
+    let board = Board::<M>::power_on();
+    let mut programmers = [0, 1].map(|node| board.node(node).programmer());
+    let membership = Membership {
+        channel: 4,
+        members: 0b11,
+    };
+    let members = open_all(&board, membership, &mut programmers[0]);
+    let ms = Duration::from_millis;
+    let rhythm = Rhythm {
+        period: ms(10),
+        limit: ms(100),
+    };
+    let mut hearts = members
+        .into_iter()
+        .map(|member| Heartbeat::new(member, rhythm));
+    let (mut first, mut second) = hearts.next().zip(hearts.next()).expect("two members");
+    let [ours, theirs] = &mut programmers;
+    for beat in 0..5 {
+        let now = ms(11 * beat);
+        assert_eq!(first.poll(now, ours), Ok(Pulse::Steady), "it arrives");
+        assert_eq!(first.poll(now, ours), Ok(Pulse::Steady), "it waits");
+        assert_eq!(second.poll(now, theirs), Ok(Pulse::Steady), "it arrives");
+        assert_eq!(first.poll(now, ours), Ok(Pulse::Beat));
+        assert_eq!(second.poll(now, theirs), Ok(Pulse::Beat));
+    }
+    // The second node is stopped.
+    assert_eq!(first.poll(ms(60), ours), Ok(Pulse::Steady), "it arrives");
+    assert_eq!(first.poll(ms(159), ours), Ok(Pulse::Steady));
+    let silent = Pulse::Silent { nodes: 0b10 };
+    assert_eq!(first.poll(ms(160), ours), Ok(silent));
+    assert_eq!(
+        first.into_barrier().free_without(0b10, Some(ours), met),
+        Ok(())
+    );
+    // It runs again, and its arrival moves no release.
+    let releases = board.releases(4);
+    assert_eq!(
+        second.poll(ms(500), theirs),
+        Ok(Pulse::Steady),
+        "it arrives"
+    );
+    let excluded = Pulse::Excluded { members: 0 };
+    assert_eq!(second.poll(ms(600), theirs), Ok(excluded));
+    assert_eq!(board.releases(4), releases);
 }
 
 fn who_is_missing_is_named<M: Machine>() {

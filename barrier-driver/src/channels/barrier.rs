@@ -146,6 +146,42 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         Ok(())
     }
 
+    /// Leaves a channel whose members `gone` have died, and frees it.
+    ///
+    /// This is for living members that are not more than half of all, such as one of two nodes: the board drops no node for them.
+    /// Each living member calls it, one of them with its programmer; `fence` is among the living, and is called twice.
+    ///
+    /// A living member that is in no barrier enters it. If all the dead had arrived, the barrier releases; if none had,
+    /// the living withdraw. In both cases all lines are at rest then, and the channel is free for any nodes.
+    /// If some of the dead had arrived and some had not, the board refuses by the names of those whose lines are in an arrival.
+    pub fn free_without<P, Q, D, F>(
+        mut self,
+        gone: u64,
+        programmer: Option<&mut Programmer<P, Q, D>>,
+        mut fence: impl FnMut() -> Result<(), F>,
+    ) -> Result<(), ChannelCloseError<O::Error, F>>
+    where
+        P: OutputPin<Error = O::Error>,
+        Q: InputPin<Error = O::Error>,
+        D: DelayNs,
+    {
+        self.membership.members &= !gone;
+        let entered = match self.toggle.poll() {
+            Ok(Poll::Ready(())) => self.go(),
+            Ok(Poll::Pending) => Ok(()),
+            Err(fault) => Err(fault),
+        };
+        // A member whose port has failed still meets the others, so that none hangs in the fence.
+        fence().map_err(ChannelCloseError::Fence)?;
+        let entered = entered.map_err(|fault| ChannelCloseError::Program(fault.into()));
+        entered.and(self.close(programmer, fence))
+    }
+
+    /// Enters; the caller has checked that this node is in no barrier.
+    pub(super) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
+        self.toggle.go()
+    }
+
     /// Brings the line to rest, synchronises with the other members, and, on the one that passes its programmer, frees the channel.
     pub fn close<P, Q, D, F>(
         self,

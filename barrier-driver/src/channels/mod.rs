@@ -19,6 +19,12 @@
 //! The hardware refuses a channel that other members have, and one with a member whose line is not at rest, and names those nodes.
 //! So a line left over from a dead job cannot become an arrival, and two jobs cannot get one channel.
 //!
+//! # Dead members
+//!
+//! More than half of the members can have the others dropped ([`ChannelBarrier::contain`]).
+//! One of two nodes cannot, and frees the channel instead ([`ChannelBarrier::free_without`]); a [`Heartbeat`] on a channel of its own
+//! finds out that a node has died.
+//!
 //! # Ownership
 //!
 //! A `Programmer` owns the node's clock, data and select. Only one process has the port, so each node has one programmer;
@@ -32,11 +38,13 @@
 
 mod barrier;
 mod error;
+mod heartbeat;
 mod last_line;
 mod programmer;
 
 pub use barrier::{ChannelBarrier, Membership};
 pub use error::{ChannelCloseError, ChannelOpenError, ProgramError};
 pub use fpga_model::channels::frame::{Counts, Identity, Operation, Status};
+pub use heartbeat::{Heartbeat, Pulse, Rhythm};
 pub use last_line::{LastLine, ReleaseLine};
 pub use programmer::{Programmer, SerialPins};

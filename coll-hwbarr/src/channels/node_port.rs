@@ -15,6 +15,8 @@
 //! Each surviving leader enters the channel's barrier, if it is not in it, and does not wait, as in a farewell.
 //! When all have entered, they ask the board to drop the dead node. The board applies its own time limit to that node and checks that
 //! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
+//! A leader that survives alone is no majority: if its entry does not release the barrier, it withdraws the entry, so that all lines
+//! are idle, and gives the channel back.
 
 use super::lines::{self, Lines, Simulated};
 use crate::port::{Barrier, Fault, Wire};
@@ -68,7 +70,10 @@ struct Lead {
 /// A channel that is being left.
 struct Farewell {
     channel: u8,
-    barrier: Box<dyn Barrier>,
+    /// `None` after this leader, which survives alone, has withdrawn its entry.
+    barrier: Option<Box<dyn Barrier>>,
+    /// Time at which this node entered.
+    since: Instant,
     /// Dead nodes, which will not enter the farewell.
     dead_nodes: u64,
     /// The board has accepted the time limit.
@@ -255,7 +260,8 @@ impl NodePort {
         if barrier.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
-                barrier,
+                barrier: Some(barrier),
+                since: Instant::now(),
                 dead_nodes: 0,
                 limited: false,
                 kept: false,
@@ -276,7 +282,8 @@ impl NodePort {
         if entered {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
-                barrier,
+                barrier: Some(barrier),
+                since: Instant::now(),
                 dead_nodes,
                 limited: false,
                 kept: false,
@@ -341,10 +348,17 @@ fn no_lines(what: &str) -> String {
 impl Farewell {
     /// Asks the board to drop the dead nodes once it regards them as late; a refused request is repeated at the next poll.
     fn drop_dead_members(&mut self, programmer: &mut BoxedProgrammer) {
-        if !matches!(self.barrier.poll(), Ok(Poll::Pending)) {
+        if !self.is_waiting() {
             return;
         }
         if !self.limited {
+            if let Ok(members) = programmer.members(self.channel)
+                && (members & !self.dead_nodes).count_ones() == 1
+            {
+                // The entry would have released the barrier if the dead had arrived.
+                self.barrier = None;
+                return;
+            }
             self.limited = programmer.set_limit(self.channel, LATE_EDGES).is_ok();
             return;
         }
@@ -357,6 +371,32 @@ impl Farewell {
             // Some nodes are not in the barrier yet, or another node is sending to the board.
             Err(_) => {}
         }
+    }
+}
+
+/// How long a leader that survives alone repeats its request for the channel: until a served board has noticed the death.
+const ALONE: Duration = Duration::from_secs(1);
+
+impl Farewell {
+    /// Returns true while the barrier has not been released.
+    fn is_waiting(&mut self) -> bool {
+        let polled = self.barrier.as_mut().map(|barrier| barrier.poll());
+        matches!(polled, Some(Ok(Poll::Pending)))
+    }
+
+    /// Returns true if the farewell has ended: the barrier has been released or has failed, or a channel that is left alone is free.
+    fn has_ended(&mut self, programmer: &mut BoxedProgrammer) -> bool {
+        if self.barrier.is_some() {
+            return !self.is_waiting();
+        }
+        let freed = match programmer.members(self.channel) {
+            Ok(0) => true,
+            Ok(_) => programmer.give_back(self.channel).is_ok(),
+            Err(_) => false,
+        };
+        // Some of the dead may have arrived and some not; then the next job gives the channel back.
+        self.kept = !freed && self.since.elapsed() >= ALONE;
+        freed
     }
 }
 
@@ -432,14 +472,14 @@ impl Lead {
         {
             farewell.drop_dead_members(&mut programmer);
         }
+        let ended: Vec<Farewell> = departing
+            .extract_if(.., |farewell| farewell.has_ended(&mut programmer))
+            .collect();
         // A channel that the board keeps for its dead members stays in use; its farewell is no longer awaited.
         departing.retain(|farewell| !farewell.kept);
-        let dead_nodes = departing.extract_if(.., |farewell| {
-            !matches!(farewell.barrier.poll(), Ok(Poll::Pending))
-        });
         for Farewell {
             channel, barrier, ..
-        } in dead_nodes
+        } in ended
         {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The line is idle before the channel is given back; a port that has failed keeps its channel.

@@ -1,6 +1,7 @@
 //! The barrier workbench on the command line: one line of the table for each command, one file for each line.
 //! [`page`] is the HTML page of `hwbarr report`.
 
+mod channel;
 mod cures;
 mod emulate;
 mod faults;
@@ -65,6 +66,8 @@ commands! {
     watch::Watch,
     /// Bring a real port up: find it, read and write it, test it with a plug, measure it, let two nodes meet.
     port::Port,
+    /// The channels of a version 2 board: list them, free one of a node that has died, and a heartbeat of nodes.
+    channel::Channel,
     /// Start commands in several processes, or on several machines, at one edge of a barrier.
     together::Together,
     /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.

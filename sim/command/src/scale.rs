@@ -4,6 +4,9 @@
 //! The hardware is simulated in virtual time: cascaded boards with a clock each, with the number of levels that the ranks need.
 //! On each level all other boards have arrived long before the last arrival, so the run has only as many boards as the
 //! levels require; the fan-out to the nodes is that of all ranks. No such tree of boards has been built.
+//!
+//! Version 2 (`--channels`) has one board, whose wires are those of hosts: the ranks are divided among at most sixty hosts,
+//! and the ranks of a host meet in its memory before and after the barrier of the wires.
 
 use crate::Failure;
 use crate::measured::{self, Measured};
@@ -11,6 +14,7 @@ use crate::options::{Hardware, MOST_BYTES, Software};
 use crate::tables::{Format, Table, Tool};
 use barrier_simulator::software::{BARRIERS, COLLECTIVES, Collective, Network, Point, fit};
 use barrier_simulator::virtual_time::{Parameters, Time, run};
+use barrier_waveform::words::counted;
 use clap::Args;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -19,6 +23,8 @@ use std::path::{Path, PathBuf};
 const BOARD: u64 = 60;
 /// Maximum number of ranks whose barrier is measured on one machine.
 const MOST_HERE: u64 = 128;
+/// Maximum number of ranks of a host for which version 2 is predicted.
+const MOST_ON_HOST: u64 = 512;
 /// Number of barriers in virtual time for the median.
 const BARRIERS_RUN: usize = 1000;
 
@@ -34,6 +40,16 @@ pub struct Scale {
     /// Fit the network from what `mpi-bench latency --json` and `mpi-bench rate --json` have printed, instead of the options below.
     #[arg(long, num_args = 2, value_names = ["LATENCY", "RATE"])]
     fit: Option<Vec<PathBuf>>,
+    /// With --channels: time from a store of one rank until another rank of its host reads the value. A barrier of version 2
+    /// takes two of them more if a host has several ranks. The default is an assumption and was not measured.
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "100ns",
+        requires = "channels",
+        hide_short_help = true
+    )]
+    host_memory: Time,
     #[command(flatten)]
     tool: Tool,
     #[command(flatten)]
@@ -55,23 +71,26 @@ impl Scale {
                 self.software.networks().into_iter().map(named).collect()
             }
         };
+        let one = self.hardware.parameters(1, 1)?;
         let mut runs = Vec::new();
         for &ranks in &self.ranks {
-            runs.push((ranks, self.boards(ranks)?));
+            let median = match one.channels {
+                0 => Some(self.boards(ranks)?),
+                _ => self.channels(ranks)?,
+            };
+            runs.push((ranks, median));
         }
-        let hardware = |ranks: u64| {
-            let run = runs.iter().find(|(of, _)| *of == ranks);
-            run.map_or(Time::from_ps(u64::MAX), |(_, median)| *median)
-        };
         let most = self.ranks.iter().copied().max().unwrap_or(BOARD);
-        let one = self.hardware.parameters(1, 1)?;
-        let trunk = one.trunk;
         let own = match self.software.measured {
             true => self.measure()?,
             false => Vec::new(),
         };
         let mut barriers = self.columns();
-        self.fill(&mut barriers, "this hardware", &hardware)?;
+        let cells = runs.iter().map(|(_, median)| {
+            let cell = median.and_then(|median| self.cell(median));
+            cell.unwrap_or_else(|| "-".into())
+        });
+        barriers.row(std::iter::once(Value::from("this hardware")).chain(cells));
         for measured in &own {
             let cell = |ranks: &u64| match *ranks == measured.ranks {
                 true => self.cell(measured.mean).unwrap_or_default(),
@@ -100,11 +119,9 @@ impl Scale {
                     ),
                 });
                 format!(
-                    "{}hardware: boards of {BOARD} pins, {} levels for {most} ranks, {trunk} between two, {} from the last to the cables\n\n\
-                     barrier\n{}\n{} bytes\n{}",
+                    "{}{}\n\nbarrier\n{}\n{} bytes\n{}",
                     heads.collect::<String>(),
-                    levels(most),
-                    self.fan_out(most, &one),
+                    self.head(most, &one),
                     barriers.to_text(),
                     self.size,
                     others.to_text()
@@ -117,6 +134,35 @@ impl Scale {
             ),
         };
         crate::say(&text)
+    }
+
+    /// Describes the hardware in a line.
+    fn head(&self, most: u64, parameters: &Parameters) -> String {
+        if parameters.channels > 0 {
+            return format!(
+                "hardware: version 2, one board of {BOARD} hosts with up to {MOST_ON_HOST} ranks each, {} from a store to a load in a host's memory",
+                self.host_memory
+            );
+        }
+        format!(
+            "hardware: boards of {BOARD} pins, {} for {most} ranks, {} between two, {} from the last to the cables",
+            counted(levels(most), "level"),
+            parameters.trunk,
+            self.fan_out(most, parameters)
+        )
+    }
+
+    /// Returns the median until every rank has left a barrier of version 2; `None` for more ranks than its hosts have.
+    fn channels(&self, ranks: u64) -> Result<Option<Time>, Failure> {
+        let on_host = ranks.div_ceil(BOARD);
+        if on_host > MOST_ON_HOST {
+            return Ok(None);
+        }
+        let hosts = ranks.div_ceil(on_host) as usize;
+        let parameters = self.hardware.parameters(hosts, BARRIERS_RUN)?;
+        let wires = run(&parameters, false)?.summary.complete.median();
+        let transfers = if on_host > 1 { 2.0 } else { 0.0 };
+        Ok(Some(wires + self.host_memory.scaled(transfers)))
     }
 
     /// Returns the median until every node has left, simulated with the levels of boards that `ranks` ranks need.

@@ -471,3 +471,32 @@ fn numbers_without_a_meaning_are_refused() {
     assert!(said.contains("takes longer than"), "{said}");
     assert!(said.ends_with("[exit 1]"), "{said}");
 }
+
+/// The wires of version 2 are those of hosts, so 120 ranks need no second board, and 65,536 are more than sixty hosts have.
+#[test]
+fn version_2_is_predicted_for_ranks_that_share_hosts() {
+    let scale = |more: &[&str]| {
+        let common = ["scale", "--ranks", "60,120,65536", "--network", "hdr"];
+        hwbarr(&[&common, more].concat())
+    };
+    let printed = scale(&["--channels", "1", "--host-memory", "1us"]);
+    assert!(
+        printed.contains("hardware: version 2, one board of 60 hosts"),
+        "{printed}"
+    );
+    let row = |text: &str| {
+        let row = text.lines().find(|line| line.starts_with("this hardware"));
+        let row = row.unwrap_or_default().split_whitespace().skip(2);
+        row.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [alone, shared, none] = &row(&printed)[..] else {
+        panic!("{printed}")
+    };
+    assert_eq!(none, "-");
+    let us = |text: &str| text.strip_suffix("us").and_then(|t| t.parse::<f64>().ok());
+    let [alone, shared] =
+        [alone, shared].map(|text| us(text).unwrap_or_else(|| panic!("{printed}")));
+    assert!((shared - alone - 2.0).abs() < 1e-3, "{printed}");
+    let refused = scale(&["--host-memory", "1us"]);
+    assert!(refused.contains("--channels"), "{refused}");
+}

@@ -66,7 +66,6 @@ fn serving(mut server: Server, body: impl FnOnce(&Address)) {
     });
 }
 
-/// The server reports no wires of a board of version 2 to an observer, so `hwbarr watch` prints none.
 #[test]
 fn a_served_board_of_version_2_is_shown_as_one() {
     let server = Server::bind_channels(3, "127.0.0.1:0").expect("a port on the loopback address");
@@ -79,6 +78,8 @@ fn a_served_board_of_version_2_is_shown_as_one() {
         assert!(lines.contains("0 of 3 connected"), "{lines}");
         let json = prints(&[&address, "--once", "--json"]);
         assert!(json.contains("\"version\":2"), "{json}");
+        let powered_on = "channel 0: nodes 0-2; 0 releases\nchannel 1: free\n";
+        assert!(shown.contains(powered_on), "{shown}");
     });
 }
 
@@ -188,9 +189,11 @@ fn a_board_of_version_2_in_memory_is_shown_as_one() {
     let _own = OWN_BOARD.lock().unwrap_or_else(PoisonError::into_inner);
     let memory = Memory::create(ChannelBoard::layout_size(3, 0)).expect("memory");
     let board = memory.init_channels(3, 0).expect("fits");
-    let _lines: Vec<_> = (0..2)
+    let lines: Vec<_> = (0..2)
         .map(|node| board.lines(node).expect("free"))
         .collect();
+    // Channel 0 has all nodes after power-on; node 2 is awaited.
+    lines.iter().for_each(|lines| lines.set(0, true));
     let me = std::process::id().to_string();
     let json: serde_json::Value =
         serde_json::from_str(&prints(&[&me, "--once", "--json"])).expect("JSON");
@@ -199,8 +202,16 @@ fn a_board_of_version_2_in_memory_is_shown_as_one() {
         (&2.into(), &0.into())
     );
     assert_eq!(json["connected"], serde_json::json!([0, 1]));
+    assert_eq!(json["channels"][0]["entered"], serde_json::json!([0, 1]));
+    assert_eq!(json["channels"][0]["awaited"], serde_json::json!([2]));
+    assert_eq!(json["channels"][4]["members"], serde_json::json!([]));
     let shown = prints(&[&me, "--once"]);
-    assert!(shown.contains("five channels (version 2)"), "{shown}");
+    assert!(
+        shown.contains("five channels (version 2), 1 of them taken"),
+        "{shown}"
+    );
+    let waits = "channel 0: nodes 0-2; arrived: 0, 1; awaited: 2; 0 releases\n";
+    assert!(shown.contains(waits), "{shown}");
 }
 
 #[test]

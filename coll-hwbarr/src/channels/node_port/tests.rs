@@ -134,3 +134,48 @@ fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     let reason = fault.reason();
     assert!(reason.contains("before all nodes were idle"), "{reason}");
 }
+
+/// Lets the second of two nodes die, in the channel's barrier or before it, and returns the first one's port after it has left.
+fn survivor(is_inside: bool, is_entered: bool) -> [NodePort; 2] {
+    let ports = node_ports::<2>();
+    let [a, b] = &ports;
+    let [mut first, mut second] = both(open([a, b], 0, FIRST, || ()));
+    pass_one(&mut first, &mut second);
+    if is_inside {
+        second.enter().expect("an idle node can enter");
+    }
+    // The wire of a node that dies keeps its level.
+    std::mem::forget(second);
+    if is_entered {
+        first.enter().expect("an idle node can enter");
+    }
+    a.depart_without(0, first, 0b10);
+    ports
+}
+
+fn pass_one(first: &mut Box<dyn Wire>, second: &mut Box<dyn Wire>) {
+    for wire in [&mut *first, &mut *second] {
+        wire.enter().expect("an idle node can enter");
+    }
+    for wire in [first, second] {
+        while wire.poll().expect("the port works").is_pending() {}
+    }
+}
+
+#[test]
+fn one_of_two_nodes_frees_their_channel_when_the_other_has_died() {
+    for (is_inside, is_entered) in [(false, false), (false, true), (true, false)] {
+        let ports = survivor(is_inside, is_entered);
+        let [a, b] = &ports;
+        let since = Instant::now();
+        while a.in_use() != 0 && since.elapsed() < Duration::from_secs(30) {}
+        let free = a.free_channel(a.in_use()).map_err(Fault::reason);
+        assert_eq!(free, Ok(0), "inside: {is_inside}, entered: {is_entered}");
+        // The next pair: the same lines, taken again.
+        b.forget(0);
+        let mut wires = both(open([a, b], 0, FIRST, || ()));
+        for _ in 0..3 {
+            pass(&mut wires);
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! A process's handle of the board: creation, attachment, observation.
 
+use super::channel_look::ChannelLook;
 use super::engine::Engine;
 use super::line::{LINE_WORDS, Line};
 use super::shared::{Geometry, HANDS};
@@ -61,6 +62,8 @@ pub struct Look {
     pub nodes: Vec<(bool, bool)>,
     /// The eureka line as the nodes read it, if there is one.
     pub line: Option<LineLook>,
+    /// The channels of a board of version 2; a board of version 1 has none.
+    pub channels: Vec<ChannelLook>,
 }
 
 /// An eureka line as an observer sees it.
@@ -82,6 +85,7 @@ impl Look {
             share: nodes,
             nodes: Vec::with_capacity(nodes),
             line: None,
+            channels: Vec::new(),
         };
         look.push(board.inputs, nodes, driven);
         look
@@ -91,6 +95,12 @@ impl Look {
     #[must_use]
     pub fn beside(self, line: Option<LineLook>) -> Self {
         Self { line, ..self }
+    }
+
+    /// Returns the view with these channels added.
+    #[must_use]
+    pub fn with_channels(self, channels: Vec<ChannelLook>) -> Self {
+        Self { channels, ..self }
     }
 
     /// Adds nodes.

@@ -9,6 +9,7 @@
 
 use super::CLOCK;
 use super::board::{Look, Snapshot};
+use super::channel_look::ChannelLook;
 use super::claim::WiresError;
 use super::engine::ChannelEngine;
 use super::shared::{Geometry, HANDS};
@@ -77,9 +78,9 @@ impl<'m> ChannelBoard<'m> {
         self.0.now().1.machine
     }
 
-    /// What an observer sees: the nodes that living processes have claimed and the releases of all channels.
+    /// What an observer sees: the nodes that living processes have claimed, the releases of all channels, and each channel.
     ///
-    /// Which nodes have arrived differs from channel to channel, so no level is reported for any.
+    /// Which nodes have arrived differs from channel to channel, so no level is reported for a node.
     pub(super) fn look(&self) -> Look {
         let (at_ns, State { machine, .. }) = self.0.now();
         let seen = Snapshot {
@@ -88,7 +89,9 @@ impl<'m> ChannelBoard<'m> {
             outputs: 0,
             releases: machine.all_releases(),
         };
+        let channels = (0..MAX_CHANNELS).filter_map(|number| machine.channel(number));
         Look::at(&seen, self.nodes(), self.0.claimed())
+            .with_channels(channels.map(ChannelLook::from).collect())
     }
 
     /// Returns the line changes so far, oldest first; may be called while the board is in use.

@@ -30,11 +30,6 @@ impl Found {
             .then(|| self.window.look())
             .flatten()
     }
-
-    /// Whether it is a board of version 2.
-    pub fn has_channels(&self) -> bool {
-        self.window.has_channels()
-    }
 }
 
 impl fmt::Display for Found {

@@ -69,6 +69,7 @@
 
 mod board;
 mod boards;
+mod channel_look;
 mod channels;
 mod claim;
 mod engine;
@@ -84,6 +85,7 @@ mod wires;
 
 pub use board::{AttachError, Board, InitError, LineLook, Look, Snapshot};
 pub use boards::{Boards, NodeIn, NodeMarks, NodeOut, NodeWires};
+pub use channel_look::ChannelLook;
 pub use channels::{ChannelBoard, NodeLines};
 pub use claim::WiresError;
 pub use eureka::{EurekaInput, EurekaWires, RaiseWire};

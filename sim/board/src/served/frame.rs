@@ -3,7 +3,7 @@
 //! Decoding is total: any bytes give a frame or [`Malformed`], and a decoded frame encodes to the same bytes.
 //! Numbers are little-endian; bytes that a frame does not use are zero, so that a later version can use them.
 
-use crate::live::Snapshot;
+use crate::live::{ChannelLook, Snapshot};
 use fpga_model::MAX_NODES;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -60,6 +60,8 @@ pub enum Request {
     Hear,
     /// Disconnect the node.
     Disconnect,
+    /// Read a channel of a board of version 2.
+    ReadChannel { channel: u8 },
 }
 
 /// A reply of the server.
@@ -73,6 +75,8 @@ pub enum Reply {
     Released(View),
     /// Answers a request about the eureka line.
     Eureka(Eureka),
+    /// Answers a request about a channel; a channel that does not exist has no members.
+    Channel(ChannelLook),
     /// Answers a disconnect message.
     Disconnected,
     /// Answers anything that cannot be served; nothing follows.
@@ -202,6 +206,7 @@ impl Request {
             Self::Drive { levels, seen } => (5, levels, seen),
             Self::Say { high } => (6, high.into(), 0),
             Self::Hear => (7, 0, 0),
+            Self::ReadChannel { channel } => (8, channel, 0),
         };
         let mut bytes = [0; REQUEST];
         bytes[0] = kind;
@@ -227,6 +232,7 @@ impl Request {
             },
             6 => Self::Say { high },
             7 => Self::Hear,
+            8 => Self::ReadChannel { channel: levels },
             _ => return Err(Malformed),
         };
         // Unused bytes must be zero, and a level 0 or 1.
@@ -246,6 +252,7 @@ impl Reply {
             Self::Disconnected => (4, [0; 2]),
             Self::Refused(refusal) => (5, refusal.code()),
             Self::Eureka(eureka) => (6, [eureka.found.into(), 0]),
+            Self::Channel(_) => (7, [0; 2]),
         };
         bytes[0] = kind;
         bytes[1..3].copy_from_slice(&detail);
@@ -253,6 +260,7 @@ impl Reply {
             Self::Welcome(view) | Self::Answer(view) | Self::Released(view) => view.to_words(),
             Self::Refused(Refusal::NodeTaken { by }) => address_to_words(by),
             Self::Eureka(Eureka { first, .. }) => [first, 0, 0, 0, 0],
+            Self::Channel(look) => look.to_words(),
             Self::Disconnected | Self::Refused(_) => [0; 5],
         };
         for (place, word) in bytes[8..].chunks_exact_mut(8).zip(words) {
@@ -281,6 +289,7 @@ impl Reply {
                 found: found == 1,
                 first: words[0],
             }),
+            (7, 0) => Self::Channel(ChannelLook::from_words(words)),
             _ => return Err(Malformed),
         };
         (reply.encode() == *bytes).then_some(reply).ok_or(Malformed)
@@ -383,6 +392,10 @@ mod tests {
             Just(Reply::Disconnected),
             (any::<bool>(), any::<u64>())
                 .prop_map(|(found, first)| Reply::Eureka(Eureka { found, first })),
+            any::<([u64; 4], bool, u8, u8)>().prop_map(|([a, b, c, d], level, expired, early)| {
+                let flags = u64::from(level) | u64::from(expired) << 8 | u64::from(early) << 16;
+                Reply::Channel(ChannelLook::from_words([a, b, c, d, flags]))
+            }),
             any::<u8>().prop_map(|nodes| Reply::Refused(Refusal::NoSuchNode { nodes })),
             by.prop_map(|by| Reply::Refused(Refusal::NodeTaken { by })),
             any::<u8>().prop_map(|observers| Reply::Refused(Refusal::Crowded { observers })),
@@ -399,6 +412,7 @@ mod tests {
             (any::<u8>(), any::<u64>()).prop_map(|(levels, seen)| Request::Drive { levels, seen }),
             any::<bool>().prop_map(|high| Request::Say { high }),
             Just(Request::Hear),
+            any::<u8>().prop_map(|channel| Request::ReadChannel { channel }),
             Just(Request::Disconnect),
         ]
     }
@@ -406,8 +420,8 @@ mod tests {
     /// Generates bytes close to a frame: most of them zero, the first ones small.
     fn nearly<const N: usize>() -> impl Strategy<Value = [u8; N]> {
         (
-            0..8u8,
-            0..8u8,
+            0..9u8,
+            0..9u8,
             proptest::collection::vec((0..N, any::<u8>()), 0..4),
         )
             .prop_map(|(first, second, others)| {

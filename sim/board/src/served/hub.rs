@@ -336,6 +336,9 @@ impl Hub {
             (Some(Request::Look), state) => self.answer(id, state, now),
             (Some(Request::Disconnect), _) => self.leave(id, state, now),
             (Some(Request::Hear), _) => self.send_eureka(id, state, now),
+            (Some(Request::ReadChannel { channel }), _) => {
+                self.send_channel(id, state, channel, now);
+            }
             (Some(request), ClientState::Node(node)) => self.write(id, node, request, now),
             (Some(_), _) => self.refuse(id, Refusal::OnlyLooks),
             (None, _) => self.reject_malformed(id, state, now),
@@ -359,6 +362,14 @@ impl Hub {
     fn send_eureka(&mut self, id: ClientId, state: ClientState, now: Duration) {
         match self.board.eureka() {
             Some(eureka) => self.send(id, Reply::Eureka(eureka), now),
+            None => self.reject_malformed(id, state, now),
+        }
+    }
+
+    /// Sends a channel; for a board without channels the request is malformed.
+    fn send_channel(&mut self, id: ClientId, state: ClientState, channel: u8, now: Duration) {
+        match self.board.channel(channel.into(), now) {
+            Some(look) => self.send(id, Reply::Channel(look), now),
             None => self.reject_malformed(id, state, now),
         }
     }

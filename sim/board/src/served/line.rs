@@ -11,7 +11,8 @@ use super::frame::{
     CHANNELS_VERSION, Eureka, GREETING, Greeting, REPLY, Refusal, Reply, Request, Role, VERSION,
     View,
 };
-use crate::live::LineLook;
+use crate::live::{ChannelLook, LineLook};
+use fpga_model::channels::MAX_CHANNELS;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send, sockopt};
@@ -256,6 +257,14 @@ impl Line {
         }
     }
 
+    /// Requests a channel of a board of version 2.
+    fn channel(&mut self, channel: u8) -> Result<ChannelLook, LineError> {
+        match self.exchange(Request::ReadChannel { channel }, self.limit)? {
+            Reply::Channel(look) => Ok(look),
+            reply => Err(self.unexpected(reply)),
+        }
+    }
+
     /// Sends a request and waits for any answer.
     fn exchange(&mut self, request: Request, limit: Duration) -> Result<Reply, LineError> {
         if let Some(broken) = &self.broken {
@@ -401,6 +410,13 @@ impl BoardObserver {
     /// Returns the board's number of nodes.
     pub fn nodes(&self) -> usize {
         self.0.nodes()
+    }
+
+    /// Requests the channels now; a board of version 1 has none.
+    pub fn channels(&mut self) -> Result<Vec<ChannelLook>, LineError> {
+        let count = if self.has_channels() { MAX_CHANNELS } else { 0 };
+        let numbers = (0..count).filter_map(|number| u8::try_from(number).ok());
+        numbers.map(|number| self.0.channel(number)).collect()
     }
 
     /// Returns true for a board of version 2, whose lines an observer does not see.

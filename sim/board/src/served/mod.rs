@@ -30,6 +30,8 @@
 //!                      <-- Eureka(found, first)
 //! Hear                 -->
 //!                      <-- Eureka(found, first)
+//! ReadChannel(number)  -->                            of a board of version 2
+//!                      <-- Channel(members, arrived, late, releases, counts)
 //! Disconnect           -->                            frees the node; its wire stays as it is
 //!                      <-- Disconnected, and the end
 //! ```
@@ -40,7 +42,7 @@
 //! and in an answer the second word has the node's own lines, eight outward and in the higher bits five inward,
 //! and the third word the channels' counters of releases, twelve bits each, which `Drive` sends back:
 //! an arrival whose channel has released since is not withdrawn, as with `Withdraw`.
-//! An observer receives the releases of all channels and the connected nodes.
+//! An observer receives the releases of all channels and the connected nodes, and requests each channel's state by `ReadChannel`.
 //! The machine has one serial receiver. A `Drive` that raises select while another node's is high is answered when that session has ended,
 //! so no node has to retry; a node that holds the receiver for six seconds without activity, while others wait, is disconnected.
 //!

@@ -24,15 +24,13 @@ pub enum Phase {
 pub struct History {
     /// The board's name.
     pub title: String,
-    /// True for a board of version 2, of which an observer sees the nodes and releases, and no wires.
-    pub has_channels: bool,
     last: Look,
     /// Time and number of releases, for the averaging period of the rate.
     recent: VecDeque<(u64, u64)>,
     /// Barriers per second between samples.
     rates: VecDeque<u64>,
-    /// The time at which a node was first seen in the present barrier.
-    since_ns: Option<u64>,
+    /// For each barrier of the board, the time at which a node was first seen in the present one.
+    since_ns: Vec<Option<u64>>,
     /// The number of samples in which some nodes were in the barrier and others not; and per node the number in which it was not.
     looks: u64,
     awaited: Vec<u64>,
@@ -59,10 +57,16 @@ pub trait Nodes {
 
 impl Nodes for Look {
     fn entered(&self) -> Vec<usize> {
+        if !self.channels.is_empty() {
+            return of_mask(self.channels.iter().fold(0, |all, c| all | c.arrived));
+        }
         numbers(self, |(level, _)| level != self.output)
     }
 
     fn missing(&self) -> Vec<usize> {
+        if !self.channels.is_empty() {
+            return of_mask(self.channels.iter().fold(0, |all, c| all | c.missing()));
+        }
         match self.nodes.iter().any(|(level, _)| *level != self.output) {
             true => numbers(self, |(level, _)| level == self.output),
             false => Vec::new(),
@@ -78,6 +82,9 @@ impl Nodes for Look {
     }
 
     fn phases(&self) -> Vec<Phase> {
+        if !self.channels.is_empty() {
+            return channel_phases(self);
+        }
         let others_wait = self.nodes.iter().any(|(level, _)| *level != self.output);
         let phase = |(level, driven): &(bool, bool)| match (*level != self.output, *driven) {
             (true, _) => Phase::In,
@@ -87,6 +94,37 @@ impl Nodes for Look {
         };
         self.nodes.iter().map(phase).collect()
     }
+}
+
+/// Returns the state of each node of a version 2 board: awaited in any channel, else in any channel.
+fn channel_phases(look: &Look) -> Vec<Phase> {
+    let (entered, missing) = (look.entered(), look.missing());
+    let phase = |(node, (_, driven)): (usize, &(bool, bool))| match (
+        missing.contains(&node),
+        entered.contains(&node),
+        *driven,
+    ) {
+        (true, _, true) => Phase::Awaited,
+        (_, true, _) => Phase::In,
+        (_, _, true) => Phase::Out,
+        (_, _, false) => Phase::Undriven,
+    };
+    look.nodes.iter().enumerate().map(phase).collect()
+}
+
+/// Returns for each barrier of the board whether a node is in it, and its number of releases.
+fn barriers(look: &Look) -> Vec<(bool, u64)> {
+    if look.channels.is_empty() {
+        return vec![(!look.entered().is_empty(), look.releases)];
+    }
+    let each = look.channels.iter();
+    each.map(|channel| (channel.arrived != 0, channel.releases))
+        .collect()
+}
+
+/// Returns the numbers of the set bits.
+pub fn of_mask(mask: u64) -> Vec<usize> {
+    (0..64).filter(|node| mask >> node & 1 == 1).collect()
 }
 
 /// Returns the numbers of the nodes that satisfy the predicate.
@@ -100,10 +138,9 @@ impl History {
     pub fn new(title: String, first: Look) -> Self {
         let mut history = Self {
             title,
-            has_channels: false,
             recent: VecDeque::new(),
             rates: VecDeque::new(),
-            since_ns: None,
+            since_ns: vec![None; barriers(&first).len()],
             looks: 0,
             awaited: vec![0; first.nodes.len()],
             last: first,
@@ -123,8 +160,11 @@ impl History {
         if self.rates.len() > RATES {
             self.rates.pop_front();
         }
-        if releases != 0 || is.entered().is_empty() {
-            self.since_ns = None;
+        let each = barriers(was).into_iter().zip(barriers(&is));
+        for (since, ((_, before), (entered, after))) in self.since_ns.iter_mut().zip(each) {
+            if before != after || !entered {
+                *since = None;
+            }
         }
         self.last = is;
         self.note();
@@ -137,8 +177,10 @@ impl History {
         while matches!(self.recent.get(1), Some((at, _)) if now.saturating_sub(*at) >= AVERAGE_NS) {
             self.recent.pop_front();
         }
-        if !self.last.entered().is_empty() {
-            self.since_ns.get_or_insert(now);
+        for (since, (entered, _)) in self.since_ns.iter_mut().zip(barriers(&self.last)) {
+            if entered {
+                since.get_or_insert(now);
+            }
         }
         let missing = self.last.missing();
         self.looks += u64::from(!missing.is_empty());
@@ -165,10 +207,15 @@ impl History {
         self.rates.iter().copied()
     }
 
-    /// Returns the number of seconds since a node was first seen in the present barrier.
+    /// Returns true for a board of version 2.
+    pub fn has_channels(&self) -> bool {
+        !self.last.channels.is_empty()
+    }
+
+    /// Returns the number of seconds since a node was first seen in the present barrier; of several barriers, in the oldest.
     pub fn waited(&self) -> Option<f64> {
-        let since = self.since_ns?;
-        Some(self.last.at_ns.saturating_sub(since) as f64 / 1e9)
+        let since = self.since_ns.iter().flatten().min()?;
+        Some(self.last.at_ns.saturating_sub(*since) as f64 / 1e9)
     }
 
     /// Returns the nodes that were awaited, with the fraction of samples; the most awaited first.
@@ -207,7 +254,7 @@ pub fn spelled(nodes: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use barrier_board::live::Snapshot;
+    use barrier_board::live::{ChannelLook, Snapshot};
 
     fn observation(at_ms: u64, inputs: u64, outputs: u64, releases: u64) -> Look {
         let board = Snapshot {
@@ -267,6 +314,32 @@ mod tests {
         assert_eq!(history.waited(), Some(0.0));
         history.observe(observation(2500, 0b1111, 0b1111, 1));
         assert_eq!(history.waited(), None);
+    }
+
+    /// One channel releases all the time, and the wait in another one is still counted from its beginning.
+    #[test]
+    fn waiting_in_a_channel_does_not_end_by_the_release_of_another_one() {
+        let look = |at_ms: u64, releases| {
+            let busy = ChannelLook {
+                members: 0b0110,
+                releases,
+                ..ChannelLook::default()
+            };
+            let waiting = ChannelLook {
+                members: 0b0011,
+                arrived: 0b0001,
+                ..ChannelLook::default()
+            };
+            observation(at_ms, 0, 0, releases).with_channels(vec![busy, waiting])
+        };
+        let mut history = History::new(String::new(), look(0, 0));
+        history.observe(look(500, 3));
+        history.observe(look(1500, 9));
+        assert_eq!(history.waited(), Some(1.5));
+        assert_eq!(history.last().missing(), [1]);
+        assert_eq!(history.laggards(), [(1, 1.0)]);
+        use Phase::{Awaited, In, Out, Undriven};
+        assert_eq!(history.last().phases(), [In, Awaited, Out, Undriven]);
     }
 
     #[test]

@@ -52,7 +52,6 @@ impl Watch {
         let mut source = Source::open(self.board.as_ref())?;
         let first = source.look()?;
         let mut history = History::new(source.to_string(), first);
-        history.has_channels = source.has_channels();
         if self.once {
             return match self.json {
                 true => say(&printable::json(&format!("{}\n", text::json(&history)))),

@@ -5,12 +5,12 @@
 
 use super::history::{History, Nodes, Phase};
 use super::source::Source;
-use super::text::{awaited, found, mark, row, state};
+use super::text::{awaited, channels, found, mark, row, state};
 use crate::Failure;
 use barrier_board::live::Look;
 use barrier_waveform::words::counted;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use ratatui::layout::{Constraint, Layout};
+use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Gauge, Paragraph, Sparkline};
@@ -156,7 +156,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let [head, rate, barrier, nodes, late, foot] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(4),
-        Constraint::Length(3),
+        Constraint::Length(barrier_height(observation)),
         Constraint::Length(rows + 2),
         Constraint::Min(3),
         Constraint::Length(1),
@@ -187,13 +187,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     let rates: Vec<u64> = history.rates().rev().take(capacity).rev().collect();
     frame.render_widget(Sparkline::default().data(rates).block(block), rate);
 
-    let (entered, all) = (observation.entered().len(), observation.nodes.len());
-    let gauge = Gauge::default()
-        .block(Block::bordered().title(state(history)))
-        .gauge_style(color(Phase::In))
-        .ratio((entered as f64 / all.max(1) as f64).clamp(0.0, 1.0))
-        .label(format!("{entered} of {all}"));
-    frame.render_widget(gauge, barrier);
+    draw_barrier(frame, barrier, history);
 
     let phases = observation.phases();
     let grid: Vec<Line> = phases
@@ -210,6 +204,7 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
         .collect();
     let title = match is_tree {
         true => "boards: a mark for each node, # in the barrier, ! awaited",
+        false if history.has_channels() => "nodes: # in a barrier, ! awaited in a channel",
         false => "nodes: wire out, wire in, # in the barrier, ! awaited",
     };
     let block = Block::bordered().title(title);
@@ -238,9 +233,36 @@ pub fn draw(frame: &mut Frame, history: &History, paused: bool) {
     frame.render_widget(Line::styled(keys, Modifier::DIM), foot);
 }
 
+/// Returns the height of the barrier's frame: a bar, or a line for each channel.
+fn barrier_height(observation: &Look) -> u16 {
+    let lines = observation.channels.len().max(1);
+    u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2)
+}
+
+/// Draws how many nodes are in the barrier, or the channels of a version 2 board.
+fn draw_barrier(frame: &mut Frame, area: Rect, history: &History) {
+    let observation = history.last();
+    let block = Block::bordered().title(state(history));
+    if history.has_channels() {
+        let lines: Vec<Line> = channels(observation).map(Line::raw).collect();
+        return frame.render_widget(Paragraph::new(lines).block(block), area);
+    }
+    let (entered, all) = (observation.entered().len(), observation.nodes.len());
+    let gauge = Gauge::default()
+        .block(block)
+        .gauge_style(color(Phase::In))
+        .ratio((entered as f64 / all.max(1) as f64).clamp(0.0, 1.0))
+        .label(format!("{entered} of {all}"));
+    frame.render_widget(gauge, area);
+}
+
 /// Draws a node: its number, its wire out, its wire in, its state.
 fn cell(observation: &Look, node: usize, phase: Phase) -> Span<'static> {
     let level = |high| if high { '\u{2594}' } else { '\u{2581}' };
+    if !observation.channels.is_empty() {
+        // A node of version 2 has a wire for each channel, and their levels differ.
+        return Span::styled(format!("{node:>2} {}    ", mark(phase)), color(phase));
+    }
     let text = format!(
         "{node:>2} {}{}{}  ",
         level(observation.nodes[node].0),

@@ -98,20 +98,13 @@ impl Source {
         }
     }
 
-    /// Returns true for a board of version 2.
-    pub fn has_channels(&self) -> bool {
-        match self {
-            Self::Served(_, observer) => observer.has_channels(),
-            Self::Memory(found) => found.has_channels(),
-        }
-    }
-
     pub fn look(&mut self) -> Result<Look, Failure> {
         match self {
             Self::Served(_, observer) => {
                 let View { board, connected } = observer.look()?;
                 let look = Look::at(&board, observer.nodes(), connected);
-                Ok(look.beside(observer.eureka_line()?))
+                let look = look.beside(observer.eureka_line()?);
+                Ok(look.with_channels(observer.channels()?))
             }
             Self::Memory(found) => {
                 let look = found.look();

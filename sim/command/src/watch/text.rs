@@ -1,7 +1,7 @@
 //! A watched board as text, for scripts.
 
-use super::history::{History, Nodes, Phase, spelled};
-use barrier_board::live::Look;
+use super::history::{History, Nodes, Phase, of_mask, spelled};
+use barrier_board::live::{ChannelLook, Look};
 use barrier_waveform::words::counted;
 use serde_json::{Value, json};
 
@@ -33,9 +33,9 @@ pub fn mark(phase: Phase) -> char {
 /// Describes the nodes' states in one sentence.
 pub fn state(history: &History) -> String {
     let observation = history.last();
-    if history.has_channels {
-        return "five channels (version 2): which nodes are connected, and the releases of all channels"
-            .to_owned();
+    if history.has_channels() {
+        let taken = observation.channels.iter().filter(|c| c.members != 0);
+        return format!("five channels (version 2), {} of them taken", taken.count());
     }
     let (entered, nodes) = (observation.entered().len(), observation.nodes.len());
     let (level, next) = match observation.output {
@@ -74,6 +74,40 @@ pub fn awaited(history: &History) -> Option<String> {
     ))
 }
 
+/// Describes a channel of version 2 in one line.
+pub fn channel(number: usize, look: &ChannelLook) -> String {
+    let nodes = |mask| spelled(&of_mask(mask));
+    if look.members == 0 {
+        return format!("channel {number}: free");
+    }
+    let mut text = format!("channel {number}: nodes {}", nodes(look.members));
+    let mut add = |part: String| text += &format!("; {part}");
+    if look.missing() != 0 {
+        add(format!(
+            "arrived: {}; awaited: {}",
+            nodes(look.arrived),
+            nodes(look.missing())
+        ));
+    }
+    if look.late != 0 {
+        add(format!("late at the limit: {}", nodes(look.late)));
+    }
+    if look.expired != 0 {
+        add(counted(look.expired, "limit") + " expired");
+    }
+    if look.early != 0 {
+        add(counted(look.early, "early release"));
+    }
+    add(counted(look.releases, "release"));
+    text
+}
+
+/// Returns a line for each channel of a version 2 board.
+pub fn channels(look: &Look) -> impl Iterator<Item = String> {
+    let each = look.channels.iter().enumerate();
+    each.map(|(number, look)| channel(number, look))
+}
+
 /// Draws the whole board.
 pub fn picture(history: &History) -> String {
     let observation = history.last();
@@ -89,7 +123,10 @@ pub fn picture(history: &History) -> String {
         text += &format!("{found}\n");
     }
     let missing = observation.missing();
-    if !missing.is_empty() {
+    for channel in channels(observation) {
+        text += &format!("{channel}\n");
+    }
+    if !missing.is_empty() && !history.has_channels() {
         text += &format!("awaited: {}\n", spelled(&missing));
     }
     text += "\n";
@@ -124,9 +161,9 @@ pub fn line(history: &History) -> String {
         missing => format!(", awaited: {}", spelled(&missing)),
     };
     let found = found(history).map_or_else(String::new, |found| format!(", {found}"));
-    if history.has_channels {
+    if history.has_channels() {
         return format!(
-            "{:>9} releases {rate}/s, {:>2} of {} connected\n",
+            "{:>9} releases {rate}/s, {:>2} of {} connected{missing}\n",
             observation.releases,
             observation.connected().len(),
             observation.nodes.len(),
@@ -145,7 +182,7 @@ pub fn json(history: &History) -> Value {
     let observation = history.last();
     json!({
         "board": history.title,
-        "version": if history.has_channels { 2 } else { 1 },
+        "version": if history.has_channels() { 2 } else { 1 },
         "nodes": observation.nodes.len(),
         "releases": observation.releases,
         "output": u8::from(observation.output),
@@ -153,6 +190,20 @@ pub fn json(history: &History) -> Value {
         "connected": observation.connected(),
         "entered": observation.entered(),
         "awaited": observation.missing(),
+        "channels": observation.channels.iter().map(channel_json).collect::<Vec<_>>(),
         "eureka": observation.line.map(|line| json!({ "found": line.found, "first": line.first })),
+    })
+}
+
+fn channel_json(look: &ChannelLook) -> Value {
+    json!({
+        "members": of_mask(look.members),
+        "entered": of_mask(look.arrived),
+        "awaited": of_mask(look.missing()),
+        "late": of_mask(look.late),
+        "output": u8::from(look.level),
+        "releases": look.releases,
+        "limits_expired": look.expired,
+        "early_releases": look.early,
     })
 }

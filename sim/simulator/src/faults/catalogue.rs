@@ -504,6 +504,43 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
             }),
         ),
         Kind::new(
+            "power lost",
+            Board,
+            Any,
+            on_board(|setup, board, at| {
+                // The clamp diodes of a board without a supply hold all its wires low, unless resistors at the nodes pull them up.
+                let high = setup.parameters.pull.unwrap_or(false);
+                setup.pauses.push((board, at, Time::from_ps(u64::MAX)));
+                setup
+                    .incidents
+                    .push((at, Incident::Undriven { board, high }));
+            }),
+        ),
+        Kind::new(
+            "power lost and back",
+            Board,
+            Any,
+            on_board(move |setup, board, at| {
+                // The FPGA is configured again when the supply is back, and its outputs float meanwhile.
+                let [off, floating] = [false, true].map(|own| setup.parameters.pull.unwrap_or(own));
+                let back = at + outage;
+                let configured = back + outage;
+                setup.pauses.push((board, at, configured));
+                setup.incidents.extend([
+                    (at, Incident::Undriven { board, high: off }),
+                    (
+                        back,
+                        Incident::Undriven {
+                            board,
+                            high: floating,
+                        },
+                    ),
+                    (configured, Incident::Reset { board }),
+                    (configured, Incident::Driven { board }),
+                ]);
+            }),
+        ),
+        Kind::new(
             "clock stopped",
             Board,
             Any,

@@ -58,13 +58,8 @@ impl Window {
     pub fn look(&self) -> Option<Look> {
         let seen = self.pane.look(self.at)?;
         // If the memory was reused meanwhile, the state is meaningless.
-        let is_there = self.pane.board(self.at).is_some() || self.has_channels();
+        let is_there = self.pane.board(self.at).is_some() || self.pane.channels(self.at).is_some();
         is_there.then_some(seen)
-    }
-
-    /// Returns true for a board of version 2.
-    pub fn has_channels(&self) -> bool {
-        self.pane.channels(self.at).is_some()
     }
 }
 

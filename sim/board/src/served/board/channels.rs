@@ -4,7 +4,7 @@
 
 use super::super::frame::{CHANNELS_VERSION, Request};
 use super::{Board, Rested, Written, nanoseconds};
-use crate::live::Snapshot;
+use crate::live::{ChannelLook, Snapshot};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Pins};
 use fpga_model::{BadNodeCount, CLOCK_HZ, LATENCY_EDGES};
 use std::time::Duration;
@@ -159,6 +159,12 @@ impl Board for Channels {
             inside,
             level: None,
         }
+    }
+
+    fn channel(&mut self, channel: usize, now: Duration) -> Option<ChannelLook> {
+        self.catch_up(now);
+        let known = self.machine.channel(channel).map(ChannelLook::from);
+        Some(known.unwrap_or_default())
     }
 
     fn speaker(&self) -> Option<usize> {

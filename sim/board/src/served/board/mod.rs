@@ -7,7 +7,7 @@ pub(super) use channels::{Channels, OUTWARD, SELECT};
 pub(super) use toggle::Toggle;
 
 use super::frame::{Eureka, Request};
-use crate::live::Snapshot;
+use crate::live::{ChannelLook, Snapshot};
 use std::fmt::Debug;
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ pub(super) trait Board: Debug + Send {
 
     /// Returns the eureka line now, if there is one.
     fn eureka(&self) -> Option<Eureka> {
+        None
+    }
+
+    /// Returns a channel now; `None` for a board of version 1, which has no channels.
+    fn channel(&mut self, _channel: usize, _now: Duration) -> Option<ChannelLook> {
         None
     }
 

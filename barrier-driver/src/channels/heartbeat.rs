@@ -1,0 +1,107 @@
+//! A heartbeat of nodes: a channel whose barrier each node enters again after every release, from a loop that does nothing else.
+//!
+//! A beat is a barrier, so a node that has died is one that does not arrive, and the board names it.
+//! A node that is stopped for longer than the limit counts as dead to the others, who free the channel; when it runs again, it learns
+//! that it is no member any more.
+
+use super::{ChannelBarrier, ProgramError, Programmer};
+use core::time::Duration;
+use embedded_hal::delay::DelayNs;
+use embedded_hal::digital::{InputPin, OutputPin};
+
+/// How often a node beats, and how long a beat of the others may be missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rhythm {
+    /// Time from a release to the next arrival of this node.
+    pub period: Duration,
+    /// Time after which members that have not arrived count as dead.
+    pub limit: Duration,
+}
+
+/// The result of [`Heartbeat::poll`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pulse {
+    /// Nothing has happened since the last poll.
+    Steady,
+    /// All members have arrived: a beat is complete.
+    Beat,
+    /// These members have not arrived within the limit, bit `n` for node `n`.
+    Silent {
+        /// The members.
+        nodes: u64,
+    },
+    /// The channel has other members now: the others have freed it while this node did not beat.
+    Excluded {
+        /// The members now; none if the channel is free.
+        members: u64,
+    },
+}
+
+/// A node's end of the heartbeat.
+#[derive(Debug)]
+pub struct Heartbeat<O: OutputPin, I: InputPin<Error = O::Error>> {
+    barrier: ChannelBarrier<O, I>,
+    rhythm: Rhythm,
+    /// The end of the last beat, or the arrival in this one; `None` before the first.
+    since: Option<Duration>,
+}
+
+impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
+    /// The first beat begins at the first poll.
+    pub const fn new(barrier: ChannelBarrier<O, I>, rhythm: Rhythm) -> Self {
+        Self {
+            barrier,
+            rhythm,
+            since: None,
+        }
+    }
+
+    /// Arrives when a beat is due, and reports a complete beat or a silent member. Called again and again, more often than the period.
+    ///
+    /// `now` is the time since any fixed instant.
+    pub fn poll<P, Q, D>(
+        &mut self,
+        now: Duration,
+        programmer: &mut Programmer<P, Q, D>,
+    ) -> Result<Pulse, ProgramError<O::Error>>
+    where
+        P: OutputPin<Error = O::Error>,
+        Q: InputPin<Error = O::Error>,
+        D: DelayNs,
+    {
+        let passed = self.since.map(|since| now.saturating_sub(since));
+        if !self.barrier.is_entered() {
+            if passed.is_none_or(|passed| passed >= self.rhythm.period) {
+                self.since = Some(now);
+                self.barrier.go()?;
+            }
+            return Ok(Pulse::Steady);
+        }
+        // Polled before the clock is compared: this process may be the one that was stopped.
+        if self.barrier.poll()?.is_ready() {
+            self.since = Some(now);
+            return Ok(Pulse::Beat);
+        }
+        if passed.is_none_or(|passed| passed < self.rhythm.limit) {
+            return Ok(Pulse::Steady);
+        }
+        let membership = self.barrier.membership();
+        let members = programmer.members(membership.channel)?;
+        if members != membership.members {
+            return Ok(Pulse::Excluded { members });
+        }
+        match self.barrier.missing(programmer)? {
+            // The last member has arrived meanwhile.
+            0 => {
+                self.since = Some(now);
+                Ok(Pulse::Beat)
+            }
+            nodes => Ok(Pulse::Silent { nodes }),
+        }
+    }
+
+    /// The barrier, to free the channel with [`ChannelBarrier::free_without`] or to close it.
+    pub fn into_barrier(self) -> ChannelBarrier<O, I> {
+        self.barrier
+    }
+}
