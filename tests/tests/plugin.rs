@@ -79,6 +79,26 @@ impl Shelf {
         self
     }
 
+    /// Compiles a variant of the transport.
+    fn of_transport(options: &[&str]) -> Shelf {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("btl_datagrams.so");
+        compiled(
+            "transport/src/btl/plugin/testdata/datagrams.c",
+            &file,
+            options,
+        );
+        Shelf { folder, file }
+    }
+
+    /// A job that uses the transport alone.
+    fn job_over_it(&self, program: &str) -> Job {
+        let folder = self.folder.path().to_string_lossy().into_owned();
+        let search = ["--mca", "mca_component_path", &folder];
+        let job = Job::of(program).ranks(2).with(search);
+        job.with(["--mca", "btl", "self,datagrams"])
+    }
+
     fn job(&self) -> Job {
         let folder = self.folder.path().to_string_lossy().into_owned();
         Job::of("barrier_loop").arg("20").ranks(2).with([
@@ -91,7 +111,12 @@ impl Shelf {
 }
 
 fn make(file: &Path, options: &[&str]) {
-    let source = workspace::root().join("mpi-core/coll/src/plugin/testdata/linear.c");
+    compiled("coll/src/plugin/testdata/linear.c", file, options);
+}
+
+/// Compiles a plugin of the tests of a crate of `mpi-core`.
+fn compiled(source: &str, file: &Path, options: &[&str]) {
+    let source = workspace::root().join("mpi-core").join(source);
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-fPIC", "-fexceptions", "-I"])
         .arg(workspace::root().join("mpi-core/include"))
@@ -222,15 +247,28 @@ fn a_plugin_that_ends_its_process_is_named() {
         &outcome,
         "barrier on MPI_COMM_WORLD: component linear: it answered 7, which means nothing here",
     );
-    let thrower = tempfile::tempdir().expect("a folder");
-    let source = thrower.path().join("throws.cpp");
-    fs::write(&source, "extern \"C\" void throws() { throw 1; }\n").expect("writing");
-    let source = source.to_string_lossy();
-    // mpirun names the function, whichever frame ends the process.
-    let shelf = Shelf::new(&["-DTHROWS", "-DAT_QUERY=throws()", &source, "-lstdc++"]);
-    let outcome = shelf.job().run();
-    assert_eq!(outcome.status.code(), Some(128 + 6), "{}", outcome.stderr);
-    says(&outcome, "It was in MPI_Init, in the function query of ");
+    let (_folder, source) = thrower();
+    for (place, function, mpirun) in [
+        (
+            "AT_QUERY",
+            "query",
+            "It was in MPI_Init, in the function query of ",
+        ),
+        ("AT_BARRIER", "barrier", "It was in MPI_Barrier"),
+    ] {
+        let at = format!("-D{place}=throws()");
+        let shelf = Shelf::new(&["-DTHROWS", &at, &source, "-lstdc++"]);
+        let outcome = shelf.job().run();
+        assert_eq!(outcome.status.code(), Some(128 + 6), "{}", outcome.stderr);
+        let file = shelf.file.display();
+        says(
+            &outcome,
+            &format!(
+                "the component linear from {file} threw an exception out of its function {function}, which a plugin must not do"
+            ),
+        );
+        says(&outcome, mpirun);
+    }
 }
 
 #[test]
@@ -271,4 +309,175 @@ fn ranks_with_different_files_are_told_with_both_and_go_on_without_them() {
     let one = shell(none.path());
     says(&one, "rank 0: warning: rank 1 on ");
     says(&one, "has no component file linear, which rank 0 on ");
+}
+
+/// The source of a function that throws, in a folder.
+fn thrower() -> (TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("throws.cpp");
+    fs::write(&source, "extern \"C\" void throws() { throw 1; }\n").expect("writing");
+    let source = source.to_string_lossy().into_owned();
+    (folder, source)
+}
+
+/// The version 1.1 in the manifest of a transport with the hash cut off.
+const TRANSPORT: &[u8] = b"Portcullis\0\0\x01\0\0\0";
+
+#[test]
+fn a_transport_in_c_reads_long_messages_from_their_senders() {
+    let shelf = Shelf::of_transport(&[]);
+    let job = shelf.job_over_it("transfer").arg("0.1");
+    says(&job.env("DATAGRAMS_COUNT", "1").holds(), "datagrams: read ");
+    shelf.job_over_it("windows").holds();
+}
+
+#[test]
+fn the_librarys_own_transport_goes_through_the_same_table() {
+    let job = |program| {
+        Job::of(program)
+            .ranks(3)
+            .with(["--mca", "btl", "self,dgram"])
+    };
+    let outcome = job("ring").with(["--explain"]).holds();
+    says(&outcome, "dgram");
+    job("windows").holds();
+    // A file of its name replaces it.
+    let shelf = Shelf::of_transport(&["-DNAME=\"dgram\"", "-DVERSION=\"7.0\""]);
+    let file = shelf.folder.path().join("btl_dgram.so");
+    fs::rename(&shelf.file, &file).expect("renaming");
+    let path = shelf.folder.path().to_string_lossy().into_owned();
+    let outcome = job("transfer").arg("0.1").env("DATAGRAMS_COUNT", "1");
+    let outcome = outcome.with(["--mca", "mca_component_path", &path]).holds();
+    says(&outcome, "datagrams: read ");
+}
+
+#[test]
+fn a_bad_transport_file_ends_the_job_that_names_it_with_a_sentence() {
+    let major = |number: u8| {
+        move |shelf: Shelf| {
+            shelf.patched(TRANSPORT, &[&TRANSPORT[..12], &[number, 0, 0, 0]].concat())
+        }
+    };
+    type Change<'a> = Box<dyn Fn(Shelf) -> Shelf + 'a>;
+    let unchanged = || Box::new(|shelf| shelf) as Change;
+    let cases: [(&[&str], Change, &str); 10] = [
+        (
+            &[],
+            Box::new(|shelf: Shelf| shelf.patched(OWNER, b"Portculliz\0")),
+            "it has no manifest, so it is no plugin",
+        ),
+        (
+            &[],
+            Box::new(major(2)),
+            "it was built for version 2 of the plugin ABI, this library speaks version 1",
+        ),
+        (
+            &[],
+            Box::new(major(0)),
+            "it was built for version 0 of the plugin ABI, this library speaks version 1",
+        ),
+        (
+            &["-DPORTCULLIS_NEEDS_TRANSPORT_MINOR=9"],
+            unchanged(),
+            "it needs version 1.9 of the plugin ABI, this library has 1.1",
+        ),
+        (
+            &["-DABI=3"],
+            unchanged(),
+            "it was built for version 3 of the transport ABI, this library speaks version 1",
+        ),
+        (
+            &["-Dportcullis_transport=another"],
+            unchanged(),
+            "it does not export portcullis_transport, so it is not a plugin",
+        ),
+        (
+            &["-DRETURN=(const void *)((const char *)&transport + 1)"],
+            unchanged(),
+            "its function portcullis_transport returns no table",
+        ),
+        (
+            &["-DAT_LOAD=extern void missing(void); missing()"],
+            unchanged(),
+            "undefined symbol: missing",
+        ),
+        (
+            &["-DAT_OPEN=return 7"],
+            unchanged(),
+            "the parameter btl names datagrams, which is not used: the transport datagrams: it answered 7, which means nothing here",
+        ),
+        (
+            &["-DAT_ADDRESS=return 1 << 20"],
+            unchanged(),
+            "its address has 1048576 bytes, and a transport's has at most ",
+        ),
+    ];
+    for (options, change, sentence) in cases {
+        let shelf = change(Shelf::of_transport(options));
+        let outcome = shelf.job_over_it("ring").run();
+        assert!(!outcome.status.success(), "{options:?} {sentence}");
+        says(&outcome, sentence);
+    }
+}
+
+#[test]
+fn a_transport_that_ends_its_process_throws_or_blocks_is_named() {
+    for (option, place) in [
+        ("-DAT_LOAD=exit(3)", "in the start of "),
+        ("-DAT_OPEN=exit(3)", "in the function open of "),
+    ] {
+        let outcome = Shelf::of_transport(&[option]).job_over_it("ring").run();
+        assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
+        says(&outcome, &format!("It was in MPI_Init, {place}"));
+        says(&outcome, "btl_datagrams.so.");
+    }
+    let (_folder, source) = thrower();
+    for (place, function) in [("AT_OPEN", "open"), ("AT_SEND", "send")] {
+        let at = format!("-D{place}=throws()");
+        let shelf = Shelf::of_transport(&["-DTHROWS", &at, &source, "-lstdc++"]);
+        let outcome = shelf.job_over_it("ring").run();
+        assert_eq!(outcome.status.code(), Some(128 + 6), "{}", outcome.stderr);
+        let file = shelf.file.display();
+        says(
+            &outcome,
+            &format!(
+                "the component datagrams from {file} threw an exception out of its function {function}, which a plugin must not do"
+            ),
+        );
+    }
+    let shelf = Shelf::of_transport(&["-DAT_OPEN=for (;;) pause()"]);
+    let outcome = shelf.job_over_it("ring").with(["--timeout", "1s"]).run();
+    assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
+    says(&outcome, "in the function open of ");
+}
+
+#[test]
+fn a_transport_on_some_ranks_or_in_two_versions_ends_the_job_with_both_sides() {
+    let (one, other) = (
+        Shelf::of_transport(&[]),
+        Shelf::of_transport(&["-DVERSION=\"1.1\""]),
+    );
+    let none = tempfile::tempdir().expect("a folder");
+    let job = |second: &Path| {
+        let program = compile("ring");
+        let script = format!(
+            "case $PMI_RANK in 1) folder={} ;; *) folder={} ;; esac; export PORTCULLIS_MCA_mca_component_path=$folder; exec {}",
+            second.display(),
+            one.folder.path().display(),
+            program.display()
+        );
+        let job = Job::command(Path::new("/bin/sh")).under(&installation().join("bin/mpirun"));
+        let job = job.with(["--mca", "btl", "self,datagrams"]);
+        let outcome = job.ranks(2).arg("-c").arg(script).run();
+        assert!(!outcome.status.success());
+        outcome
+    };
+    let outcome = job(other.folder.path());
+    says(&outcome, "has version 1.");
+    says(
+        &outcome,
+        " of the transport datagrams, and this process version 1.",
+    );
+    let outcome = job(none.path());
+    says(&outcome, "datagrams");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -90,6 +90,54 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     )
     .unwrap();
     start(RAISED).unwrap();
+}
+
+/// Compiles the linear barrier as a plugin that prints where it was opened from.
+fn make_plugin(folder: &Path, place: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let source = xtask::workspace::root().join("mpi-core/coll/src/plugin/testdata/linear.c");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-I"]);
+    cc.arg(xtask::workspace::root().join("mpi-core/include"));
+    cc.arg(format!("-DAT_OPEN=puts(\"opened from {place}\")"));
+    cc.arg("-o").arg(folder.join("coll_linear.so")).arg(source);
+    process::output(&mut cc, Duration::from_secs(60)).unwrap();
+}
+
+/// With its raised rights the program must not run a plugin of its user, named or not, and one of the installation only if it is root's.
+#[test]
+fn a_set_user_id_program_opens_plugins_of_roots_installation_only() {
+    if !may_make_such_programs() {
+        return;
+    }
+    let hello = Installed::new("hello");
+    let (named, home) = (hello.path("named"), hello.path("home"));
+    make_plugin(&named, "a named folder");
+    make_plugin(&home.join(".portcullis/components"), "the user's folder");
+    let shared = hello.path("lib/portcullis");
+    let start = |mode: u32, path: Option<&Path>| {
+        let mut command = hello.command(mode);
+        command.env("HOME", &home);
+        if let Some(path) = path {
+            command.env("PORTCULLIS_MCA_mca_component_path", path);
+        }
+        let said = run(&mut command).unwrap();
+        assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
+        let lines = said.stdout.lines();
+        let opened = lines.filter_map(|line| line.strip_prefix("opened from "));
+        opened.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(start(ORDINARY, Some(&named)), ["a named folder"]);
+    assert_eq!(start(ORDINARY, None), ["the user's folder"]);
+    assert!(start(RAISED, Some(&named)).is_empty());
+    assert!(start(RAISED, None).is_empty());
+
+    make_plugin(&shared, "the installation");
+    assert_eq!(start(RAISED, Some(&named)), ["the installation"]);
+    // Another user's file in it would give that user the program's rights.
+    let file = shared.join("coll_linear.so");
+    std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
+    assert!(start(RAISED, None).is_empty());
 }
 
 /// With its raised rights the program must not read files of hints (and quote their lines), make folders of names, or start mpirun.

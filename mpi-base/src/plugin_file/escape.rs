@@ -3,47 +3,69 @@
 //! The library's frames cannot be left in the middle of a call, and a handler above them could not know what the exception has interrupted.
 
 use std::mem::forget;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Once;
+
+/// A component of which functions are called, as the sentence names it.
+///
+/// The guard of a call holds one reference, and reads the names only when the function throws: they cost a call nothing.
+pub trait Owner {
+    /// The component's name.
+    fn component(&self) -> &str;
+    /// Its file, or the library.
+    fn file(&self) -> &str;
+}
+
+/// The name and the file of a component that is not open yet.
+impl Owner for (&str, &str) {
+    fn component(&self) -> &str {
+        self.0
+    }
+
+    fn file(&self) -> &str {
+        self.1
+    }
+}
 
 /// Prints the sentence and ends the process when it is dropped, which only unwinding does.
-struct Escape<'a> {
-    component: &'a str,
-    file: &'a str,
+struct Escape<'a, O: Owner> {
+    owner: &'a O,
     function: &'static str,
 }
 
-impl Drop for Escape<'_> {
+impl<O: Owner> Drop for Escape<'_, O> {
+    #[inline(always)]
     fn drop(&mut self) {
-        let Escape {
-            component,
-            file,
-            function,
-        } = self;
-        printable::eprintln!(
-            "process {}: the component {component} from {file} threw an exception out of its function {function}, which a plugin must not do, so this process ends",
-            std::process::id()
-        );
-        std::process::abort();
+        end(self.owner.component(), self.owner.file(), self.function);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn end(component: &str, file: &str, function: &str) -> ! {
+    printable::eprintln!(
+        "process {}: the component {component} from {file} threw an exception out of its function {function}, which a plugin must not do, so this process ends",
+        std::process::id()
+    );
+    std::process::abort();
+}
+
+/// Prepares this library's unwinder for exceptions of other languages; called before the first file is opened.
+///
+/// The library has an unwinder of its own, and a C++ exception is raised by that of libgcc_s, which asks our frames for their handlers.
+/// They answer by functions of our unwinder, which end the process until it has unwound once: its table of register sizes is made then.
+pub fn prepare() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| drop(catch_unwind(|| resume_unwind(Box::new(())))));
 }
 
 /// Calls a function of a plugin. Costs nothing unless the function throws.
 ///
 /// The frame that catches exists for the search that precedes unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
-/// In a whole process an exception of C++ was seen to end it without the sentence all the same; mpirun then names the call and the function.
 #[inline(always)]
-pub fn guarded<R>(
-    component: &str,
-    file: &str,
-    function: &'static str,
-    call: impl FnOnce() -> R,
-) -> R {
+pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce() -> R) -> R {
     let guarded = || {
-        let escape = Escape {
-            component,
-            file,
-            function,
-        };
+        let escape = Escape { owner, function };
         let result = call();
         forget(escape);
         result

@@ -82,6 +82,7 @@ pub fn entry(
     before: Option<Identity>,
     symbol: &'static str,
 ) -> Result<*const c_void, OpenError> {
+    super::escape::prepare();
     // SAFETY: running the file's constructors is intended; the file is trusted, see the function's comment.
     let library = unsafe { Library::open(Some(file), RTLD_NOW | RTLD_LOCAL) };
     let library = library.map_err(|error| OpenError::Linker(linker_text(&error)))?;

@@ -21,16 +21,24 @@ extern "C" {
 #endif
 
 #define PORTCULLIS_TRANSPORT_VERSION 1
-#define PORTCULLIS_TRANSPORT_MINOR 0
-#define PORTCULLIS_TRANSPORT_LAYOUT 0x9f07d66du
+#define PORTCULLIS_TRANSPORT_MINOR 1
+#define PORTCULLIS_TRANSPORT_LAYOUT 0x8ca82722u
+
+/*
+ * The least PORTCULLIS_TRANSPORT_MINOR of a library with which the transport works: by default that of this header.
+ * A transport that tests the host's newer slots for NULL may define a lower one before it includes this file.
+ */
+#ifndef PORTCULLIS_NEEDS_TRANSPORT_MINOR
+#define PORTCULLIS_NEEDS_TRANSPORT_MINOR PORTCULLIS_TRANSPORT_MINOR
+#endif
 
 /* Once in a plugin, outside of functions, with two string literals: PORTCULLIS_TRANSPORT("mine", "1.0"); as in its table and its file's name. */
 #define PORTCULLIS_TRANSPORT(transport, version)                                                                      \
     __attribute__((section(".note.portcullis"), used, aligned(4))) static const portcullis_manifest                   \
         portcullis_manifest_of_this_file = {11, sizeof(portcullis_manifest) - 24, 1, "Portcullis",                    \
                                             PORTCULLIS_TRANSPORT_VERSION, PORTCULLIS_TRANSPORT_MINOR,                 \
-                                            PORTCULLIS_TRANSPORT_MINOR, PORTCULLIS_TRANSPORT_LAYOUT, "btl", transport, \
-                                            version}
+                                            PORTCULLIS_NEEDS_TRANSPORT_MINOR, PORTCULLIS_TRANSPORT_LAYOUT,    \
+                                            "btl", transport, version}
 
 /* How send ended, besides PORTCULLIS_FAILED: the peer cannot be reached any more. */
 enum {
@@ -38,6 +46,31 @@ enum {
     PORTCULLIS_SENDING = 1,   /* the transport refers to the message until it calls sent */
     PORTCULLIS_NO_SPACE = 2   /* not now, and nothing was taken: the library offers it again after a poll */
 };
+
+/* What peers may do with exposed memory. */
+enum {
+    PORTCULLIS_MAY_READ = 0,
+    PORTCULLIS_MAY_READ_AND_WRITE = 1
+};
+
+/* The kinds of accesses to the memory of a peer. */
+enum {
+    PORTCULLIS_READ_MEMORY = 0,  /* the peer's memory to this process's */
+    PORTCULLIS_WRITE_MEMORY = 1, /* this process's memory to the peer's; its end does not show that the data are there */
+    PORTCULLIS_FLUSH_MEMORY = 2  /* ends when the data of all writes to the peer that have ended are in its memory */
+};
+
+/* An access to the memory of a peer; without key and memory if it is a flush. */
+typedef struct portcullis_access {
+    size_t size; /* of this structure */
+    int kind;
+    int reserved;
+    const void *key; /* as the peer's transport wrote it in expose; it comes from another process */
+    size_t key_bytes;
+    uint64_t offset; /* from the begin of the exposed memory */
+    void *local;     /* used by this access alone until it has ended */
+    size_t bytes;
+} portcullis_access;
 
 /* A job as one transport sees it: valid from open until free. */
 typedef struct portcullis_job portcullis_job;
@@ -63,6 +96,8 @@ typedef struct portcullis_transport_host {
     void (*sent)(portcullis_events *, uint64_t message, const char *why);
     /* In a poll: a peer cannot be reached any more; once per connection, after its messages. */
     void (*failed)(portcullis_events *, uint32_t peer, const char *why);
+    /* In a poll: an access has ended. Since version 1.1. */
+    void (*ended)(portcullis_events *, uint64_t access, int succeeded);
 } portcullis_transport_host;
 
 /* A parameter; users call it btl_<transport>_<name>. The library adds eager_limit, max_send_size and others by itself. */
@@ -107,6 +142,16 @@ typedef struct portcullis_transport_table {
     int (*wait_on)(void *self, uint64_t *longest_ns);
     /* The last call. */
     void (*free)(void *self);
+    /*
+     * Memory that peers read and write without this process: all three functions or none. Since version 1.1.
+     * The library uses them for long messages, which the receiver reads in one copy, and for windows.
+     * expose writes the key with which peers access this memory, of at most capacity bytes, and a number for withdraw;
+     * it returns the length of the key, or 0 if it is not possible. The memory stays until withdraw.
+     */
+    size_t (*expose)(void *self, void *memory, size_t bytes, int rights, uint64_t *number, void *key, size_t capacity);
+    void (*withdraw)(void *self, uint64_t number);
+    /* Starts an access: SENT if it has ended, SENDING if ended will report its end, NO_SPACE, or FAILED: the library sends messages then. */
+    int (*access)(void *self, uint32_t peer, const portcullis_access *, uint64_t number);
 } portcullis_transport_table;
 
 /* The one exported symbol. The table must stay; the library never unloads a plugin. */

@@ -12,7 +12,7 @@ use crate::manifest::Interface;
 /// The version of this build, with the layout hash of each minor version. A line of a released version is never changed.
 pub const INTERFACE: Interface = Interface {
     major: TRANSPORT_VERSION,
-    layouts: &[(0, TRANSPORT_LAYOUT)],
+    layouts: &[(0, 0x9f07_d66d), (1, TRANSPORT_LAYOUT)],
 };
 
 /// The only symbol that a plugin exports, of type [`Entry`].
@@ -32,3 +32,5 @@ unsafe impl Sync for Transport {}
 unsafe impl Table for Host {}
 // SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: a zeroed `Option` of a function is `None`.
 unsafe impl Table for Transport {}
+// SAFETY: `repr(C)`, `size` comes first, and zero is valid in every field: numbers and pointers.
+unsafe impl Table for Access {}

@@ -1,8 +1,11 @@
 //! The C functions of a transport, and its table, made at compile time; see [`portcullis_transport!`](crate::portcullis_transport).
 #![allow(unsafe_code)]
 
-use super::abi::{self, DONE, FAILED, INTERFACE, Job, NO_SPACE, SENT, TRANSPORT_VERSION, Why};
-use super::{Events, Host, Sent, Transport};
+use super::abi::{
+    self, DONE, FAILED, FLUSH_MEMORY, INTERFACE, Job, MAY_READ_AND_WRITE, NO_SPACE, READ_MEMORY,
+    SENDING, SENT, TRANSPORT_VERSION, WRITE_MEMORY, Why,
+};
+use super::{Access, Accessed, Events, Host, Part, Sent, Transport};
 use crate::coll::caught::{answer, calm};
 use crate::manifest::Note;
 use std::ffi::{c_int, c_void};
@@ -41,6 +44,18 @@ impl<T: Transport> Table<T> {
         is_quiet: Some(is_quiet::<T>),
         wait_on: Some(wait_on::<T>),
         free: Some(free::<T>),
+        expose: match T::MEMORY {
+            true => Some(expose::<T>),
+            false => None,
+        },
+        withdraw: match T::MEMORY {
+            true => Some(withdraw::<T>),
+            false => None,
+        },
+        access: match T::MEMORY {
+            true => Some(access::<T>),
+            false => None,
+        },
     };
 }
 
@@ -169,6 +184,72 @@ unsafe extern "C-unwind" fn free<T: Transport>(this: *mut c_void) {
     // SAFETY: `open` made the pointer from a box of this type, and this is the library's last call.
     let opened = unsafe { Box::from_raw(this.cast::<Opened<T>>()) };
     calm((), || drop(opened));
+}
+
+unsafe extern "C-unwind" fn expose<T: Transport>(
+    this: *mut c_void,
+    memory: *mut c_void,
+    bytes: usize,
+    rights: c_int,
+    number: *mut u64,
+    key: *mut c_void,
+    capacity: usize,
+) -> usize {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    let writable = rights == MAY_READ_AND_WRITE;
+    // SAFETY: the library keeps the memory until `withdraw`.
+    let expose = || unsafe { this.transport.expose(memory.cast(), bytes, writable) };
+    let Some((registration, made)) = calm(None, expose) else {
+        return 0;
+    };
+    if made.is_empty() || made.len() > capacity {
+        calm((), || this.transport.withdraw(registration));
+        return 0;
+    }
+    // SAFETY: the library passes a writable `number`, and memory of `capacity` bytes.
+    unsafe {
+        number.write(registration);
+        std::ptr::copy_nonoverlapping(made.as_ptr(), key.cast(), made.len());
+    }
+    made.len()
+}
+
+unsafe extern "C-unwind" fn withdraw<T: Transport>(this: *mut c_void, number: u64) {
+    // SAFETY: the library keeps the contract of `opened`.
+    let this = unsafe { opened::<T>(this) };
+    calm((), || this.transport.withdraw(number));
+}
+
+unsafe extern "C-unwind" fn access<T: Transport>(
+    this: *mut c_void,
+    peer: u32,
+    access: *const abi::Access,
+    number: u64,
+) -> c_int {
+    // SAFETY: the library keeps the contract of `opened`, and passes an access, which begins with its size.
+    let (this, access) = unsafe { (opened::<T>(this), abi::read(access)) };
+    let part = Part {
+        // SAFETY: the library passes `key_bytes` bytes.
+        key: unsafe { slice(access.key, access.key_bytes) },
+        offset: access.offset,
+        local: access.local.cast(),
+        bytes: access.bytes,
+    };
+    let access = match access.kind {
+        READ_MEMORY => Access::Read(part),
+        WRITE_MEMORY => Access::Write(part),
+        FLUSH_MEMORY => Access::Flush,
+        _ => return FAILED,
+    };
+    // SAFETY: the library leaves the local memory to this access until it has ended.
+    let access = || unsafe { this.transport.access(peer, access, number) };
+    match calm(Accessed::Refused, access) {
+        Accessed::Ended => SENT,
+        Accessed::Pending => SENDING,
+        Accessed::NoSpace => NO_SPACE,
+        Accessed::Refused => FAILED,
+    }
 }
 
 /// # Safety

@@ -24,6 +24,43 @@ pub enum Sent {
     NoSpace,
 }
 
+/// An access to the memory of a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access<'a> {
+    /// Fills this process's memory with that of the peer.
+    Read(Part<'a>),
+    /// Fills the peer's memory with that of this process; its end does not show that the data are there.
+    Write(Part<'a>),
+    /// Ends when the data of all writes to the peer that have ended are in its memory.
+    Flush,
+}
+
+/// Part of a peer's exposed memory, and memory of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// As the peer's transport made it in [`Transport::expose`]. It comes from another process: check it.
+    pub key: &'a [u8],
+    /// From the begin of the exposed memory.
+    pub offset: u64,
+    /// The memory of this process, which this access alone uses until it has ended.
+    pub local: *mut u8,
+    /// The length of both.
+    pub bytes: usize,
+}
+
+/// What became of an access that was passed to [`Transport::access`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Accessed {
+    /// It has ended.
+    Ended,
+    /// [`Events::ended`] will report its end.
+    Pending,
+    /// There is no space now; the library tries again.
+    NoSpace,
+    /// It is not possible; the library sends messages in its place.
+    Refused,
+}
+
 /// A transport of one process: it brings messages to other processes of the job, each exactly once, in any order.
 ///
 /// The library puts them in order, publishes addresses, and cuts long messages into ones of at most [`Transport::LONGEST`] bytes.
@@ -39,6 +76,8 @@ pub trait Transport: Sized + 'static {
     const EAGER: usize;
     /// The default of `btl_NAME_max_send_size`; messages also have a head of 32 bytes.
     const LONGEST: usize;
+    /// True if peers read and write exposed memory without this process: then it has the three methods for that.
+    const MEMORY: bool = false;
     /// Parameters: name, default, help.
     const PARAMS: &'static [abi::Param] = &[];
 
@@ -66,6 +105,25 @@ pub trait Transport: Sized + 'static {
     /// Returns a descriptor that becomes readable at the next event, or `None` if the library must poll again before it sleeps;
     /// and the longest time to sleep.
     fn wait_on(&self) -> (Option<RawFd>, Option<Duration>);
+
+    /// Exposes memory to peers, which may write it if `writable`; returns a number for [`Transport::withdraw`], and the key for their accesses.
+    ///
+    /// # Safety
+    /// The memory is not freed before [`Transport::withdraw`].
+    unsafe fn expose(&self, _: *mut u8, _: usize, _writable: bool) -> Option<(u64, Vec<u8>)> {
+        None
+    }
+
+    /// Ends an exposure.
+    fn withdraw(&self, _: u64) {}
+
+    /// Starts an access to the memory of a connected peer; the library uses it for long messages and for windows.
+    ///
+    /// # Safety
+    /// The local memory of a part is valid, and until the access has ended no other code writes it, nor reads it if the access does.
+    unsafe fn access(&self, _peer: u32, _: Access<'_>, _number: u64) -> Accessed {
+        Accessed::Refused
+    }
 }
 
 /// A parameter of a transport; users write `btl_TRANSPORT_NAME`.
@@ -136,6 +194,14 @@ impl Events<'_> {
         if let Some(arrived) = self.table.arrived {
             // SAFETY: the library passed `events` for this poll, and copies or uses the message before it returns.
             unsafe { arrived(self.events, message.as_ptr().cast(), message.len()) };
+        }
+    }
+
+    /// An access has ended.
+    pub fn ended(&self, access: u64, succeeded: bool) {
+        if let Some(ended) = self.table.ended {
+            // SAFETY: the library passed `events` for this poll.
+            unsafe { ended(self.events, access, succeeded.into()) };
         }
     }
 

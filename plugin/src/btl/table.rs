@@ -9,10 +9,10 @@ use std::mem::offset_of;
 pub const TRANSPORT_VERSION: u32 = 1;
 
 /// `PORTCULLIS_TRANSPORT_MINOR` of the header.
-pub const TRANSPORT_MINOR: u32 = 0;
+pub const TRANSPORT_MINOR: u32 = 1;
 
 /// `PORTCULLIS_TRANSPORT_LAYOUT` of the header.
-pub const TRANSPORT_LAYOUT: u32 = 0x9f07_d66d;
+pub const TRANSPORT_LAYOUT: u32 = 0x8ca8_2722;
 
 /// the message was copied
 pub const SENT: c_int = 0;
@@ -20,6 +20,40 @@ pub const SENT: c_int = 0;
 pub const SENDING: c_int = 1;
 /// not now, and nothing was taken: the library offers it again after a poll
 pub const NO_SPACE: c_int = 2;
+
+/// `PORTCULLIS_MAY_READ` of the header.
+pub const MAY_READ: c_int = 0;
+/// `PORTCULLIS_MAY_READ_AND_WRITE` of the header.
+pub const MAY_READ_AND_WRITE: c_int = 1;
+
+/// the peer's memory to this process's
+pub const READ_MEMORY: c_int = 0;
+/// this process's memory to the peer's; its end does not show that the data are there
+pub const WRITE_MEMORY: c_int = 1;
+/// ends when the data of all writes to the peer that have ended are in its memory
+pub const FLUSH_MEMORY: c_int = 2;
+
+/// An access to the memory of a peer; without key and memory if it is a flush.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// of this structure
+    pub size: usize,
+    /// `kind` of the header.
+    pub kind: c_int,
+    /// `reserved` of the header.
+    pub reserved: c_int,
+    /// as the peer's transport wrote it in expose; it comes from another process
+    pub key: *const c_void,
+    /// `key_bytes` of the header.
+    pub key_bytes: usize,
+    /// from the begin of the exposed memory
+    pub offset: u64,
+    /// used by this access alone until it has ended
+    pub local: *mut c_void,
+    /// `bytes` of the header.
+    pub bytes: usize,
+}
 
 /// A job as one transport sees it: valid from open until free.
 #[repr(C)]
@@ -63,6 +97,8 @@ pub struct Host {
     pub sent: Option<unsafe extern "C" fn(*mut Events, message: u64, why: *const c_char)>,
     /// In a poll: a peer cannot be reached any more; once per connection, after its messages.
     pub failed: Option<unsafe extern "C" fn(*mut Events, peer: u32, why: *const c_char)>,
+    /// In a poll: an access has ended. Since version 1.1.
+    pub ended: Option<unsafe extern "C" fn(*mut Events, access: u64, succeeded: c_int)>,
 }
 
 /// A parameter; users call it btl_\<transport>_\<name>. The library adds eager_limit, max_send_size and others by itself.
@@ -124,6 +160,15 @@ pub struct Transport {
     pub wait_on: Option<unsafe extern "C-unwind" fn(this: *mut c_void, longest_ns: *mut u64) -> c_int>,
     /// The last call.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
+    /// Memory that peers read and write without this process: all three functions or none. Since version 1.1.
+    /// The library uses them for long messages, which the receiver reads in one copy, and for windows.
+    /// expose writes the key with which peers access this memory, of at most capacity bytes, and a number for withdraw;
+    /// it returns the length of the key, or 0 if it is not possible. The memory stays until withdraw.
+    pub expose: Option<unsafe extern "C-unwind" fn(this: *mut c_void, memory: *mut c_void, bytes: usize, rights: c_int, number: *mut u64, key: *mut c_void, capacity: usize) -> usize>,
+    /// `withdraw` of the header.
+    pub withdraw: Option<unsafe extern "C-unwind" fn(this: *mut c_void, number: u64)>,
+    /// Starts an access: SENT if it has ended, SENDING if ended will report its end, NO_SPACE, or FAILED: the library sends messages then.
+    pub access: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, *const Access, number: u64) -> c_int>,
 }
 
 /// A structure by its name in the header: its size, and its members with their offsets.
@@ -131,6 +176,16 @@ pub type Layout = (&'static str, usize, &'static [(&'static str, usize)]);
 
 /// The layout of each structure.
 pub const LAYOUTS: &[Layout] = &[
+    ("portcullis_access", size_of::<Access>(), &[
+        ("size", offset_of!(Access, size)),
+        ("kind", offset_of!(Access, kind)),
+        ("reserved", offset_of!(Access, reserved)),
+        ("key", offset_of!(Access, key)),
+        ("key_bytes", offset_of!(Access, key_bytes)),
+        ("offset", offset_of!(Access, offset)),
+        ("local", offset_of!(Access, local)),
+        ("bytes", offset_of!(Access, bytes)),
+    ]),
     ("portcullis_transport_host", size_of::<Host>(), &[
         ("size", offset_of!(Host, size)),
         ("abi_version", offset_of!(Host, abi_version)),
@@ -144,6 +199,7 @@ pub const LAYOUTS: &[Layout] = &[
         ("arrived", offset_of!(Host, arrived)),
         ("sent", offset_of!(Host, sent)),
         ("failed", offset_of!(Host, failed)),
+        ("ended", offset_of!(Host, ended)),
     ]),
     ("portcullis_transport_param", size_of::<Param>(), &[
         ("name", offset_of!(Param, name)),
@@ -172,6 +228,9 @@ pub const LAYOUTS: &[Layout] = &[
         ("is_quiet", offset_of!(Transport, is_quiet)),
         ("wait_on", offset_of!(Transport, wait_on)),
         ("free", offset_of!(Transport, free)),
+        ("expose", offset_of!(Transport, expose)),
+        ("withdraw", offset_of!(Transport, withdraw)),
+        ("access", offset_of!(Transport, access)),
     ]),
 ];
 
@@ -183,5 +242,10 @@ pub const CONSTANTS: &[(&str, i64)] = &[
     ("PORTCULLIS_SENT", SENT as i64),
     ("PORTCULLIS_SENDING", SENDING as i64),
     ("PORTCULLIS_NO_SPACE", NO_SPACE as i64),
+    ("PORTCULLIS_MAY_READ", MAY_READ as i64),
+    ("PORTCULLIS_MAY_READ_AND_WRITE", MAY_READ_AND_WRITE as i64),
+    ("PORTCULLIS_READ_MEMORY", READ_MEMORY as i64),
+    ("PORTCULLIS_WRITE_MEMORY", WRITE_MEMORY as i64),
+    ("PORTCULLIS_FLUSH_MEMORY", FLUSH_MEMORY as i64),
 ];
 // end of the generated text

@@ -1,11 +1,12 @@
 //! One call of an operation, as a module in safe Rust carries it out: its arguments, its messages, and data of any datatype.
 #![allow(unsafe_code)]
 
-use super::abi::{self, Args, DONE, FAILED, Host, NO_RANK, TypeInfo, Why};
+use super::abi::{self, Args, DONE, FAILED, Host, NO_RANK, PENDING, TypeInfo, Why};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::task::Poll;
 
-/// A call, valid while [`Module::run`](super::Module::run) carries it out.
+/// A call, valid until [`Module::run`](super::Module::run) has returned, or until an operation begun by [`Module::begin`](super::Module::begin) is complete.
 pub struct Call<'a> {
     host: &'a Host,
     args: Args,
@@ -52,7 +53,7 @@ macro_rules! service {
 
 impl<'a> Call<'a> {
     /// # Safety
-    /// `args` and `call` are those that the library has passed to a function of a module, and the result does not outlive that function.
+    /// `args` and `call` are those that the library has passed to a function of a module, and the call lasts at least as long as `'a`.
     pub(super) unsafe fn of(
         host: &'a Host,
         size: u32,
@@ -84,19 +85,19 @@ impl<'a> Call<'a> {
     }
 
     /// The buffers to send from: one for all ranks or one for each, none for `MPI_IN_PLACE` and at a rank that sends nothing.
-    pub fn send(&self) -> &[Data<'_>] {
+    pub fn send(&self) -> &'a [Data<'a>] {
         // SAFETY: the library's arguments point to this number of buffers, which stay unchanged as long as the call; `Data` is transparent.
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
     }
 
     /// The buffers to receive into: one for all ranks or one for each, none at a rank that receives nothing. `MPI_Bcast` has this one only.
-    pub fn recv(&self) -> &[Buffer<'_>] {
+    pub fn recv(&self) -> &'a [Buffer<'a>] {
         // SAFETY: the library's arguments point to this number of buffers, which stay unchanged as long as the call; `Buffer` is transparent.
         unsafe { slice(self.args.recv.cast(), self.args.recv_count) }
     }
 
     /// The block to send to a rank, of an operation with a block for each rank of the communicator.
-    pub fn send_block(&self, rank: u32) -> Result<Data<'_>, String> {
+    pub fn send_block(&self, rank: u32) -> Result<Data<'a>, String> {
         let blocks = [abi::SCATTER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
         let (number, ahead) = self.block(self.send(), rank, is_divided)?;
@@ -104,7 +105,7 @@ impl<'a> Call<'a> {
     }
 
     /// The block to receive from a rank, of an operation with a block for each rank of the communicator.
-    pub fn recv_block(&self, rank: u32) -> Result<Buffer<'_>, String> {
+    pub fn recv_block(&self, rank: u32) -> Result<Buffer<'a>, String> {
         let blocks = [abi::GATHER, abi::ALLGATHER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
         let (number, ahead) = self.block(self.recv(), rank, is_divided)?;
@@ -169,8 +170,30 @@ impl<'a> Call<'a> {
         done(code, &why)
     }
 
+    /// Tests a message; one that is complete is not tested again.
+    pub fn test(&self, message: &Message) -> Result<Poll<()>, String> {
+        let test = service!(self.call_test)?;
+        let mut why = Why::new();
+        // SAFETY: the call is in progress, and the number is one of its messages.
+        match unsafe { test(self.call, message.0, &mut why) } {
+            PENDING => Ok(Poll::Pending),
+            code => done(code, &why).map(Poll::Ready),
+        }
+    }
+
+    /// Tests messages, and forgets those that are complete.
+    pub fn test_all(&self, messages: &mut Vec<Message>) -> Result<Poll<()>, String> {
+        while let Some(message) = messages.last() {
+            if self.test(message)?.is_pending() {
+                return Ok(Poll::Pending);
+            }
+            messages.pop();
+        }
+        Ok(Poll::Ready(()))
+    }
+
     /// Returns zeroed memory for the elements of another buffer, which ends with the call.
-    pub fn temporary(&self, like: &Data<'_>) -> Result<Buffer<'_>, String> {
+    pub fn temporary(&self, like: &Data<'_>) -> Result<Buffer<'a>, String> {
         let temporary = service!(self.temporary)?;
         let (mut why, mut buffer) = (Why::new(), self.nothing());
         let (kind, count) = (like.raw.datatype, like.raw.count);

@@ -7,7 +7,7 @@ use super::abi::{
     self, Args, ComponentTable, DONE, Host, ModuleTable, NEXT, Operation, PENDING, Why,
 };
 use super::caught::{answer, panic_text};
-use super::{Call, Comm, Guest, Module, Served, Started};
+use super::{Begun, Call, Comm, Guest, InProgress, Module, Served, Started};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -90,6 +90,20 @@ pub const fn operation<M: Module>(operation: u32) -> Operation {
     }
 }
 
+/// Makes the entry of an operation that [`Module::begin`] carries out, in all three forms: blocking calls are begun, too, and tested until they are complete.
+pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
+    Operation {
+        operation,
+        flags: 0,
+        limit: 0,
+        run: None,
+        start: Some(start::<M>),
+        test: Some(test),
+        forget: None,
+        dense: None,
+    }
+}
+
 /// A module, and the communicator handle that is closed with it.
 struct Instance<M> {
     module: M,
@@ -165,6 +179,52 @@ unsafe extern "C-unwind" fn run<M: Module>(
     };
     // SAFETY: the host passes a writable `why`.
     unsafe { answer(why, run) }
+}
+
+/// An operation in progress behind the number that the host keeps for it.
+type Kept = Box<dyn InProgress>;
+
+unsafe extern "C-unwind" fn start<M: Module>(
+    this: *mut c_void,
+    args: *const Args,
+    call: *mut abi::Call,
+    ticket: *mut u64,
+    why: *mut Why,
+) -> c_int {
+    let start = || {
+        // SAFETY: `query` made the pointer from a box of this type, and the host calls `free` after the last test of its calls.
+        let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
+        // SAFETY: the host keeps the arguments until the call is complete or has failed, and what is begun here is dropped before.
+        let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
+        match module.begin(call)? {
+            Begun::Next => Ok(NEXT),
+            Begun::Here(begun) => {
+                let kept: Box<Kept> = Box::new(begun);
+                // SAFETY: the host passes a writable `ticket`.
+                unsafe { ticket.write(Box::into_raw(kept).expose_provenance() as u64) };
+                Ok(PENDING)
+            }
+        }
+    };
+    // SAFETY: the host passes a writable `why`.
+    unsafe { answer(why, start) }
+}
+
+unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> c_int {
+    let kept = std::ptr::with_exposed_provenance_mut::<Kept>(ticket as usize);
+    // SAFETY: `start` made the number from a box of this type, which the host tests until an answer other than `PENDING`. The host passes a writable `why`.
+    let code = unsafe {
+        answer(why, || {
+            let tested = (*kept).test()?;
+            Ok(if tested.is_ready() { DONE } else { PENDING })
+        })
+    };
+    if code != PENDING {
+        // SAFETY: this was the last test of this number.
+        let kept = unsafe { Box::from_raw(kept) };
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
+    }
+    code
 }
 
 unsafe extern "C-unwind" fn barrier<M: Module>(

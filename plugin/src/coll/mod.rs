@@ -16,10 +16,10 @@ mod functions;
 #[rustfmt::skip]
 pub(crate) mod table;
 
-pub use call::{Buffer, Call, Data};
+pub use call::{Buffer, Call, Data, Message as CallMessage};
 pub use comm::{Comm, Message, SharedMemory};
 pub use common::Common;
-pub use functions::{BuiltIn, operation};
+pub use functions::{BuiltIn, nonblocking, operation};
 
 use crate::manifest::Note;
 use std::ffi::CStr;
@@ -60,6 +60,20 @@ pub enum Started {
     Next,
 }
 
+/// Result of beginning an operation without waiting for it.
+pub enum Begun<'c> {
+    /// It is tested until it is complete.
+    Here(Box<dyn InProgress + 'c>),
+    /// The next lower component serves it, as [`Served::Next`].
+    Next,
+}
+
+/// An operation in progress; it is dropped when it is complete or has failed.
+pub trait InProgress {
+    /// Tests it; must not use blocking services.
+    fn test(&mut self) -> Result<Poll<()>, String>;
+}
+
 /// A component's functions for one communicator.
 ///
 /// Methods take `&self`: a blocking barrier progresses MPI, and progress tests barriers that were started before.
@@ -67,7 +81,7 @@ pub trait Module: 'static {
     /// False if it serves no barrier; then the three methods for barriers are not called.
     const BARRIER: bool = true;
 
-    /// The operations that [`Module::run`] carries out, each made by [`operation`].
+    /// The operations that it serves: by [`Module::run`] if made by [`operation`], by [`Module::begin`] if made by [`nonblocking`].
     const OPERATIONS: &'static [abi::Operation] = &[];
 
     /// Collective set-up; may use blocking services.
@@ -79,6 +93,12 @@ pub trait Module: 'static {
     /// [`Served::Next`] is allowed before it has sent anything, at all members for the same call.
     fn run(&self, _: &Call<'_>) -> Result<Served, String> {
         Ok(Served::Next)
+    }
+
+    /// Begins a call of one of the operations without waiting for it; must not use blocking services.
+    /// [`Begun::Next`] is allowed before it has sent anything, at all members for the same call.
+    fn begin<'c>(&'c self, _: Call<'c>) -> Result<Begun<'c>, String> {
+        Ok(Begun::Next)
     }
 
     /// `MPI_Barrier`; may use blocking services.

@@ -107,7 +107,7 @@ impl Component for PluginComponent {
         let page = self.is_file.then_some(comm.engine().state());
         let table = reported(page, FileCall::PluginQuery, origin, || {
             // SAFETY: `Plugin::check`'s caller vouches for the plugin's functions; `module_comm` lives until after the module's `free`.
-            guarded(self.plugin.name, origin, "query", || unsafe {
+            guarded(&(self.plugin.name, origin), "query", || unsafe {
                 (self.plugin.query)(&HOST, pointer, &mut this, &mut why)
             })
         });

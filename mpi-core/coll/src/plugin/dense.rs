@@ -10,14 +10,42 @@ use crate::{CallId, Error, FastCall, Unserved};
 use std::ffi::{c_int, c_void};
 use std::ptr::{from_ref, null, null_mut};
 
-/// The arguments of `dense`: send, receive, bytes, root, operator.
-type Arguments = (
-    *const c_void,
-    *mut c_void,
-    usize,
-    u32,
-    *const super::abi::DenseOp,
-);
+/// The arguments of `dense`.
+#[derive(Clone, Copy)]
+struct Arguments {
+    call: CallId,
+    send: *const c_void,
+    recv: *mut c_void,
+    bytes: usize,
+    root: u32,
+    op: *const super::abi::DenseOp,
+}
+
+impl Arguments {
+    /// Those of a call that has data and neither a root nor an operator.
+    #[inline(always)]
+    fn of(call: CallId, send: *const c_void, recv: *mut c_void, bytes: usize) -> Arguments {
+        Arguments {
+            call,
+            send,
+            recv,
+            bytes,
+            root: NO_RANK,
+            op: null(),
+        }
+    }
+
+    #[inline(always)]
+    fn with_root(self, root: u32) -> Arguments {
+        Arguments { root, ..self }
+    }
+
+    #[inline(always)]
+    fn with_op(self, op: &DenseOp) -> Arguments {
+        let op = from_ref(op).cast();
+        Arguments { op, ..self }
+    }
+}
 
 #[inline(always)]
 fn from(send: &[u8]) -> *const c_void {
@@ -29,53 +57,50 @@ fn to(recv: RecvBytes) -> *mut c_void {
     recv.ptr().cast()
 }
 
-#[inline(always)]
-fn by(op: &DenseOp) -> *const super::abi::DenseOp {
-    from_ref(op).cast()
-}
-
+/// One match for all, since a second one would cost as much as the call.
 #[inline(always)]
 fn arguments(call: &FastCall<'_>) -> Arguments {
     match call {
-        FastCall::Barrier => (null(), null_mut(), 0, NO_RANK, null()),
-        FastCall::Bcast { data, root } => (null(), to(*data), data.len(), *root, null()),
-        FastCall::Gather { send, recv, root } => (
-            from(send),
-            recv.map_or(null_mut(), to),
-            send.len(),
-            *root,
-            null(),
-        ),
-        FastCall::Scatter { send, recv, root } => (
-            send.map_or(null(), from),
-            to(*recv),
-            recv.len(),
-            *root,
-            null(),
-        ),
-        FastCall::Allgather { send, recv } => (from(send), to(*recv), send.len(), NO_RANK, null()),
+        FastCall::Barrier => Arguments::of(CallId::Barrier, null(), null_mut(), 0),
+        FastCall::Bcast { data, root } => {
+            Arguments::of(CallId::Bcast, null(), to(*data), data.len()).with_root(*root)
+        }
+        FastCall::Gather { send, recv, root } => {
+            let recv = recv.map_or(null_mut(), to);
+            Arguments::of(CallId::Gather, from(send), recv, send.len()).with_root(*root)
+        }
+        FastCall::Scatter { send, recv, root } => {
+            let send = send.map_or(null(), from);
+            Arguments::of(CallId::Scatter, send, to(*recv), recv.len()).with_root(*root)
+        }
+        FastCall::Allgather { send, recv } => {
+            Arguments::of(CallId::Allgather, from(send), to(*recv), send.len())
+        }
         FastCall::Alltoall { send, recv, block } => {
-            (from(send), to(*recv), *block, NO_RANK, null())
+            Arguments::of(CallId::Alltoall, from(send), to(*recv), *block)
         }
         FastCall::Reduce {
             send,
             recv,
             op,
             root,
-        } => (
-            from(send),
-            recv.map_or(null_mut(), to),
-            send.len(),
-            *root,
-            by(op),
-        ),
-        FastCall::ReduceScatterBlock { send, recv, op } => {
-            (from(send), to(*recv), recv.len(), NO_RANK, by(op))
+        } => {
+            let recv = recv.map_or(null_mut(), to);
+            let of_data = Arguments::of(CallId::Reduce, from(send), recv, send.len());
+            of_data.with_root(*root).with_op(op)
         }
-        FastCall::Allreduce { send, recv, op }
-        | FastCall::Scan { send, recv, op }
-        | FastCall::Exscan { send, recv, op } => {
-            (from(send), to(*recv), send.len(), NO_RANK, by(op))
+        FastCall::ReduceScatterBlock { send, recv, op } => {
+            let (send, bytes) = (from(send), recv.len());
+            Arguments::of(CallId::ReduceScatterBlock, send, to(*recv), bytes).with_op(op)
+        }
+        FastCall::Allreduce { send, recv, op } => {
+            Arguments::of(CallId::Allreduce, from(send), to(*recv), send.len()).with_op(op)
+        }
+        FastCall::Scan { send, recv, op } => {
+            Arguments::of(CallId::Scan, from(send), to(*recv), send.len()).with_op(op)
+        }
+        FastCall::Exscan { send, recv, op } => {
+            Arguments::of(CallId::Exscan, from(send), to(*recv), send.len()).with_op(op)
         }
     }
 }
@@ -84,18 +109,24 @@ impl Inner {
     /// Carries out a fast call by the plugin's function `dense`.
     #[inline(always)]
     pub(super) fn run_dense(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        let id = call.id();
-        let Some(dense) = self.operations.dense[id as usize] else {
-            return Err(Unserved::on(comm, id));
+        let Arguments {
+            call,
+            send,
+            recv,
+            bytes,
+            root,
+            op,
+        } = arguments(call);
+        let Some(dense) = self.operations.dense[call as usize] else {
+            return Err(Unserved::on(comm, call));
         };
-        let (send, recv, bytes, root, op) = arguments(call);
         // SAFETY: `this` is valid until `drop` calls `free`; the pointers are those of the call, valid until it returns.
         let code = self.guarded("dense", || unsafe {
             dense(self.this, send, recv, bytes, root, op)
         });
         match code {
             DONE => Ok(()),
-            code => self.dense_failed(id, code),
+            code => self.dense_failed(call, code),
         }
     }
 

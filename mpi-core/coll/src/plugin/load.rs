@@ -115,10 +115,9 @@ fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<P
     // SAFETY: `plugin.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
     let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
     let shown = file.to_string_lossy();
+    let owner = (&*manifest.component, &*shown);
     // SAFETY: `plugin.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
-    let table = guarded(&manifest.component, &shown, abi::SYMBOL, || unsafe {
-        entry()
-    });
+    let table = guarded(&owner, abi::SYMBOL, || unsafe { entry() });
     // SAFETY: `plugin.h`: the table and all that it points to stay unchanged.
     let plugin = unsafe { Plugin::check(table) }.map_err(LoadError::Table)?;
     let (of_table, of_manifest) = (

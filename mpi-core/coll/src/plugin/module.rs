@@ -16,7 +16,7 @@ use crate::Error;
 use crate::engine::{Occasion, ProgressHook};
 use crate::tickets::TicketOrder;
 use crate::{Call, CallId, CollError, Invocation};
-use mpi_base::plugin_file::guarded;
+use mpi_base::plugin_file::{Owner, guarded};
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::future::poll_fn;
@@ -36,6 +36,16 @@ pub(super) struct Inner {
     pub(super) origin: Rc<str>,
 }
 
+impl Owner for Inner {
+    fn component(&self) -> &str {
+        self.plugin.name
+    }
+
+    fn file(&self) -> &str {
+        &self.origin
+    }
+}
+
 impl Inner {
     pub(super) fn disable(&self) {
         if let (true, Some(disable)) = (self.enabled.replace(false), self.table.disable) {
@@ -47,7 +57,7 @@ impl Inner {
     /// Calls a function of the plugin, out of which nothing may be thrown.
     #[inline(always)]
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
-        guarded(self.plugin.name, &self.origin, function, call)
+        guarded(self, function, call)
     }
 
     /// Converts a function's return code; `None` is `NEXT`.

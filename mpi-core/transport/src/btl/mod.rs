@@ -17,6 +17,7 @@ mod component;
 mod decorate;
 #[cfg(test)]
 mod decorated;
+mod dgram;
 pub(crate) mod fabric;
 mod fault;
 mod get_error;

@@ -2,7 +2,8 @@
 
 use crate::plugin::abi;
 use crate::plugin::guest::{
-    BuiltIn, Call, Comm, Guest, Module, Served, SharedMemory, Started, operation, param,
+    Begun, Buffer, BuiltIn, Call, CallMessage, Comm, Guest, InProgress, Module, Served,
+    SharedMemory, Started, nonblocking, operation, param,
 };
 use mpi_base::atomic::{AtomicU64, Ordering};
 use std::cell::Cell;
@@ -155,6 +156,130 @@ impl Module for Adder {
         Ok(Served::Here)
     }
 }
+
+/// Broadcasts by one message to each rank and sums at rank 0, without waiting, in safe Rust.
+pub struct Eager(Comm);
+
+/// A broadcast in progress.
+struct Spreading<'c> {
+    call: Call<'c>,
+    messages: Vec<CallMessage>,
+}
+
+impl<'c> Spreading<'c> {
+    fn of(comm: &Comm, call: Call<'c>, root: u32) -> Result<Spreading<'c>, String> {
+        let data = call.recv().first().ok_or("no buffer")?;
+        let others = (0..comm.size()).filter(|rank| *rank != root);
+        let messages = match comm.rank() == root {
+            true => others.map(|rank| call.send_to(rank, data)).collect(),
+            false => call.receive_from(root, data).map(|message| vec![message]),
+        };
+        let messages = messages?;
+        Ok(Spreading { call, messages })
+    }
+}
+
+impl InProgress for Spreading<'_> {
+    fn test(&mut self) -> Result<Poll<()>, String> {
+        self.call.test_all(&mut self.messages)
+    }
+}
+
+/// A scan in progress: each rank adds its own to what the rank before it has.
+struct Scanning<'c> {
+    comm: &'c Comm,
+    call: Call<'c>,
+    before: Buffer<'c>,
+    sum: Buffer<'c>,
+    step: Step,
+}
+
+/// The message for which a scan waits.
+enum Step {
+    Receiving(CallMessage),
+    Summed,
+    Sending(CallMessage),
+    Complete,
+}
+
+impl<'c> Scanning<'c> {
+    fn of(comm: &'c Comm, call: Call<'c>) -> Result<Scanning<'c>, String> {
+        let to = *call.recv().first().ok_or("no buffer")?;
+        let own = *call.send().first().unwrap_or(&to);
+        let (before, sum) = (call.temporary(&own)?, call.temporary(&own)?);
+        call.copy(&own, &sum)?;
+        let step = match comm.rank() {
+            0 => Step::Summed,
+            rank => Step::Receiving(call.receive_from(rank - 1, &before)?),
+        };
+        Ok(Scanning {
+            comm,
+            call,
+            before,
+            sum,
+            step,
+        })
+    }
+}
+
+impl InProgress for Scanning<'_> {
+    fn test(&mut self) -> Result<Poll<()>, String> {
+        loop {
+            self.step = match &self.step {
+                Step::Receiving(message) | Step::Sending(message)
+                    if self.call.test(message)?.is_pending() =>
+                {
+                    return Ok(Poll::Pending);
+                }
+                Step::Receiving(_) => {
+                    self.call.reduce(&self.before, &self.sum)?;
+                    Step::Summed
+                }
+                Step::Summed => {
+                    self.call.copy(&self.sum, &self.call.recv()[0])?;
+                    match self.comm.rank() + 1 {
+                        next if next == self.comm.size() => Step::Complete,
+                        next => Step::Sending(self.call.send_to(next, &self.sum)?),
+                    }
+                }
+                Step::Sending(_) | Step::Complete => return Ok(Poll::Ready(())),
+            }
+        }
+    }
+}
+
+impl Module for Eager {
+    const BARRIER: bool = false;
+    const OPERATIONS: &'static [abi::Operation] = &[
+        nonblocking::<Eager>(abi::BCAST),
+        nonblocking::<Eager>(abi::SCAN),
+        // What it begins is passed down.
+        nonblocking::<Eager>(abi::GATHER),
+    ];
+
+    fn begin<'c>(&'c self, call: Call<'c>) -> Result<Begun<'c>, String> {
+        Ok(match (call.operation(), call.root()) {
+            (abi::BCAST, Some(root)) => Begun::Here(Box::new(Spreading::of(&self.0, call, root)?)),
+            (abi::SCAN, _) => Begun::Here(Box::new(Scanning::of(&self.0, call)?)),
+            _ => Begun::Next,
+        })
+    }
+}
+
+pub struct EagerComponent;
+
+impl Guest for EagerComponent {
+    const NAME: &'static CStr = c"eager";
+    const VERSION: &'static CStr = c"1.0";
+    const PRIORITY: i32 = 95;
+    type Module = Eager;
+
+    fn query(comm: Comm) -> Result<Eager, String> {
+        Ok(Eager(comm))
+    }
+}
+
+pub const EAGER: BuiltIn = BuiltIn::of::<EagerComponent>();
 
 pub struct AdderComponent;
 

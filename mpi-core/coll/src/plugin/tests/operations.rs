@@ -61,3 +61,15 @@ fn a_component_in_safe_rust_serves_operations() {
         exercise(&job, 21);
     }
 }
+
+#[test]
+fn a_component_in_safe_rust_begins_operations_and_is_tested_until_they_are_complete() {
+    let gather = || Catalogue::gather(&[guests::EAGER], &[], &Params::default(), None);
+    for ranks in [1, 4] {
+        let job = job(ranks, gather, &[]);
+        for call in [CallId::Bcast, CallId::Scan, CallId::Gather] {
+            assert_eq!(first(&job, call), "eager");
+        }
+        exercise(&job, 22);
+    }
+}

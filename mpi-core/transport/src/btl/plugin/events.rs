@@ -8,7 +8,7 @@ use crate::btl::fabric::port::Events;
 use portcullis_plugin::btl::abi;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The messages to which the plugin refers, by the number that it got.
@@ -72,4 +72,11 @@ pub unsafe extern "C" fn failed(events: *mut abi::Events, peer: u32, why: *const
     }
     let why = why.unwrap_or_else(|| "the transport gives no reason".into());
     let _ = catch_unwind(AssertUnwindSafe(|| poll.events.failed(peer as ProcId, why)));
+}
+
+pub unsafe extern "C" fn ended(events: *mut abi::Events, access: u64, succeeded: c_int) {
+    // SAFETY: the plugin keeps the contract of `poll`.
+    let poll = unsafe { poll(events) };
+    let ended = || poll.events.ended(access, succeeded != 0);
+    let _ = catch_unwind(AssertUnwindSafe(ended));
 }

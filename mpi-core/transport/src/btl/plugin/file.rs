@@ -10,6 +10,7 @@ use mpi_base::plugin_file::{
 };
 use mpi_base::state::{FileCall, StatePage};
 use portcullis_plugin::btl::abi::{self, SYMBOL};
+use portcullis_plugin::btl::{Transport as Guest, table};
 use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -119,6 +120,24 @@ pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plu
     })
 }
 
+/// Checks the table of a transport that is part of the library, as that of a file.
+pub fn built_in<T: Guest>() -> Result<Plugin, FileError> {
+    let file = Path::new("the library");
+    let text = |text: &CStr| text.to_string_lossy().into_owned();
+    let manifest = Manifest {
+        major: abi::TRANSPORT_VERSION,
+        minor: abi::TRANSPORT_MINOR,
+        needs_minor: abi::TRANSPORT_MINOR,
+        layout: abi::TRANSPORT_LAYOUT,
+        framework: FRAMEWORK.into(),
+        component: text(T::NAME),
+        version: text(T::VERSION),
+    };
+    // SAFETY: the package makes the table at compile time, and all that it points to is constant.
+    let read = unsafe { check(table::<T>(), &manifest, file) };
+    read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
+}
+
 /// Opens a file and checks its table.
 fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<Plugin, FileError> {
     let of_file = |error| FileError::Open(file.to_path_buf(), error);
@@ -126,8 +145,9 @@ fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<P
     // SAFETY: `transport.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
     let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
     let shown = file.to_string_lossy();
+    let owner = (&*manifest.component, &*shown);
     // SAFETY: `transport.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
-    let table = guarded(&manifest.component, &shown, SYMBOL, || unsafe { entry() });
+    let table = guarded(&owner, SYMBOL, || unsafe { entry() });
     // SAFETY: `transport.h`: the table and all that it points to stay unchanged.
     let read = unsafe { check(table, manifest, file) };
     read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
@@ -225,6 +245,14 @@ unsafe fn check(
         && table.progress.is_some();
     if !has_all {
         return Err("its table lacks one of open, address, connect, send and progress".into());
+    }
+    let of_memory = [
+        table.expose.is_some(),
+        table.withdraw.is_some(),
+        table.access.is_some(),
+    ];
+    if of_memory.contains(&true) && of_memory.contains(&false) {
+        return Err("its table has some of expose, withdraw and access, and not all three".into());
     }
     if table.param_count > MOST_PARAMS {
         return Err(format!(

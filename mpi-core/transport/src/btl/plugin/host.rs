@@ -41,6 +41,7 @@ pub static HOST: Host = Host {
     arrived: Some(events::arrived),
     sent: Some(events::sent),
     failed: Some(events::failed),
+    ended: Some(events::ended),
 };
 
 /// # Safety

@@ -2,19 +2,22 @@
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
 //! Where files are searched, and which are trusted, is the business of [`mpi_base::plugin_file`]; the tables are those of the package `portcullis-plugin`.
+//! `dgram` is part of the library and goes through the same table, the same checks of it, and the same port.
 //! An address is published with the transport's version in front, so a peer with another version is not reached, for a reason that names both.
 
 mod events;
 mod file;
 mod host;
+mod memory;
 mod port;
 #[cfg(test)]
 mod tests;
 
 pub use file::{FileError, Found, list};
 
+use super::dgram::Dgram;
 use super::fabric::open::{Names, assemble, modex_of};
-use super::fabric::settings::{Defaults, Knobs};
+use super::fabric::settings::{Defaults, Knobs, Reading};
 use super::{OpenContext, OpenError, Transport};
 use file::Plugin;
 use mpi_base::mem::Held;
@@ -25,13 +28,18 @@ use port::PluginPort;
 /// The number of plugins in cards; their modex keys differ.
 const KIND: u8 = 255;
 
+/// The library's own transports behind the table; a file of the same name replaces one.
+const BUILT_IN: &[(&str, BuiltIn)] = &[("dgram", file::built_in::<Dgram>)];
+
+type BuiltIn = fn() -> Result<Plugin, FileError>;
+
 /// The page of this process, which names a plugin's file while it starts.
 fn page_of(context: &OpenContext<'_>) -> Option<Held<StatePage>> {
     let (node, _) = context.node.as_ref()?;
     node.state(node.rank()).ok()
 }
 
-/// A transport of a plugin file, not yet opened.
+/// A transport behind the table, not yet opened.
 pub struct Component {
     plugin: Plugin,
     knobs: &'static Knobs,
@@ -39,10 +47,17 @@ pub struct Component {
 }
 
 impl Component {
-    /// Loads the file of a transport that the user has named.
+    /// Loads the file of a transport that the user has named, or takes the library's own.
     pub fn load(name: &str, context: &OpenContext<'_>) -> Result<Component, FileError> {
         let page = page_of(context);
-        let plugin = file::load(name, context.params, page.as_deref())?;
+        let of_library = BUILT_IN.iter().find(|(own, _)| *own == name);
+        let plugin = match (
+            file::load(name, context.params, page.as_deref()),
+            of_library,
+        ) {
+            (Err(FileError::Missing), Some((_, built_in))) => built_in(),
+            (loaded, _) => loaded,
+        }?;
         // Listings need static texts, and a file is never unloaded.
         let defaults = Defaults {
             eager: plugin.eager.to_string().leak(),
@@ -70,7 +85,9 @@ impl Component {
     pub fn open(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         let modex = modex_of(context)?;
         let settings = self.knobs.read(context.params).map_err(OpenError::Param)?;
-        let port = PluginPort::open(&self.plugin, context).map_err(|reason| OpenError::Plugin {
+        let reads = settings.read != Reading::No;
+        let port = PluginPort::open(&self.plugin, context, reads);
+        let port = port.map_err(|reason| OpenError::Plugin {
             name: self.plugin.name,
             reason,
         })?;

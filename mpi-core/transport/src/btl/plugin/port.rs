@@ -7,9 +7,9 @@ use super::host::{HOST, JobFacts};
 use super::page_of;
 use crate::btl::fabric::card::MOST_ADDRESS;
 use crate::btl::fabric::pool::Slot;
-use crate::btl::fabric::port::{Close, Events, Port, Posted};
+use crate::btl::fabric::port::{Close, Events, Memory, Port, Posted};
 use crate::btl::{OpenContext, ProcId};
-use mpi_base::plugin_file::{guarded, reported};
+use mpi_base::plugin_file::{Owner, guarded, reported};
 use mpi_base::state::FileCall;
 use mpi_base::text;
 use portcullis_plugin::btl::abi::{DONE, FAILED, NO_SPACE, SENDING, SENT, Transport, Why};
@@ -23,7 +23,9 @@ use std::time::Duration;
 pub struct PluginPort {
     plugin: Plugin,
     shown: String,
-    this: *mut c_void,
+    pub(super) this: *mut c_void,
+    /// False if the user has switched accesses to memory off.
+    reads: bool,
     /// The version, its length, and the transport's own address.
     address: Vec<u8>,
     lent: Lent,
@@ -37,12 +39,26 @@ pub struct PluginPort {
 // SAFETY: the pointer is the plugin's own, and `transport.h` allows calls from any thread, one at a time, as `Port` makes them.
 unsafe impl Send for PluginPort {}
 
+impl Owner for PluginPort {
+    fn component(&self) -> &str {
+        self.plugin.name
+    }
+
+    fn file(&self) -> &str {
+        &self.shown
+    }
+}
+
 /// Room for the version in front of an address.
 const MOST_OWN: usize = MOST_ADDRESS - 64;
 
 impl PluginPort {
     /// Opens the transport.
-    pub fn open(plugin: &Plugin, context: &OpenContext<'_>) -> Result<PluginPort, String> {
+    pub fn open(
+        plugin: &Plugin,
+        context: &OpenContext<'_>,
+        reads: bool,
+    ) -> Result<PluginPort, String> {
         let value = |name: &str, text: &str| {
             let text = text.replace('\0', " ");
             let bytes = text::to_bytes(&text);
@@ -60,6 +76,7 @@ impl PluginPort {
             shown: plugin.file.to_string_lossy().into_owned(),
             plugin: plugin.clone(),
             this: null_mut(),
+            reads,
             address: Vec::new(),
             lent: Lent::default(),
             last: Cell::new(0),
@@ -82,13 +99,13 @@ impl PluginPort {
         Ok(port)
     }
 
-    fn table(&self) -> &Transport {
+    pub(super) fn table(&self) -> &Transport {
         &self.plugin.table
     }
 
     /// Calls a function of the plugin, out of which nothing may be thrown.
-    fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
-        guarded(self.plugin.name, &self.shown, function, call)
+    pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
+        guarded(self, function, call)
     }
 
     /// The address for the card.
@@ -235,6 +252,10 @@ impl Port for PluginPort {
         let descriptor = self.wait_on().0;
         // SAFETY: `transport.h`: the descriptor stays open as long as the transport, from which it is borrowed.
         (descriptor >= 0).then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
+    }
+
+    fn memory(&self) -> Option<&dyn Memory> {
+        (self.reads && self.table().access.is_some()).then_some(self as &dyn Memory)
     }
 
     fn longest_sleep(&self) -> Option<Duration> {

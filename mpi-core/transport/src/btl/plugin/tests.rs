@@ -1,4 +1,4 @@
-//! Tests of transports from plugin files: a lossy one over UDP in Rust.
+//! Tests of transports from plugin files: a lossy one over UDP in Rust, and one in C that reads and writes memory.
 
 use super::*;
 use crate::btl::suite::{Net, cramped};
@@ -6,6 +6,7 @@ use crate::btl::{Btl, ProcId, Reach};
 use crate::rte::TestModex;
 use mpi_base::param::{Params, Source};
 use std::path::Path;
+use std::process::Command;
 use tempfile::TempDir;
 // Linked, so that cargo makes the plugin first.
 use udp_plugin as _;
@@ -16,6 +17,26 @@ fn shelf() -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("btl_udp.so");
     std::fs::copy(made.with_file_name("libudp_plugin.so"), file).expect("cargo has made it");
+    folder
+}
+
+const INCLUDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../include");
+const DATAGRAMS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/src/btl/plugin/testdata/datagrams.c"
+);
+
+/// A folder with a variant of the transport in C.
+fn shelf_in_c(defines: &[&str]) -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic"]);
+    cc.args(["-shared", "-fPIC", "-I", INCLUDE]).args(defines);
+    let file = folder.path().join("btl_datagrams.so");
+    let done = cc.arg("-o").arg(file).arg(DATAGRAMS).output();
+    let done = done.expect("a C compiler named cc");
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "cc: {said}");
     folder
 }
 
@@ -32,6 +53,16 @@ fn open(
     params: &Params,
     modex: &TestModex,
 ) -> Result<Vec<Transport>, String> {
+    open_named("udp", me, size, params, modex)
+}
+
+fn open_named(
+    name: &str,
+    me: ProcId,
+    size: u32,
+    params: &Params,
+    modex: &TestModex,
+) -> Result<Vec<Transport>, String> {
     let context = OpenContext {
         me,
         size,
@@ -39,14 +70,19 @@ fn open(
         params,
         modex: Some(modex.of(me)),
     };
-    let component = Component::load("udp", &context).map_err(|error| error.to_string())?;
+    let component = Component::load(name, &context).map_err(|error| error.to_string())?;
     component.open(&context).map_err(|error| error.to_string())
 }
 
 fn net(size: u32, pairs: &[(&str, &str)]) -> Net {
-    let (folder, modex) = (shelf(), TestModex::default());
+    net_of("udp", &shelf(), size, pairs)
+}
+
+fn net_of(name: &str, folder: &TempDir, size: u32, pairs: &[(&str, &str)]) -> Net {
+    let modex = TestModex::default();
     let params = params(folder.path(), pairs);
-    let all = (0..size).flat_map(|me| open(me, size, &params, &modex).expect("a transport"));
+    let opened = |me| open_named(name, me, size, &params, &modex).expect("a transport");
+    let all = (0..size).flat_map(opened);
     // The higher rank sends.
     let btls: Vec<Box<dyn Btl + Send>> = all.collect();
     Net {
@@ -70,6 +106,57 @@ fn a_transport_that_loses_datagrams_loses_no_message() {
         2,
         &[("btl_udp_loss", "20")],
     ));
+}
+
+mod over_datagrams_in_c {
+    crate::btl_suite!(|| super::net_of("datagrams", &super::shelf_in_c(&[]), 3, &[]));
+}
+
+mod over_the_built_in_one {
+    fn net() -> super::Net {
+        let empty = tempfile::tempdir().expect("a folder");
+        super::net_of("dgram", &empty, 3, &[])
+    }
+
+    crate::btl_suite!(|| net());
+
+    #[test]
+    fn it_offers_accesses_to_memory() {
+        let net = net();
+        assert!(net.from().capabilities().remote_memory.is_some());
+    }
+}
+
+/// Whether both processes of a pair offer accesses to memory.
+fn has_memory(defines: &[&str], pairs: &[(&str, &str)]) -> bool {
+    let net = net_of("datagrams", &shelf_in_c(defines), 2, pairs);
+    let has = |btl: &Box<dyn Btl + Send>| btl.capabilities().remote_memory.is_some();
+    net.btls.iter().all(has)
+}
+
+#[test]
+fn a_transport_offers_accesses_to_memory_if_its_table_has_them_and_the_user_allows_them() {
+    assert!(has_memory(&[], &[]));
+    assert!(!has_memory(&[], &[("btl_datagrams_read", "no")]));
+    assert!(!has_memory(&["-DNO_MEMORY"], &[]));
+    let (folder, modex) = (shelf_in_c(&["-DNO_ACCESS"]), TestModex::default());
+    let params = params(folder.path(), &[]);
+    let refused = open_named("datagrams", 0, 2, &params, &modex).err();
+    let refused = refused.expect("two of three functions");
+    assert!(
+        refused.ends_with("its table has some of expose, withdraw and access, and not all three"),
+        "{refused}"
+    );
+}
+
+/// A transport that was compiled with the first header: its table ends with `free`.
+#[test]
+fn a_table_of_the_first_version_is_used_without_the_functions_that_it_lacks() {
+    let old = [
+        "-DRETURN=(old=transport,old.size=offsetof(portcullis_transport_table,expose),&old)",
+        "-DOLD",
+    ];
+    assert!(!has_memory(&old, &[]));
 }
 
 #[test]
