@@ -173,7 +173,7 @@ fn configure_locking(engine: &Engine, level: c_int) -> Result<(), Failure> {
         .set_relax(multiple.then_some(state::yield_lock as fn()));
     engine
         .waiting()
-        .set_threads(multiple.then_some(state::THREADS));
+        .set_threads(multiple.then_some(&state::THREADS));
     let cores = engine.place().cores();
     let ranks = cores.shared_by(engine.place().neighbours().len());
     state::set_cores_for_threads(cores.usable / ranks.max(1));

@@ -41,7 +41,7 @@ pub(crate) fn set_locking(locking: bool) {
 }
 
 /// The hooks by which the engine lets threads wait together.
-pub const THREADS: Threads = Threads {
+pub static THREADS: Threads = Threads {
     wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
     wanted: || GLOBAL_LOCK.is_wanted(),
     is_alone: || GLOBAL_LOCK.is_of_one_thread(),

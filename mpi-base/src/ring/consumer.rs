@@ -256,7 +256,7 @@ impl Consumer {
     /// Publishes everything consumed to the producer; called when there is nothing else to do.
     #[inline]
     pub fn give_back(&mut self) {
-        if self.unpublished() == (0, 0) {
+        if !self.owes_space() {
             return;
         }
         self.published = self.next.wrapping_sub(1);
@@ -267,6 +267,12 @@ impl Consumer {
             .given_back()
             .consumed
             .store(back, Ordering::Release);
+    }
+
+    /// Returns true if [`Consumer::give_back`] has space to publish.
+    #[inline(always)]
+    pub fn owes_space(&self) -> bool {
+        self.unpublished() != (0, 0)
     }
 
     /// Cells and units that have been consumed and not yet published.

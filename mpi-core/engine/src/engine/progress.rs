@@ -40,16 +40,38 @@ impl Engine {
     ///
     /// One call makes several rounds of progress: a message to this process itself takes a few steps, and programs expect it at the first poll.
     /// A loop whose polls stay empty yields its core now and then, since the process it waits for may need that core.
+    ///
+    /// Most polls of such a loop only check that progress would do nothing ([`Waiting::may_skip_progress`](super::Waiting::may_skip_progress)).
     pub fn poll_once(&self) -> bool {
+        let waiting = &self.0.waiting;
+        let busy = !(waiting.may_skip_progress() && self.is_idle()) && self.make_steps();
+        if waiting.has_looked(busy) {
+            waiting.rest_from_polling();
+        }
+        busy
+    }
+
+    /// Returns true if [`Engine::progress`] would do nothing at this moment.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        let Inner {
+            pml,
+            operations,
+            hooks,
+            ..
+        } = &*self.0;
+        operations.is_empty() && !hooks.are_any() && pml.is_idle()
+    }
+
+    /// Makes the rounds of progress of [`Engine::poll_once`]. Returns true if anything was done.
+    #[inline(never)]
+    fn make_steps(&self) -> bool {
         /// Announcement, answer, data, and one more.
         const STEPS: usize = 4;
         self.0.pml.bml().attend();
         let busy = self.progress();
         if busy {
             let _ = (1..STEPS).all(|_| self.progress());
-        }
-        if self.0.waiting.has_looked(busy) {
-            self.0.waiting.rest_from_polling();
         }
         busy
     }
@@ -69,7 +91,13 @@ impl Engine {
     /// Waits until `done` returns true. If that takes longer than a moment, calls `tell` once, which publishes on the state page what is awaited.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
+        // A message that has arrived already needs no waiter.
+        let busy = self.progress();
+        if done() {
+            return;
+        }
         let mut waiter = self.waiter();
+        self.step(&mut waiter, busy, &mut done);
         while !waiter.is_tired() {
             if self.turn(&mut waiter, &mut done) {
                 return;
@@ -94,9 +122,16 @@ impl Engine {
         if done() {
             return true;
         }
+        self.step(waiter, busy, done);
+        false
+    }
+
+    /// The rest of an iteration, after a poll that has not ended the wait.
+    #[inline]
+    fn step(&self, waiter: &mut Waiter, busy: bool, mut done: impl FnMut() -> bool) {
         let waiting = &self.0.waiting;
         let threads = waiting.threads();
-        if let Some(threads) = &threads {
+        if let Some(threads) = threads {
             let polled = Polled {
                 busy,
                 slept: waiting.take_slept(),
@@ -104,11 +139,11 @@ impl Engine {
             };
             match (threads.wait_step)(polled) {
                 ThreadStep::Alone => {}
-                ThreadStep::Followed => return false,
+                ThreadStep::Followed => return,
                 ThreadStep::Yielded(took) => {
                     waiter.has_yielded_to_threads(took);
                     waiting.note_load(waiter);
-                    return false;
+                    return;
                 }
             }
         }
@@ -122,12 +157,12 @@ impl Engine {
                 waiting.waits();
             }
             waiter.pause_or(|nap| {
-                let wanted = || threads.as_ref().is_some_and(|t| (t.wanted)());
+                let wanted = || threads.is_some_and(|t| (t.wanted)());
                 let long_wait = LongWait::of(self);
                 long_wait.sleep(nap, || {
                     let news = done() || long_wait.pending() || wanted();
                     if !news {
-                        long_wait.publish_quiet(threads.as_ref());
+                        long_wait.publish_quiet(threads);
                     }
                     news
                 });
@@ -136,7 +171,6 @@ impl Engine {
             waiting.note_load(waiter);
         }
         waiting.let_threads_in();
-        false
     }
 
     /// Waits for a request and returns it to the pool.

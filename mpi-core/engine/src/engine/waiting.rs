@@ -48,6 +48,9 @@ pub enum ThreadStep {
 /// The largest number of waits in a row that sleep without a yield: the number after a yield of a time slice of 4 ms.
 const MOST_WAITS: u32 = 2000;
 
+/// Of the empty polls in a row of a program that polls, one in this number makes progress.
+const COMPLETE: u32 = 16;
+
 /// How this process waits: what it does with its core between polls, and which functions of the layers above it calls then.
 pub struct Waiting {
     policy: WaitPolicy,
@@ -61,7 +64,7 @@ pub struct Waiting {
     /// Consecutive empty polls by calls that do not wait.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
-    threads: Cell<Option<Threads>>,
+    threads: Cell<Option<&'static Threads>>,
     /// Whether this process has slept since the polling thread last notified its followers.
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
@@ -233,6 +236,14 @@ impl Waiting {
         }
     }
 
+    /// Returns true if the next poll may check for messages in place of progress.
+    ///
+    /// Every [`COMPLETE`]th empty poll in a row makes progress all the same, so what the check does not cover is late by a few polls and never lost.
+    #[inline]
+    pub(super) fn may_skip_progress(&self) -> bool {
+        !self.idle.get().is_multiple_of(COMPLETE)
+    }
+
     /// Counts a poll. Returns true if enough polls in a row were empty for the caller to yield its core.
     #[inline]
     pub(super) fn has_looked(&self, busy: bool) -> bool {
@@ -251,12 +262,12 @@ impl Waiting {
     }
 
     #[inline]
-    pub(super) fn threads(&self) -> Option<Threads> {
+    pub(super) fn threads(&self) -> Option<&'static Threads> {
         self.threads.get()
     }
 
     /// Sets how waiting threads share polling; without it only one thread waits at a time.
-    pub fn set_threads(&self, threads: Option<Threads>) {
+    pub fn set_threads(&self, threads: Option<&'static Threads>) {
         self.threads.set(threads);
     }
 
@@ -324,6 +335,25 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_of_sixteen_empty_polls_makes_progress_whether_ranks_share_cores_or_not() {
+        let fd = Node::create(1).unwrap();
+        let node = Node::attach(&fd, 0).unwrap();
+        let cores = Cores::of_this_process();
+        for ranks in [1, cores.usable + 1] {
+            let waiting = Waiting::of(&node, &cores, ranks).unwrap();
+            assert!(!waiting.may_skip_progress(), "the first poll");
+            let mut complete = 0;
+            for _ in 0..1_600 {
+                complete += u32::from(!waiting.may_skip_progress());
+                waiting.has_looked(false);
+            }
+            assert_eq!(complete, 100);
+            waiting.has_looked(true);
+            assert!(!waiting.may_skip_progress(), "after a message");
+        }
+    }
 
     #[test]
     fn waits_after_a_long_yield_sleep_without_one_until_their_count_ends() {

@@ -120,6 +120,50 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
     });
 }
 
+/// Most polls without news make no progress, so both ranks must get on by polls alone: announcements, answers, fragments and space in the rings.
+#[test]
+fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
+    let pml = Config {
+        single_copy_min: u64::MAX,
+        ..Config::default()
+    };
+    let job = Job { pml, ..Job::of(2) };
+    job.run(|engine| {
+        let world = engine.world().expect("a world");
+        let (me, other) = (world.rank() as i32, 1 - world.rank() as i32);
+        let poll_until = |done: &dyn Fn() -> bool| {
+            while !done() {
+                engine.poll_once();
+            }
+        };
+        let exchanges = (0..400).map(|_| 8).chain([0, 3_000, 20_000, 300_000]);
+        for (tag, len) in (0..).zip(exchanges) {
+            let (data, buffer) = (scratch(len), scratch(len));
+            data.all().unpack_at(0, &content(me as usize, len));
+            let sent = world
+                .p2p()
+                .isend(data.all().as_send(), other, tag, Mode::Standard)
+                .expect("sent");
+            let found = |tag| world.probes().iprobe(ANY_SOURCE, tag).expect("probed");
+            let status = loop {
+                if let Some(status) = found(tag) {
+                    break status;
+                }
+            };
+            assert_eq!(status.bytes, len as u64);
+            let posted = world.p2p().irecv(buffer.all(), other, tag).expect("posted");
+            poll_until(&|| posted.is_complete());
+            engine.wait(&posted).expect("received");
+            if let Sent::Pending(req) = sent {
+                poll_until(&|| req.is_complete());
+                engine.wait(&req).expect("sent");
+            }
+            let expected = content(other as usize, len);
+            assert_eq!(buffer.all().as_send().to_vec(), expected);
+        }
+    });
+}
+
 #[test]
 fn a_message_to_the_own_process_arrives_in_one_poll() {
     for len in [8, 20_000] {

@@ -251,6 +251,15 @@ impl Bml {
         delivered + usize::from(others.take_turns())
     }
 
+    /// Returns true if [`Bml::progress`] would do nothing at this moment. A transport whose poll is a system call is never idle, once it is polled.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        let has_work = |carrier: &Carrier| carrier.polled.get() && carrier.btl.has_work();
+        !self.has_joined.get()
+            && !self.handlers.wants_turns()
+            && !self.carriers.iter().any(has_work)
+    }
+
     #[inline]
     fn poll(&self, sink: &dyn Sink) -> usize {
         let mut by_memory = self.look(0..self.cheap, sink);

@@ -104,7 +104,7 @@ impl Registry {
     /// Calls [`AmHandler::turn`] of all handlers if any has asked for it; returns true if anything was sent.
     #[inline]
     pub(crate) fn take_turns(&self) -> bool {
-        self.turns.get() > 0 && self.turn_all()
+        self.wants_turns() && self.turn_all()
     }
 
     #[cold]
@@ -113,9 +113,15 @@ impl Registry {
             .fold(false, |moved, handler| handler.turn() | moved)
     }
 
+    /// Returns true if some handler has asked for turns.
+    #[inline]
+    pub(crate) fn wants_turns(&self) -> bool {
+        self.turns.get() > 0
+    }
+
     /// Returns true if a turn of some handler would make progress.
     pub(crate) fn pending(&self) -> bool {
-        self.turns.get() > 0 && self.all().any(|handler| handler.pending())
+        self.wants_turns() && self.all().any(|handler| handler.pending())
     }
 
     /// Iterates over the handlers, each once even if it has two families.

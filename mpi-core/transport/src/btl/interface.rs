@@ -33,6 +33,14 @@ pub trait Btl {
     /// Delivers what has arrived; returns how many messages were delivered.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
+    /// Returns false if `progress` would do nothing at this moment; a transport that cannot find that out in a few instructions returns true.
+    ///
+    /// Called by polls that do not wait, in place of most calls of `progress`.
+    #[inline]
+    fn has_work(&self) -> bool {
+        true
+    }
+
     /// Returns true if `progress` would deliver a message, or a send that was refused may be accepted now.
     ///
     /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.

@@ -146,6 +146,11 @@ impl Btl for Loop {
         delivered
     }
 
+    #[inline]
+    fn has_work(&self) -> bool {
+        !self.queue.borrow().is_empty()
+    }
+
     fn pending(&self) -> bool {
         !self.queue.borrow().is_empty()
     }

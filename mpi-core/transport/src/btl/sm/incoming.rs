@@ -145,7 +145,22 @@ impl Incoming {
         }
     }
 
-    /// Returns true if `progress` has something to do.
+    /// Returns true if `progress` would do anything: deliver messages, release space, admit senders or drop one.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        let is_due = |ring: &Ring| ring.consumer.is_ready() || ring.consumer.owes_space();
+        self.inbox.calls() != self.calls
+            || self.odd.get()
+            || self.has_condemned()
+            || match &self.marks {
+                None => self.rings.iter().any(is_due),
+                Some(marks) => {
+                    self.inbox.any_news(marks.len()) || marks.iter().any(|&mark| mark != 0)
+                }
+            }
+    }
+
+    /// Returns true if a message has arrived, or a sender has called. Called before the process sleeps, so it also finds cells that can never be read.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);

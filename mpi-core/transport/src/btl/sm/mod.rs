@@ -368,6 +368,12 @@ impl Btl for Sm {
         delivered
     }
 
+    #[inline]
+    fn has_work(&self) -> bool {
+        let incoming = self.incoming.try_borrow();
+        self.broken.get().is_some() || incoming.map_or(true, |incoming| incoming.has_work())
+    }
+
     fn pending(&self) -> bool {
         let Ok(incoming) = self.incoming.try_borrow() else {
             return true;

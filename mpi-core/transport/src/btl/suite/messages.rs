@@ -118,6 +118,30 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
     }
 }
 
+/// The sender fills its queue again and again, so the receiver must also find that it has space to release.
+pub fn polls_that_first_check_for_work_miss_no_message_and_no_space(net: Net) {
+    let max = net.from().info().limits.max_send;
+    for (total, len) in [(3_000, 8), (100, max)] {
+        let (sink, mut sent) = (Keep::default(), 0);
+        for _ in 0..1_000_000 {
+            if sink.len() as u64 == total {
+                break;
+            }
+            while sent < total && send_numbered(net.from(), net.endpoint(), sent, len).is_ok() {
+                sent += 1;
+            }
+            for (at, btl) in net.btls.iter().enumerate() {
+                if at != net.pair.1 {
+                    btl.progress(&Nothing);
+                } else if btl.has_work() {
+                    btl.progress(&sink);
+                }
+            }
+        }
+        assert_eq!(sink.len() as u64, total, "messages of {len} bytes");
+    }
+}
+
 /// A sink that sends from within, and tries to make progress.
 struct Busybody<'a> {
     net: &'a Net,

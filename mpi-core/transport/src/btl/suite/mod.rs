@@ -30,6 +30,7 @@ macro_rules! btl_suite {
             would_block_takes_nothing_and_room_comes_back
             a_sent_payload_may_be_overwritten_at_once
             what_waits_is_pending_until_delivered
+            polls_that_first_check_for_work_miss_no_message_and_no_space
             a_sink_may_send_and_is_never_entered_twice
             two_ranks_exchange_at_full_speed);
     };
@@ -52,6 +53,7 @@ macro_rules! btl_suite {
             would_block_takes_nothing_and_room_comes_back
             a_sent_payload_may_be_overwritten_at_once
             what_waits_is_pending_until_delivered
+            polls_that_first_check_for_work_miss_no_message_and_no_space
             a_sink_may_send_and_is_never_entered_twice
             limits_make_sense_and_strangers_are_not_reached
             single_copy_reads_the_peers_memory_or_says_why_not
