@@ -91,3 +91,27 @@ fn kinds_of_memory_are_requested_by_mpirun() {
     let line = "kinds of the world: mpi,system,cuda:managed";
     assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
 }
+
+fn between_devices(ranks: u32, expected: &str) -> Job {
+    Job::of("device_ipc")
+        .ranks(ranks)
+        .arg(fake_cuda())
+        .arg(expected)
+        .limit(60)
+}
+
+/// The receiver opens the sender's memory once, copies from it, and closes it before it opens newer memory at the same address.
+/// The library ends a process that opens a handle twice, closes it too late, or copies from freed memory.
+#[test]
+fn long_messages_on_a_node_are_copied_between_devices() {
+    between_devices(3, "between").holds();
+}
+
+/// Memory without a handle, a handle that cannot be opened, and a transport without copies between devices.
+#[test]
+fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
+    let job = || between_devices(2, "pieces");
+    job().env("FAKE_CUDA", "handles").holds();
+    job().env("FAKE_CUDA", "open").holds();
+    job().with(["--mca", "btl", "self,tcp"]).holds();
+}

@@ -3,7 +3,7 @@
 //! They are looked for at initialization, and again when the loader's list has grown since ([`Tail`]): a Python program may import
 //! its GPU package long after it has initialized MPI.
 
-use mpi_base::accelerator::{Accelerator, BUILT_IN, Memory, Tail};
+use mpi_base::accelerator::{self, Accelerator, BUILT_IN, Memory, Tail};
 use mpi_base::param::{Level, Param, Params, Selection};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -92,7 +92,11 @@ impl Libraries {
                 continue;
             }
             match (component.resident)() {
-                Some(Ok(accelerator)) => self.found.push(Box::leak(accelerator)),
+                Some(Ok(accelerator)) => {
+                    let accelerator: &'static dyn Accelerator = Box::leak(accelerator);
+                    self.found.push(accelerator);
+                    accelerator::add(accelerator);
+                }
                 Some(Err(lacks)) => {
                     printable::eprintln!("process {}: {lacks}", std::process::id());
                     self.unusable.push(name);
