@@ -72,7 +72,7 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
 /// The selection switches recognition off: no address is asked about, so the host reads device memory and the program ends.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
-    let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm"]);
+    let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);
     let outcome = job.run();
     assert!(
         outcome.stderr.contains("support is 0"),
@@ -114,4 +114,22 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     job().env("FAKE_CUDA", "handles").holds();
     job().env("FAKE_CUDA", "open").holds();
     job().with(["--mca", "btl", "self,tcp"]).holds();
+}
+
+/// A library in place of Level Zero's loader, with two drivers, whose memory is PROT_NONE as well.
+#[test]
+fn memory_of_level_zero_devices_is_recognised_and_copied() {
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];
+    let fake = compile_with("fake_ze", "libze_loader.so.1", &options);
+    Job::of("device_ze").ranks(3).arg(&fake).limit(60).holds();
+    let lacking: Vec<&str> = options.into_iter().chain(["-DWITHOUT"]).collect();
+    let lacking = compile_with("fake_ze", "libze_lacking.so.1", &lacking);
+    let outcome = Job::of("device_ze").arg(lacking).run();
+    let words = "libze_loader.so.1 has no function zeCommandListAppendMemoryCopy";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("support is 0"),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`cuda`] | `libcuda.so.1` | a library of the tests with its functions; no card |
 //! | [`rocm`] | `libamdhip64.so` | nothing |
+//! | [`level_zero`] | `libze_loader.so.1` | a library of the tests with its functions; no card |
 //!
 //! Copies are not ordered with the program's streams, except for the default stream of CUDA and HIP:
 //! the program synchronises its streams before it passes a buffer.
@@ -15,6 +16,7 @@
 
 pub mod cuda;
 mod ipc;
+pub mod level_zero;
 mod library;
 pub mod rocm;
 mod sharing;
@@ -200,7 +202,7 @@ pub struct Component {
 }
 
 /// The components, in the order in which they are asked about an address.
-pub const BUILT_IN: [Component; 2] = [cuda::COMPONENT, rocm::COMPONENT];
+pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
 /// The longest copy that is started as one: with several in flight, a library overlaps its own steps.
 const PIECE: usize = 1 << 20;
