@@ -93,7 +93,11 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "accelerator",
             what: "buffers in the memory of devices",
-            params: vec![device::SELECTION.about(), device::MAX_PINNED.about()],
+            params: vec![
+                device::SELECTION.about(),
+                device::MAX_PINNED.about(),
+                device::PIPELINE_MIN.about(),
+            ],
             components: accelerator::BUILT_IN
                 .iter()
                 .map(|component| Component::new(component.name, &[]))

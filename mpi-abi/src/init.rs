@@ -474,6 +474,8 @@ pub fn finalize() -> Result<(), Failure> {
     if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
         matrix.finish();
     }
+    // After the fence, so that no other process uses handles of this one any more.
+    mpi_base::accelerator::close_all();
     phase::end();
     state::set_world_place(None);
     state().tables().world().take();

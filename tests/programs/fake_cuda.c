@@ -8,7 +8,12 @@
  *     late       asynchronous copies fail when the stream is synchronized
  *     unpinned   no host memory can be pinned
  *     pitch      no copy in two dimensions can be started
+ *     handles    no memory has a handle for other processes
+ *     open       no handle of another process can be opened
  *
+ * Memory of cuMemAlloc is shared: another process opens it by a handle. A process that opens a handle twice, keeps one open whose memory was freed
+ * when it opens the next one at that address, copies from freed memory, or ends with open handles is ended with a sentence.
+ * Copies behind an event are made when the event is asked about for the second time.
  * Compiled with -DWITHOUT it lacks the last function.
  */
 #define _GNU_SOURCE
@@ -19,12 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 typedef int result;
 typedef uint64_t address;
-enum { OK, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_CONTEXT = 201, ILLEGAL_ADDRESS = 700, UNKNOWN = 999 };
+enum { OK, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NOT_READY = 600, INVALID_CONTEXT = 201, ILLEGAL_ADDRESS = 700, UNKNOWN = 999 };
 enum { HOST = 1, DEVICE = 2 };
-enum kind { PLAIN, MANAGED, POOLED, MAPPED };
+enum kind { PLAIN, MANAGED, POOLED, MAPPED, OPENED };
 enum { MOST = 4096, DEVICES = 2 };
 
 static int is(const char *how)
@@ -39,8 +46,25 @@ static struct allocation {
     enum kind kind;
     int device;
     void *context;
+    unsigned long id;
+    int file;
+    /* The page before the data of shared memory. */
+    volatile struct shared { int freed; } *shared;
+    /* Of memory that was opened: its process and its address there. */
+    int process;
+    address base;
 } all[MOST];
-static int used, initialized, pinned;
+static unsigned long ids;
+
+/* What cuIpcGetMemHandle makes. */
+struct handle { int process, file; unsigned long id; size_t length; address base; char rest[32]; };
+
+static void broken(const char *rule)
+{
+    fprintf(stderr, "fake_cuda: process %d %s\n", getpid(), rule);
+    _exit(77);
+}
+static int used, initialized, pinned, opened, copied_between;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char contexts[DEVICES][2], pool;
 
@@ -51,7 +75,10 @@ static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NU
 
 /* A copy that has been started. */
 static __thread struct { char *to; const char *from; size_t length; } queue[MOST];
-static __thread int queued;
+static __thread int queued, base_of_queue;
+/* Events that were recorded and have not been reached, and the most at any time. */
+static __thread int pending;
+static int most_pending;
 
 static struct allocation *find(address at)
 {
@@ -67,6 +94,8 @@ static char *data_at(address at, size_t length)
     pthread_mutex_lock(&lock);
     struct allocation *a = find(at);
     char *data = NULL;
+    if (a && a->kind == OPENED && a->shared->freed)
+        broken("copies from memory that its owner has freed");
     if (a && at + length <= (address)(uintptr_t)a->at + a->length)
         data = a->data + (at - (address)(uintptr_t)a->at);
     pthread_mutex_unlock(&lock);
@@ -81,7 +110,15 @@ static result make(address *at, size_t length, enum kind kind, int device)
         return INVALID_VALUE;
     size_t whole = (length + 4095) / 4096 * 4096;
     char *reserved = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *data = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int file = -1;
+    char *data;
+    if (kind == PLAIN) {
+        file = memfd_create("fake_cuda", MFD_CLOEXEC);
+        if (file < 0 || ftruncate(file, (off_t)whole + 4096))
+            return OUT_OF_MEMORY;
+        data = mmap(NULL, whole + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    } else
+        data = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (reserved == MAP_FAILED || data == MAP_FAILED)
         return OUT_OF_MEMORY;
     pthread_mutex_lock(&lock);
@@ -90,7 +127,12 @@ static result make(address *at, size_t length, enum kind kind, int device)
         i++;
     if (i < MOST) {
         used += i == used;
-        all[i] = (struct allocation){reserved, data, length, kind, device, kind == PLAIN || kind == MANAGED ? current() : NULL};
+        all[i] = (struct allocation){reserved, data, length, kind, device, kind == PLAIN || kind == MANAGED ? current() : NULL,
+                                     ++ids, file, NULL, 0, 0};
+        if (kind == PLAIN) {
+            all[i].shared = (void *)data;
+            all[i].data = data + 4096;
+        }
     }
     pthread_mutex_unlock(&lock);
     *at = (address)(uintptr_t)reserved;
@@ -101,10 +143,19 @@ static result discard(address at)
 {
     pthread_mutex_lock(&lock);
     struct allocation *a = find(at);
+    if (a && a->kind == OPENED)
+        a = NULL;
     if (a) {
         size_t whole = (a->length + 4095) / 4096 * 4096;
-        munmap(a->data, whole);
-        /* The address stays reserved, so that an access after this one ends the process as well. */
+        if (a->shared) {
+            a->shared->freed = 1;
+            munmap((void *)a->shared, whole + 4096);
+            close(a->file);
+        } else
+            munmap(a->data, whole);
+        /* The address stays reserved, so that an access after this one ends the process as well, unless the program wants it to be used again. */
+        if (a->kind != OPENED && getenv("FAKE_CUDA_AGAIN"))
+            munmap(a->at, whole);
         a->at = NULL;
     }
     pthread_mutex_unlock(&lock);
@@ -212,7 +263,7 @@ static result attribute(void *value, int which, address at)
     case 1: *(void **)value = a->context; return OK;
     /* As with some drivers: memory of a pool or of a handle has the type of the host. */
     case 2: *(unsigned *)value = a->kind == POOLED || a->kind == MAPPED ? HOST : DEVICE; return OK;
-    case 7: *(unsigned long long *)value = (unsigned long long)(a - all) + 1; return OK;
+    case 7: *(unsigned long long *)value = a->id; return OK;
     case 8: *(unsigned *)value = a->kind == MANAGED; return OK;
     case 9: *(int *)value = a->device; return OK;
     case 17: *(void **)value = a->kind == POOLED ? &pool : NULL; return a->kind == POOLED ? OK : INVALID_VALUE;
@@ -239,6 +290,92 @@ result cuPointerGetAttributes(unsigned count, int *which, void **values, address
     }
     return OK;
 }
+
+/* Handles for other processes. */
+result cuMemGetAddressRange_v2(address *base, size_t *length, address at)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *a = find(at);
+    if (a) {
+        *base = (address)(uintptr_t)a->at;
+        *length = a->length;
+    }
+    pthread_mutex_unlock(&lock);
+    return a ? OK : INVALID_VALUE;
+}
+struct ipc_handle { char bytes[64]; };
+result cuIpcGetMemHandle(struct ipc_handle *result, address at)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *a = find(at);
+    int can = a && a->kind == PLAIN && !is("handles");
+    if (can) {
+        struct handle made = {getpid(), a->file, a->id, a->length, (address)(uintptr_t)a->at, {0}};
+        memcpy(result, &made, sizeof made);
+    }
+    pthread_mutex_unlock(&lock);
+    return can ? OK : INVALID_VALUE;
+}
+static void at_end(void)
+{
+    for (int i = 0; i < used; i++)
+        if (all[i].at && all[i].kind == OPENED)
+            broken("ends with an open handle");
+}
+result cuIpcOpenMemHandle_v2(address *at, struct ipc_handle of, unsigned flags)
+{
+    struct handle wanted;
+    char path[64];
+    memcpy(&wanted, &of, sizeof wanted);
+    if (!current())
+        return INVALID_CONTEXT;
+    if (is("open") || flags != 1 || wanted.process == getpid())
+        return INVALID_VALUE;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < used; i++)
+        if (all[i].at && all[i].kind == OPENED && all[i].process == wanted.process) {
+            if (all[i].id == wanted.id && all[i].context == current())
+                broken("opens a handle twice");
+            if (all[i].id != wanted.id && all[i].base < wanted.base + wanted.length && wanted.base < all[i].base + all[i].length)
+                broken("keeps a handle open whose memory was freed");
+        }
+    size_t whole = (wanted.length + 4095) / 4096 * 4096;
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", wanted.process, wanted.file);
+    int file = open(path, O_RDWR | O_CLOEXEC), i = 0;
+    char *data = file < 0 ? MAP_FAILED : mmap(NULL, whole + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    char *reserved = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    while (i < used && all[i].at)
+        i++;
+    int can = data != MAP_FAILED && reserved != MAP_FAILED && i < MOST;
+    if (can) {
+        static int watched;
+        if (!watched++)
+            atexit(at_end);
+        used += i == used;
+        all[i] = (struct allocation){reserved, data + 4096, wanted.length, OPENED, device_of(current()), current(),
+                                     wanted.id, file, (void *)data, wanted.process, wanted.base};
+        *at = (address)(uintptr_t)reserved;
+        opened++;
+    }
+    pthread_mutex_unlock(&lock);
+    return can ? OK : INVALID_VALUE;
+}
+result cuIpcCloseMemHandle(address at)
+{
+    pthread_mutex_lock(&lock);
+    struct allocation *a = find(at);
+    if (a && a->kind == OPENED) {
+        munmap((void *)a->shared, (a->length + 4095) / 4096 * 4096 + 4096);
+        close(a->file);
+        a->at = NULL;
+    } else
+        broken("closes a handle that is not open");
+    pthread_mutex_unlock(&lock);
+    return OK;
+}
+int fakeOpened(void) { return opened; }
+int fakeCopiedBetween(void) { return copied_between; }
+int fakeMostPending(void) { return most_pending; }
 
 /* Copies, at once or when the stream is synchronized. */
 static result enqueue(char *to, const char *from, size_t length)
@@ -284,15 +421,61 @@ result cuMemcpy2DAsync_v2(const struct copy_2d *copy, void *stream)
     }
     return OK;
 }
+/* A device reaches its own memory, that of other processes and that of the host by one function. */
+result cuMemcpyAsync(address to, address from, size_t length, void *stream)
+{
+    (void)stream;
+    char *target = data_at(to, length), *source = data_at(from, length);
+    copied_between++;
+    return enqueue(target ? target : (char *)(uintptr_t)to, source ? source : (const char *)(uintptr_t)from, length);
+}
+/* Makes the first copies of the queue. */
+static result run(int count)
+{
+    if (count > queued)
+        count = queued;
+    for (int i = 0; i < count && !is("late"); i++)
+        memcpy(queue[i].to, queue[i].from, queue[i].length);
+    memmove(queue, queue + count, sizeof queue[0] * (size_t)(queued - count));
+    queued -= count;
+    base_of_queue += count;
+    return is("late") && count ? ILLEGAL_ADDRESS : OK;
+}
 result cuStreamSynchronize(void *stream)
 {
     (void)stream;
-    int count = queued;
-    queued = 0;
-    if (is("late") && count)
-        return ILLEGAL_ADDRESS;
-    for (int i = 0; i < count; i++)
-        memcpy(queue[i].to, queue[i].from, queue[i].length);
+    return run(queued);
+}
+/* Events of one thread's stream. */
+struct event { int until, asked, is_recorded; pthread_t thread; };
+result cuEventCreate(struct event **event, unsigned flags)
+{
+    *event = calloc(1, sizeof **event);
+    return flags == 2 && *event ? OK : INVALID_VALUE;
+}
+result cuEventRecord(struct event *event, void *stream)
+{
+    (void)stream;
+    *event = (struct event){base_of_queue + queued, 0, 1, pthread_self()};
+    if (++pending > most_pending)
+        most_pending = pending;
+    return OK;
+}
+static result reach(struct event *event)
+{
+    if (!pthread_equal(event->thread, pthread_self()))
+        return OK;
+    pending -= event->is_recorded;
+    event->is_recorded = 0;
+    return event->until > base_of_queue ? run(event->until - base_of_queue) : OK;
+}
+result cuEventQuery(struct event *event) { return event->asked++ ? reach(event) : NOT_READY; }
+result cuEventSynchronize(struct event *event) { return reach(event); }
+result cuEventDestroy_v2(struct event *event)
+{
+    if (event->is_recorded)
+        pending--;
+    free(event);
     return OK;
 }
 /* For the program that tests: at once. */

@@ -72,7 +72,7 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
 /// The selection switches recognition off: no address is asked about, so the host reads device memory and the program ends.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
-    let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm"]);
+    let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);
     let outcome = job.run();
     assert!(
         outcome.stderr.contains("support is 0"),
@@ -90,4 +90,46 @@ fn kinds_of_memory_are_requested_by_mpirun() {
         .succeeds();
     let line = "kinds of the world: mpi,system,cuda:managed";
     assert!(outcome.stdout.contains(line), "{}", outcome.stdout);
+}
+
+fn between_devices(ranks: u32, expected: &str) -> Job {
+    Job::of("device_ipc")
+        .ranks(ranks)
+        .arg(fake_cuda())
+        .arg(expected)
+        .limit(60)
+}
+
+/// The receiver opens the sender's memory once, copies from it, and closes it before it opens newer memory at the same address.
+/// The library ends a process that opens a handle twice, closes it too late, or copies from freed memory.
+#[test]
+fn long_messages_on_a_node_are_copied_between_devices() {
+    between_devices(3, "between").holds();
+}
+
+/// Memory without a handle, a handle that cannot be opened, and a transport without copies between devices.
+#[test]
+fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
+    let job = || between_devices(2, "pieces");
+    job().env("FAKE_CUDA", "handles").holds();
+    job().env("FAKE_CUDA", "open").holds();
+    job().with(["--mca", "btl", "self,tcp"]).holds();
+}
+
+/// A library in place of Level Zero's loader, with two drivers, whose memory is PROT_NONE as well.
+#[test]
+fn memory_of_level_zero_devices_is_recognised_and_copied() {
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];
+    let fake = compile_with("fake_ze", "libze_loader.so.1", &options);
+    Job::of("device_ze").ranks(3).arg(&fake).limit(60).holds();
+    let lacking: Vec<&str> = options.into_iter().chain(["-DWITHOUT"]).collect();
+    let lacking = compile_with("fake_ze", "libze_lacking.so.1", &lacking);
+    let outcome = Job::of("device_ze").arg(lacking).run();
+    let words = "libze_loader.so.1 has no function zeCommandListAppendMemoryCopy";
+    assert!(outcome.stderr.contains(words), "{}", outcome.stderr);
+    assert!(
+        outcome.stderr.contains("support is 0"),
+        "{}",
+        outcome.stderr
+    );
 }

@@ -17,7 +17,6 @@ pub fn MPIX_Query_rocm_support() -> c_int {
     is_in_use("rocm")
 }
 
-/// Memory of Level Zero devices is not recognised.
 pub fn MPIX_Query_ze_support() -> c_int {
-    0
+    is_in_use("level_zero")
 }

@@ -54,6 +54,18 @@ pub(super) fn outgoing(
     Ok((comm, buf.buffer()?))
 }
 
+/// As [`outgoing`], for one message that is sent once.
+#[inline]
+pub(super) fn outgoing_message(
+    buf: SendMem,
+    tag: c_int,
+    comm: MPI_Comm,
+) -> Result<(Rc<CommObject>, SendBuf), Failure> {
+    let comm = state::comm(comm)?;
+    check_tag(tag)?;
+    Ok((comm, buf.message_buffer()?))
+}
+
 /// Checks the arguments of a receive.
 #[inline]
 pub(super) fn incoming(
@@ -81,7 +93,7 @@ fn send_standard(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Outco
         return Ok(());
     }
     check_tag(tag)?;
-    let buf = buf.buffer()?;
+    let buf = buf.message_buffer()?;
     Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Standard)?)
 }
 
@@ -100,7 +112,7 @@ fn isend_standard(
         return Ok(());
     }
     check_tag(tag)?;
-    let buf = buf.buffer()?;
+    let buf = buf.message_buffer()?;
     let started = comm.comm.p2p().isend(buf, dest, tag, Mode::Standard)?;
     request.set(sent(started, &comm)?, "request")
 }
@@ -158,7 +170,7 @@ pub fn MPI_Send_init_c(
 }
 
 pub fn MPI_Ssend_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Outcome {
-    let (comm, buf) = outgoing(buf, tag, comm)?;
+    let (comm, buf) = outgoing_message(buf, tag, comm)?;
     Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Synchronous)?)
 }
 
@@ -169,7 +181,7 @@ pub fn MPI_Issend_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let (comm, buf) = outgoing(buf, tag, comm)?;
+    let (comm, buf) = outgoing_message(buf, tag, comm)?;
     let started = comm.comm.p2p().isend(buf, dest, tag, Mode::Synchronous)?;
     request.set(sent(started, &comm)?, "request")
 }

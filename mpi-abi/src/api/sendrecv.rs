@@ -2,7 +2,7 @@
 
 use super::args::{Out, RecvMem, SendMem};
 use super::completion::{landed, set_received};
-use super::p2p::{check_recv_tag, check_tag, outgoing};
+use super::p2p::{check_recv_tag, check_tag, outgoing_message};
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
 use crate::object::comm::CommObject;
@@ -81,7 +81,7 @@ fn exchange(
     recvtag: c_int,
     comm: MPI_Comm,
 ) -> Result<Exchange, Failure> {
-    let (comm, outgoing) = outgoing(sendbuf, sendtag, comm)?;
+    let (comm, outgoing) = outgoing_message(sendbuf, sendtag, comm)?;
     check_recv_tag(recvtag)?;
     let incoming = recvbuf.message_buffer()?;
     Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))

@@ -3,7 +3,7 @@
 //! They are looked for at initialization, and again when the loader's list has grown since ([`Tail`]): a Python program may import
 //! its GPU package long after it has initialized MPI.
 
-use mpi_base::accelerator::{Accelerator, BUILT_IN, Memory, Tail};
+use mpi_base::accelerator::{self, Accelerator, BUILT_IN, Memory, Tail};
 use mpi_base::param::{Level, Param, Params, Selection};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub static SELECTION: Param<Selection> = Param::selection(
     "accelerator",
     "",
-    "Accelerators whose memory is recognised in buffers once the program has loaded their library; empty: all; ^cuda,rocm: no buffer is asked about",
+    "Accelerators whose memory is recognised in buffers once the program has loaded their library; empty: all; ^cuda,rocm,level_zero: no buffer is asked about",
 );
 
 /// The kinds of memory that `mpirun --memory-alloc-kinds` requests.
@@ -92,7 +92,11 @@ impl Libraries {
                 continue;
             }
             match (component.resident)() {
-                Some(Ok(accelerator)) => self.found.push(Box::leak(accelerator)),
+                Some(Ok(accelerator)) => {
+                    let accelerator: &'static dyn Accelerator = Box::leak(accelerator);
+                    self.found.push(accelerator);
+                    accelerator::add(accelerator);
+                }
                 Some(Err(lacks)) => {
                     printable::eprintln!("process {}: {lacks}", std::process::id());
                     self.unusable.push(name);
@@ -175,7 +179,11 @@ fn supported(requested: &str, names: &[&str]) -> String {
         if !names.contains(&name) {
             continue;
         }
-        let known = |restrictor: &&str| ["host", "device", "managed"].contains(restrictor);
+        let third = match name {
+            "level_zero" => "shared",
+            _ => "managed",
+        };
+        let known = |restrictor: &&str| ["host", "device", third].contains(restrictor);
         let supported: Vec<&str> = restrictors.split(':').filter(known).collect();
         match (restrictors.is_empty(), supported.is_empty()) {
             (true, _) => all.push(name.to_string()),
@@ -201,5 +209,9 @@ mod tests {
         );
         assert_eq!(answer("cuda:frozen"), "mpi,system");
         assert_eq!(supported("cuda,rocm", &[]), "mpi,system");
+        assert_eq!(
+            supported("level_zero:shared:managed", &["level_zero"]),
+            "mpi,system,level_zero:shared"
+        );
     }
 }

@@ -23,7 +23,7 @@ mod staged;
 
 pub use calls::{Views, enter, leave, received, take};
 pub use libraries::{KINDS, SELECTION, is_in_use, kinds, loader_word, names};
-pub use pool::MAX_PINNED;
+pub use pool::{MAX_PINNED, PIPELINE_MIN};
 pub use staged::{Access, DeviceError};
 
 use libraries::Located;
@@ -36,6 +36,7 @@ use mpi_core::pml::{CHECK_BUFFERING, CHECK_TYPES};
 /// are compared.
 pub fn start(params: &Params) -> Result<bool, ParamError> {
     pool::set_limit(params.get(&MAX_PINNED)?);
+    pool::set_pipeline_min(params.get(&PIPELINE_MIN)?);
     let found = libraries::start(params)?;
     let compared = params.get(&CHECK_TYPES)? || params.get(&CHECK_BUFFERING)?;
     if compared {

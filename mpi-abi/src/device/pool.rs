@@ -22,6 +22,16 @@ pub static MAX_PINNED: Param<usize> = Param::new(
     "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
 );
 
+/// The length from which one message is copied while it is sent.
+pub static PIPELINE_MIN: Param<usize> = Param::new(
+    "accelerator",
+    "base",
+    "pipeline_min",
+    "128k",
+    Level::TUNER,
+    "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent; at least 64k",
+);
+
 /// The binary logarithms of the shortest and the longest block that is kept.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 26;
@@ -54,6 +64,18 @@ unsafe impl Send for Mapped {}
 
 fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static SHORTEST_PIPELINE: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// Returns the length from which one message is copied while it is sent.
+pub fn pipeline_min() -> usize {
+    SHORTEST_PIPELINE.load(Relaxed)
+}
+
+/// Sets that length.
+pub fn set_pipeline_min(bytes: usize) {
+    SHORTEST_PIPELINE.store(bytes.max(64 << 10), Relaxed);
 }
 
 /// Sets the most bytes of pinned memory.

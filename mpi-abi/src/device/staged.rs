@@ -1,7 +1,8 @@
 //! A buffer in device memory, and the host memory that replaces it for an operation.
 
 use super::libraries::Located;
-use super::pool::{Block, NoMemory};
+use super::pool::{Block, NoMemory, pipeline_min};
+use mpi_base::accelerator::twins::Registered;
 use mpi_base::accelerator::{AcceleratorError, Direction, Strip};
 use mpi_core::datatype::{Datatype, Run};
 use std::cell::Cell;
@@ -13,6 +14,8 @@ use std::ops::Range;
 pub enum Access {
     /// Reads it.
     Read,
+    /// Sends it as one message.
+    Send,
     /// May read and write any part of it.
     Update,
     /// Writes a message to its beginning, whose length is known when the operation is complete.
@@ -77,6 +80,8 @@ pub struct Staged {
     count: i64,
     datatype: Datatype,
     access: Access,
+    /// The registration of host memory that stands for the device memory of one long message. Before the memory, which it must not outlive.
+    twin: Option<Registered>,
     host: Block,
     /// The received bytes of a buffer with [`Access::Receive`].
     received: Cell<i64>,
@@ -96,20 +101,44 @@ impl Staged {
             bytes,
             memory: located.to_string(),
         })?;
-        let staged = Staged {
+        let mut staged = Staged {
             located,
             at,
             count,
             datatype: datatype.clone(),
             access,
+            twin: None,
             host,
             received: Cell::new(0),
         };
         if at.is_null() {
             staged.check_addresses()?;
         }
+        staged.pair();
         staged.fill()?;
         Ok(staged)
+    }
+
+    /// Lets the host memory of one long message stand for the device memory, so that it is filled only as far as the host needs it.
+    fn pair(&mut self) {
+        if !matches!(self.access, Access::Send | Access::Receive) {
+            return;
+        }
+        let Some((offset, bytes)) = self.datatype.contiguous_bytes(self.count) else {
+            return;
+        };
+        let Some(len) = usize::try_from(bytes)
+            .ok()
+            .filter(|len| *len >= pipeline_min())
+        else {
+            return;
+        };
+        let (device, host) = (self.at, self.address());
+        let Located { by, memory } = self.located;
+        let [device, host] = [device, host].map(|start| start.wrapping_offset(offset as isize));
+        // SAFETY: `self.host` covers the data of all elements, and is freed after the registration (the order of the fields).
+        let twin = unsafe { Registered::new((by, memory), device, host, len) };
+        self.twin = Some(twin);
     }
 
     /// Returns the buffer address of the host memory in the sense of MPI.
@@ -135,14 +164,21 @@ impl Staged {
 
     /// Returns true if the operation writes to the buffer.
     pub fn is_written(&self) -> bool {
-        self.access != Access::Read
+        matches!(self.access, Access::Update | Access::Receive)
     }
 
     /// Copies the data that the operation may read to the host.
     pub fn fill(&self) -> Result<(), DeviceError> {
+        if let Some(twin) = &self.twin {
+            twin.twin().restart();
+        }
         match self.access {
             Access::Receive => Ok(()),
-            Access::Read | Access::Update => self.copy(Direction::ToHost, self.all()),
+            // The engine fills it.
+            Access::Send if self.twin.is_some() => Ok(()),
+            Access::Read | Access::Send | Access::Update => {
+                self.copy(Direction::ToHost, self.all())
+            }
         }
     }
 
@@ -155,11 +191,35 @@ impl Staged {
     pub fn land(&self) -> Result<(), DeviceError> {
         match self.access {
             Access::Read => Ok(()),
+            Access::Send => self.sent(),
             Access::Update => self.copy(Direction::ToDevice, self.all()),
             Access::Receive => {
                 let bytes = self.received.get().min(self.all().end);
+                let has_arrived = |twin: &Registered| twin.twin().has_arrived(bytes as usize);
+                if self.twin.as_ref().is_some_and(has_arrived) {
+                    return Ok(());
+                }
                 self.copy(Direction::ToDevice, 0..bytes)
             }
+        }
+    }
+
+    /// Fails if a part of a message that was sent could not be copied to the host.
+    fn sent(&self) -> Result<(), DeviceError> {
+        let failure = self.twin.as_ref().and_then(|twin| twin.twin().failure());
+        match failure {
+            None => Ok(()),
+            Some(error) => Err(self.failed(Direction::ToHost, self.all().end, error)),
+        }
+    }
+
+    fn failed(&self, direction: Direction, bytes: i64, error: AcceleratorError) -> DeviceError {
+        DeviceError::Copy {
+            at: self.at.addr(),
+            memory: self.located.to_string(),
+            bytes,
+            direction,
+            error,
         }
     }
 
@@ -211,13 +271,7 @@ impl Staged {
         let Located { by, memory } = &self.located;
         // SAFETY: `host` has the span of all elements, which covers all runs, and the engine uses it only during the operation.
         let copied = unsafe { by.copy(memory, direction, &mut strips) };
-        copied.map_err(|error| DeviceError::Copy {
-            at: self.at.addr(),
-            memory: self.located.to_string(),
-            bytes,
-            direction,
-            error,
-        })
+        copied.map_err(|error| self.failed(direction, bytes, error))
     }
 }
 

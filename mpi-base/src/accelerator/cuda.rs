@@ -5,11 +5,17 @@
 //! * `cuPointerGetAttributes` describes an address. It returns `CUDA_ERROR_INVALID_VALUE` or the type 0 for memory that CUDA does not know.
 //! * Memory of `cuMemCreate` and of a memory pool belongs to no context; a thread without one copies in the primary context of the device.
 //! * Such memory may have the type of the host although only a device reaches it, so its handle or its pool is asked too.
+//! * Memory of `cuMemAlloc` has a handle for other processes of the node; managed memory, pools and memory of `cuMemCreate` have none.
 //! * Copies go through the default stream of the calling thread, which waits for work in the legacy default stream.
 
+use super::ipc::Mappings;
 use super::library::functions;
-use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
+use super::{
+    Accelerator, AcceleratorError, Component, Direction, Export, Flight, Lacks, Memory, Strip,
+    pieces,
+};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The component.
 pub const COMPONENT: Component = Component {
@@ -19,10 +25,12 @@ pub const COMPONENT: Component = Component {
 
 /// Results of the library.
 const SUCCESS: c_int = 0;
+const NOT_READY: c_int = 600;
 
 /// `CUpointer_attribute`.
 const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;
+const BUFFER_ID: c_int = 7;
 const IS_MANAGED: c_int = 8;
 const DEVICE_ORDINAL: c_int = 9;
 const MEMPOOL_HANDLE: c_int = 17;
@@ -38,10 +46,24 @@ const AT_DEVICE: c_int = 1;
 /// `CU_STREAM_PER_THREAD`.
 const STREAM: *mut c_void = std::ptr::without_provenance_mut(2);
 
+/// `CU_STREAM_LEGACY`: the default stream of programs.
+const LEGACY: *mut c_void = std::ptr::without_provenance_mut(1);
+
+/// `CU_EVENT_DISABLE_TIMING`.
+const WITHOUT_TIME: c_uint = 2;
+
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
+const WITH_PEER_ACCESS: c_uint = 1;
+
 /// `CU_MEMHOSTREGISTER_PORTABLE`: pinned for all contexts.
 const PORTABLE: c_uint = 1;
 
 type Address = u64;
+
+/// `CUipcMemHandle`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct IpcHandle([u8; 64]);
 
 /// `CUmemLocation`.
 #[repr(C)]
@@ -102,12 +124,38 @@ functions! {
         handle_properties: "cuMemGetAllocationPropertiesFromHandle" (*mut AllocationProperties, u64);
         release_handle: "cuMemRelease" (u64);
         pool_access: "cuMemPoolGetAccess" (*mut c_int, *mut c_void, *mut Location);
+ event_create: "cuEventCreate" (*mut *mut c_void, c_uint);
+        event_record: "cuEventRecord" (*mut c_void, *mut c_void);
+        event_query: "cuEventQuery" (*mut c_void);
+        event_wait: "cuEventSynchronize" (*mut c_void);
+        event_destroy: "cuEventDestroy_v2" (*mut c_void);
+        copy_unified: "cuMemcpyAsync" (Address, Address, usize, *mut c_void);
+        range: "cuMemGetAddressRange_v2" (*mut Address, *mut usize, Address);
+        ipc_handle: "cuIpcGetMemHandle" (*mut IpcHandle, Address);
+        ipc_open: "cuIpcOpenMemHandle_v2" (*mut Address, IpcHandle, c_uint);
+        ipc_close: "cuIpcCloseMemHandle" (Address);
         error_name: "cuGetErrorName" (c_int, *mut *const c_char);
     }
 }
 
+/// The functions for events.
+struct Events {
+    create: unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int,
+    record: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
+    query: unsafe extern "C" fn(*mut c_void) -> c_int,
+    wait: unsafe extern "C" fn(*mut c_void) -> c_int,
+    destroy: unsafe extern "C" fn(*mut c_void) -> c_int,
+}
+
 /// The loaded driver library.
 struct Cuda(Driver);
+
+/// The memory of other processes that is open in this one.
+static MAPPINGS: Mutex<Mappings> = Mutex::new(Mappings::new());
+
+fn mappings() -> MutexGuard<'static, Mappings> {
+    MAPPINGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Cuda {
     fn resident() -> Option<Result<Box<dyn Accelerator>, Lacks>> {
@@ -225,6 +273,96 @@ impl Cuda {
         // SAFETY: the result is a pointer.
         unsafe { (self.0.pop)(&raw mut context) };
         result
+    }
+
+    /// Returns the functions for events, if the library has all of them.
+    fn events(&self) -> Option<Events> {
+        Some(Events {
+            create: self.0.event_create?,
+            record: self.0.event_record?,
+            query: self.0.event_query?,
+            wait: self.0.event_wait?,
+            destroy: self.0.event_destroy?,
+        })
+    }
+
+    /// Returns the context of this thread.
+    fn context(&self) -> Result<usize, AcceleratorError> {
+        let mut current = std::ptr::null_mut();
+        // SAFETY: the result is a pointer.
+        let code = unsafe { (self.0.current)(&raw mut current) };
+        self.checked("cuCtxGetCurrent", code)?;
+        Ok(current.addr())
+    }
+
+    /// Starts copies with `start`, and records an event behind them. Copies of a failed start have ended when the call returns.
+    fn flight(
+        &self,
+        mapping: u64,
+        start: impl FnOnce() -> Result<(), AcceleratorError>,
+    ) -> Result<Flight, AcceleratorError> {
+        let Some(events) = self.events() else {
+            return Err(self.has_no("events"));
+        };
+        let mut event = std::ptr::null_mut();
+        // SAFETY: the result is a pointer.
+        let code = unsafe { (events.create)(&raw mut event, WITHOUT_TIME) };
+        self.checked("cuEventCreate", code)?;
+        let started = start().and_then(|()| {
+            // SAFETY: the event was created above, and the stream exists in every context.
+            let code = unsafe { (events.record)(event, STREAM) };
+            self.checked("cuEventRecord", code)
+        });
+        if let Err(error) = started {
+            // SAFETY: as above; the event is used no more.
+            unsafe {
+                (self.0.synchronize)(STREAM);
+                (events.destroy)(event);
+            }
+            return Err(error);
+        }
+        Ok(Flight {
+            event: event.expose_provenance(),
+            context: self.context()?,
+            mapping,
+        })
+    }
+
+    /// Opens an allocation of another process, or returns it if it is open, for a copy in the context of this thread.
+    fn open(&self, owner: u64, from: &Export) -> Result<super::ipc::Mapping, AcceleratorError> {
+        let (Some(open), Some(_)) = (self.0.ipc_open, self.0.ipc_close) else {
+            return Err(self.has_no("memory of other processes"));
+        };
+        let context = self.context()?;
+        // The lock is held, so that no other thread opens the same handle.
+        let mut all = mappings();
+        if let Some(known) = all.lease(owner, context, from) {
+            return Ok(known);
+        }
+        let Some(stale) = all.make_way(owner, from) else {
+            return Err(self.has_no("so much memory of other processes"));
+        };
+        stale.iter().for_each(|mapping| self.close_mapping(mapping));
+        let mut at = 0;
+        // SAFETY: the library checks the handle; the result is an address.
+        let code = unsafe { open(&raw mut at, IpcHandle(from.handle), WITH_PEER_ACCESS) };
+        self.checked("cuIpcOpenMemHandle", code)?;
+        Ok(all.add(owner, context, from, at))
+    }
+
+    /// Closes an allocation of another process.
+    fn close_mapping(&self, mapping: &super::ipc::Mapping) {
+        let mut context = std::ptr::without_provenance_mut::<c_void>(mapping.context());
+        if let Some(close) = self.0.ipc_close {
+            // A failure means that the context has ended, and the mapping with it.
+            // SAFETY: the library checks the context, and the address is that of an open mapping without users.
+            unsafe {
+                if (self.0.push)(context) == SUCCESS {
+                    close(mapping.at);
+                    (self.0.pop)(&raw mut context);
+                }
+            }
+        }
     }
 
     /// Starts the copies of a strip.
@@ -365,5 +503,124 @@ impl Accelerator for Cuda {
             self.checked("cuMemHostRegister", code)
         });
         pinned.is_ok()
+    }
+
+    fn has_flights(&self) -> bool {
+        self.events().is_some()
+    }
+
+    unsafe fn begin(
+        &self,
+        memory: &Memory,
+        direction: Direction,
+        strip: Strip,
+    ) -> Result<Flight, AcceleratorError> {
+        self.within(memory, || {
+            // SAFETY: the host blocks are valid until the end of the flight by the contract of this function.
+            self.flight(0, || unsafe { self.start(direction, strip) })
+        })
+    }
+
+    fn end(&self, flight: Flight, waits: bool) -> Option<Result<(), AcceleratorError>> {
+        let events = self.events()?;
+        let event = std::ptr::with_exposed_provenance_mut::<c_void>(flight.event);
+        let memory = Memory {
+            is_managed: false,
+            context: flight.context,
+            device: 0,
+        };
+        let ended = self.within(&memory, || {
+            let ask = if waits { events.wait } else { events.query };
+            // SAFETY: the event exists until it is destroyed below, once.
+            let code = unsafe { ask(event) };
+            if code == NOT_READY {
+                return Ok(false);
+            }
+            // SAFETY: as above.
+            unsafe { (events.destroy)(event) };
+            self.checked("cuEventQuery", code)?;
+            Ok(true)
+        });
+        if matches!(ended, Ok(false)) {
+            return None;
+        }
+        if flight.mapping != 0 {
+            mappings().release(flight.mapping);
+        }
+        Some(ended.map(|_| ()))
+    }
+
+    fn export(&self, memory: &Memory, at: *const u8, len: usize) -> Option<Export> {
+        let (handle_of, range, attribute) = (self.0.ipc_handle?, self.0.range?, self.0.attribute?);
+        if self.0.copy_unified.is_none() || self.events().is_none() {
+            return None;
+        }
+        // Only memory of `cuMemAlloc` has a context and a handle.
+        if memory.is_managed || memory.context == 0 {
+            return None;
+        }
+        let address = at.addr() as Address;
+        let exported = self.within(memory, || {
+            let (mut base, mut size, mut buffer) = (0, 0usize, 0u64);
+            let mut handle = IpcHandle([0; 64]);
+            // SAFETY: the library checks the address, and each result has the library's type.
+            unsafe {
+                let code = range(&raw mut base, &raw mut size, address);
+                self.checked("cuMemGetAddressRange", code)?;
+                let code = attribute((&raw mut buffer).cast(), BUFFER_ID, address);
+                self.checked("cuPointerGetAttribute", code)?;
+                let code = handle_of(&raw mut handle, base);
+                self.checked("cuIpcGetMemHandle", code)?;
+                // The other process's copy does not wait for this process's default stream.
+                let code = (self.0.synchronize)(LEGACY);
+                self.checked("cuStreamSynchronize", code)?;
+            }
+            Ok(Export {
+                handle: handle.0,
+                buffer,
+                base,
+                size: size as u64,
+                offset: address.wrapping_sub(base),
+            })
+        });
+        exported
+            .ok()
+            .filter(|export| export.offset < export.size && export.has(len))
+    }
+
+    unsafe fn import(
+        &self,
+        near: Option<&Memory>,
+        owner: u64,
+        from: &Export,
+        to: *mut u8,
+        len: usize,
+    ) -> Result<Flight, AcceleratorError> {
+        let Some(copy) = self.0.copy_unified else {
+            return Err(self.has_no("copies between devices"));
+        };
+        let first = Memory {
+            is_managed: false,
+            context: 0,
+            device: 0,
+        };
+        self.within(near.unwrap_or(&first), || {
+            let mapping = self.open(owner, from)?;
+            let source = mapping.at.wrapping_add(from.offset);
+            let flight = self.flight(mapping.number, || {
+                // SAFETY: addresses of devices are checked by the library, and memory of the host is valid by the contract of this function.
+                let code = unsafe { copy(to.expose_provenance() as Address, source, len, STREAM) };
+                self.checked("cuMemcpyAsync", code)
+            });
+            if flight.is_err() {
+                mappings().release(mapping.number);
+            }
+            flight
+        })
+    }
+
+    fn close(&self) {
+        let all = mappings().take_all();
+        all.iter().for_each(|mapping| self.close_mapping(mapping));
     }
 }

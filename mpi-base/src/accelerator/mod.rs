@@ -8,18 +8,26 @@
 //! |---|---|---|
 //! | [`cuda`] | `libcuda.so.1` | a library of the tests with its functions; no card |
 //! | [`rocm`] | `libamdhip64.so` | nothing |
+//! | [`level_zero`] | `libze_loader.so.1` | a library of the tests with its functions; no card |
 //!
 //! Copies are not ordered with the program's streams, except for the default stream of CUDA and HIP:
 //! the program synchronises its streams before it passes a buffer.
 #![allow(unsafe_code)]
 
 pub mod cuda;
+mod ipc;
+pub mod level_zero;
 mod library;
 pub mod rocm;
+mod sharing;
 mod tail;
+pub mod twins;
+mod used;
 
 pub use library::Library;
+pub use sharing::{Export, Flight};
 pub use tail::Tail;
+pub use used::{add, are_in_use, close_all, named};
 
 use std::fmt;
 
@@ -124,6 +132,62 @@ pub trait Accelerator: Sync + Send {
     /// # Safety
     /// The memory is mapped as long as the process lives.
     unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
+
+    /// Returns true if the library can copy while the caller does other work ([`Accelerator::begin`]).
+    fn has_flights(&self) -> bool {
+        false
+    }
+
+    /// Starts the copy of a strip.
+    ///
+    /// # Safety
+    /// As [`Accelerator::copy`]; the host blocks stay valid until [`Accelerator::end`] has reported the end.
+    unsafe fn begin(
+        &self,
+        _memory: &Memory,
+        _direction: Direction,
+        _strip: Strip,
+    ) -> Result<Flight, AcceleratorError> {
+        Err(self.has_no("copies in flight"))
+    }
+
+    /// Returns the outcome of a copy that was started, once; `None` while it is in flight, which does not happen if the caller waits.
+    fn end(&self, _flight: Flight, _waits: bool) -> Option<Result<(), AcceleratorError>> {
+        Some(Ok(()))
+    }
+
+    /// Returns a handle of device memory for other processes of the node, after the work of the default stream on it; `None` if it has none.
+    fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
+        None
+    }
+
+    /// Starts a copy from device memory of another process, which is one of the same number for all its exports, to memory of this process.
+    /// `near` is the memory at the target if it is on a device.
+    ///
+    /// # Safety
+    /// If the target is in host memory it is valid for writing until [`Accelerator::end`] has reported the end.
+    unsafe fn import(
+        &self,
+        _near: Option<&Memory>,
+        _owner: u64,
+        _from: &Export,
+        _to: *mut u8,
+        _len: usize,
+    ) -> Result<Flight, AcceleratorError> {
+        Err(self.has_no("memory of other processes"))
+    }
+
+    /// Closes the memory of other processes; no copy from it is in flight.
+    fn close(&self) {}
+
+    /// The error of a function that a component does not have.
+    fn has_no(&self, what: &'static str) -> AcceleratorError {
+        AcceleratorError {
+            title: self.title(),
+            function: what,
+            reason: "no support".into(),
+        }
+    }
 }
 
 /// The accelerator of a library: `None` if the program has not loaded it.
@@ -138,7 +202,7 @@ pub struct Component {
 }
 
 /// The components, in the order in which they are asked about an address.
-pub const BUILT_IN: [Component; 2] = [cuda::COMPONENT, rocm::COMPONENT];
+pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
 /// The longest copy that is started as one: with several in flight, a library overlaps its own steps.
 const PIECE: usize = 1 << 20;

@@ -102,11 +102,16 @@ impl Resolved {
 
 /// Returns the address of a buffer that the operation reads, on the host.
 #[inline]
-fn readable(at: *const c_void, count: i64, datatype: &Datatype) -> Result<*const c_void, Failure> {
+fn readable(
+    at: *const c_void,
+    count: i64,
+    datatype: &Datatype,
+    access: Access,
+) -> Result<*const c_void, Failure> {
     if !state::is_staging() {
         return Ok(at);
     }
-    let staged = device::stage(at.cast_mut().cast(), count, datatype, Access::Read)?;
+    let staged = device::stage(at.cast_mut().cast(), count, datatype, access)?;
     Ok(staged.map_or(at, |host| host.cast_const().cast()))
 }
 
@@ -135,9 +140,10 @@ unsafe fn send_buf(
     count: i64,
     datatype: MPI_Datatype,
     blocks: i64,
+    access: Access,
 ) -> Result<SendBuf, Failure> {
     let datatype = checked(at, count, state::datatype_of(count, datatype)?)?;
-    let at = readable(at, count.saturating_mul(blocks), &datatype)?;
+    let at = readable(at, count.saturating_mul(blocks), &datatype, access)?;
     // SAFETY: the elements are valid by the `# Safety` contract of this function, or staged until the operation completes.
     Ok(unsafe { SendBuf::new(at.cast(), count, datatype) })
 }
@@ -248,7 +254,14 @@ impl<'a> SendMem<'a> {
     #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
-        unsafe { send_buf(self.at, self.count, self.datatype, 1) }
+        unsafe { send_buf(self.at, self.count, self.datatype, 1, Access::Read) }
+    }
+
+    /// Returns the send buffer of one message, which only the engine's protocols for messages read.
+    #[inline(always)]
+    pub fn message_buffer(self) -> Result<SendBuf, Failure> {
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype, 1, Access::Send) }
     }
 
     /// Returns the send buffer of which the count is that of one of several blocks.
@@ -256,7 +269,7 @@ impl<'a> SendMem<'a> {
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
         let blocks = i64::try_from(blocks).unwrap_or(i64::MAX);
         // SAFETY: the elements of all blocks are valid for reading until completion by the contract of `new`.
-        unsafe { send_buf(self.at, self.count, self.datatype, blocks) }
+        unsafe { send_buf(self.at, self.count, self.datatype, blocks, Access::Read) }
     }
 
     /// Returns the send buffer; its datatype has usually been looked up.
@@ -269,7 +282,7 @@ impl<'a> SendMem<'a> {
     #[inline]
     fn with(self, datatype: Datatype) -> Result<SendBuf, Failure> {
         let datatype = checked(self.at, self.count, datatype)?;
-        let at = readable(self.at, self.count, &datatype)?;
+        let at = readable(self.at, self.count, &datatype, Access::Read)?;
         // SAFETY: the elements are valid for reading until completion by the contract of `new`, or staged until then.
         Ok(unsafe { SendBuf::new(at.cast(), self.count, datatype) })
     }

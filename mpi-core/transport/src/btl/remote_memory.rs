@@ -41,6 +41,11 @@ pub trait RemoteMemory {
     /// Returns the length in bytes from which a message is worth a registration.
     fn shortest(&self) -> usize;
 
+    /// Returns true if memory of a device is read where it is, though the engine has only the host memory that stands for it (`mpi_base::accelerator::twins`).
+    fn reads_devices(&self) -> bool {
+        false
+    }
+
     /// Registers memory for peers that know its key; `None` if that is not possible.
     ///
     /// # Safety

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::btl::{Btl, Exposed, Region, Rights};
+use mpi_base::accelerator::twins;
 use std::rc::Rc;
 
 pub(super) struct Exposure {
@@ -14,6 +15,10 @@ impl Exposure {
     /// Registers the data of a send, if the network reads such messages.
     pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
         let reader = btl.capabilities().remote_memory?;
+        // A network does not read memory of the host that is not filled yet, and copies between devices only such memory.
+        if reader.reads_devices() != twins::at(data.as_ptr()).is_some() {
+            return None;
+        }
         if data.len() < reader.shortest().max(1) {
             return None;
         }

@@ -10,6 +10,7 @@
 //!
 //! Processes of other jobs on the same node share a two-process segment with this one ([`other_jobs`]).
 
+mod device_copy;
 mod incoming;
 mod other_jobs;
 mod outgoing;
@@ -29,6 +30,7 @@ use super::{
     Am, Btl, Capabilities, Component, Connections, Endpoint, Header, Info, Limits, OpenContext,
     OpenError, Payload, Pipeline, ProcId, Reach, SendError, Sink, Traffic, Transport,
 };
+use device_copy::DeviceCopies;
 use incoming::Incoming;
 use outgoing::{Outgoing, Refused};
 use single_copy::Cma;
@@ -136,6 +138,7 @@ struct Sm {
     /// Some `outgoing` may have been refused a send since this process was last idle.
     wants_space: Cell<bool>,
     single_copy: Option<Cma>,
+    device_copies: DeviceCopies,
     /// Number of polls, which distinguishes a stream of sends from a dialogue.
     looks: Cell<u32>,
     /// Number of polls in a row that found nothing, up to the next that populates pages ([`Sm::count_idle_poll`]).
@@ -223,6 +226,7 @@ impl Sm {
             incoming: RefCell::new(Incoming::new(node.clone(), procs.clone())),
             wants_space: Cell::new(false),
             single_copy,
+            device_copies: DeviceCopies::default(),
             looks: Cell::new(0),
             idle: Cell::new(0),
             broken: Cell::new(None),
@@ -378,7 +382,7 @@ impl Btl for Sm {
         let Ok(incoming) = self.incoming.try_borrow() else {
             return true;
         };
-        if incoming.has_news() {
+        if incoming.has_news() || self.device_copies.are_active() {
             return true;
         }
         if !self.wants_space.get() {
@@ -410,6 +414,7 @@ impl Btl for Sm {
             pipeline: Some(self),
             connections: Some(self),
             traffic: Traffic::InMemory,
+            remote_memory: mpi_base::accelerator::are_in_use().then_some(&self.device_copies as _),
             ..Capabilities::default()
         }
     }

@@ -4,6 +4,7 @@ use super::super::core::Core;
 use super::super::exposure::Exposure;
 use super::super::peer::Peer;
 use super::super::wire::{self, Place, Rendezvous};
+use super::device_twin;
 use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
 use std::rc::Rc;
@@ -25,7 +26,7 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
         key: None,
         bytes: send.bytes(),
         sender: req.id(),
-        place: match peer.copying().is_single_possible() {
+        place: match peer.copying().is_single_possible() && device_twin(send.buf()).is_none() {
             true => send.place(peer.limits().max_send),
             false => Place::Scattered,
         },

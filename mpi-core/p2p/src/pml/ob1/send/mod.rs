@@ -30,7 +30,9 @@ use crate::request::{Body, Req, ReqId};
 use announce::{announce, answered, released};
 use copies::SenderCopies;
 use eager::{is_eager, send_eager};
+use mpi_base::accelerator::twins::{self, Twin};
 use std::rc::Rc;
+use std::sync::Arc;
 use streams::Streams;
 use unreachable::fail_send;
 
@@ -39,6 +41,25 @@ pub enum Sent {
     /// The transport has accepted the data; there is nothing to wait for.
     Done,
     Pending(Req),
+}
+
+/// Data of this length or shorter never stand for device memory.
+const NO_TWIN: u64 = 4 << 10;
+
+/// Returns the device memory that the data of a send stand for.
+#[inline]
+pub(super) fn device_twin(buf: &SendBuf) -> Option<Arc<Twin>> {
+    twins::at(buf.contiguous()?.as_ptr())
+}
+
+/// Fills the memory of an eager send if it stands for device memory.
+#[inline]
+fn fill_device_twin(buf: &SendBuf) {
+    if buf.bytes() as u64 > NO_TWIN
+        && let Some(twin) = device_twin(buf)
+    {
+        twin.fill_to(twin.len());
+    }
 }
 
 #[derive(Default)]
@@ -71,6 +92,7 @@ impl Sender {
     ) -> Result<bool, PmlError> {
         let bytes = buf.bytes() as u64;
         if is_eager(core, peer, mode, buf) && peer.lets_through(bytes as usize) {
+            fill_device_twin(buf);
             match send_eager(peer, envelope, buf) {
                 Ok(()) => return Ok(true),
                 Err(SendError::WouldBlock) => {}
@@ -123,6 +145,7 @@ impl Sender {
             return Ok(());
         };
         if is_eager(core, peer, send.mode(), send.buf()) {
+            fill_device_twin(send.buf());
             send_eager(peer, send.envelope(), send.buf())?;
             drop(body);
             match peer.is_connected() {
@@ -131,6 +154,10 @@ impl Sender {
                 false => self.streams.enqueue(peer, req.clone()),
             }
             return Ok(());
+        }
+        if device_twin(send.buf()).is_some() {
+            drop(body);
+            return announce(core, peer, req);
         }
         if let Some(copy) = self.copies.copy_of_throttled(core, peer, send) {
             drop(body);

@@ -11,6 +11,7 @@ use super::super::send_body::SendBody;
 use super::super::stream::Stream;
 use super::super::wire;
 use super::announce::{answered, released, withdraw};
+use super::device_twin;
 use super::range::send_range;
 use super::unreachable::fail_send;
 use crate::btl::{Header, ProcId, SendError};
@@ -146,9 +147,13 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
         return is_gone(core, peer, to);
     };
     let lending = peer.btl().capabilities().lending;
+    let twin = device_twin(buf);
     while !stream.is_over() {
         let (header, range) = stream.next();
         let (at, len) = (range.start, range.len());
+        if let Some(twin) = &twin {
+            twin.fill_to(range.end);
+        }
         match (lending, buf.contiguous()) {
             (Some(lending), Some(data)) if stream.am() == wire::FRAG => {
                 lending.lend(peer.endpoint(), wire::FRAG, header, &data[range])?;

@@ -1,0 +1,214 @@
+//! Host memory that stands for device memory during one message, and is filled from it only if a processor reads it.
+//!
+//! The sender of a long message passes such memory to the engine instead of a finished copy.
+//! A receiver on the same node may then copy from device memory itself ([`Accelerator::export`]), and the host memory stays unused.
+//! Otherwise the message is sent in fragments, and each fragment waits only for the part that it needs ([`Twin::fill_to`]):
+//! the copies of the next pieces are in flight meanwhile.
+//!
+//! A program without such messages pays for one load of a counter where a message is not short ([`at`]).
+
+use super::{Accelerator, AcceleratorError, Direction, Flight, Memory, PIECE, Strip};
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The copies of pieces that are in flight while a fragment is sent.
+const AHEAD: usize = 3;
+
+static ALL: Mutex<Vec<Arc<Twin>>> = Mutex::new(Vec::new());
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// Contiguous host memory and the device memory that it stands for.
+pub struct Twin {
+    by: &'static dyn Accelerator,
+    memory: Memory,
+    device: usize,
+    host: usize,
+    len: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The bytes whose copies to the host were started, and those whose copies have ended.
+    started: usize,
+    filled: usize,
+    /// The copies in flight, each with the end of its piece.
+    flights: VecDeque<(usize, Flight)>,
+    failure: Option<AcceleratorError>,
+    /// The bytes that another process's memory was copied to on the device.
+    arrived: usize,
+}
+
+fn all() -> MutexGuard<'static, Vec<Arc<Twin>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the twin whose host memory starts at this address.
+#[inline]
+pub fn at(host: *const u8) -> Option<Arc<Twin>> {
+    match NUMBER.load(Acquire) {
+        0 => None,
+        _ => find(host),
+    }
+}
+
+#[cold]
+fn find(host: *const u8) -> Option<Arc<Twin>> {
+    let all = all();
+    all.iter().find(|twin| twin.host == host.addr()).cloned()
+}
+
+/// A registered twin; dropping it waits for its copies and ends the registration.
+pub struct Registered(Arc<Twin>);
+
+impl Registered {
+    /// Registers host memory for device memory of the same length.
+    ///
+    /// # Safety
+    /// The host memory is valid for reading and writing until the value is dropped.
+    pub unsafe fn new(
+        (by, memory): (&'static dyn Accelerator, Memory),
+        device: *mut u8,
+        host: *mut u8,
+        len: usize,
+    ) -> Registered {
+        let twin = Arc::new(Twin {
+            by,
+            memory,
+            device: device.expose_provenance(),
+            host: host.expose_provenance(),
+            len,
+            state: Mutex::default(),
+        });
+        let mut all = all();
+        all.push(twin.clone());
+        NUMBER.store(all.len(), Release);
+        Registered(twin)
+    }
+
+    /// Returns the twin.
+    pub fn twin(&self) -> &Twin {
+        &self.0
+    }
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.0.land_flights();
+        let mut all = all();
+        all.retain(|twin| !Arc::ptr_eq(twin, &self.0));
+        NUMBER.store(all.len(), Relaxed);
+    }
+}
+
+impl Twin {
+    /// The accelerator, its memory, and the address on the device.
+    pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
+        let at = std::ptr::with_exposed_provenance_mut(self.device);
+        (self.by, &self.memory, at)
+    }
+
+    /// The length in bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns true if there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Prepares for another message: the host memory has to be filled again.
+    pub fn restart(&self) {
+        self.land_flights();
+        *self.state() = State::default();
+    }
+
+    /// Waits until the first `end` bytes of the host memory are those of the device, and starts the copies of the next pieces.
+    /// After a failure the content is arbitrary, and [`Twin::failure`] returns the reason.
+    pub fn fill_to(&self, end: usize) {
+        let end = end.min(self.len);
+        let mut state = self.state();
+        while state.filled < end {
+            self.start_ahead(&mut state, end);
+            let Some((filled, flight)) = state.flights.pop_front() else {
+                return;
+            };
+            if let Some(Err(error)) = self.by.end(flight, true) {
+                state.failure.get_or_insert(error);
+            }
+            state.filled = filled;
+        }
+        self.start_ahead(&mut state, end);
+    }
+
+    /// Starts copies up to [`AHEAD`] pieces; a copy that cannot be asynchronous is complete at once.
+    fn start_ahead(&self, state: &mut State, end: usize) {
+        while state.started < self.len && state.failure.is_none() && state.flights.len() < AHEAD {
+            // Without copies in flight, pieces that no fragment needs yet would only delay this one.
+            if !self.by.has_flights() && state.started >= end {
+                return;
+            }
+            let at = state.started;
+            let len = PIECE.min(self.len - at);
+            state.started = at + len;
+            match self.start(at, len) {
+                Ok(Some(flight)) => state.flights.push_back((at + len, flight)),
+                Ok(None) => state.filled = at + len,
+                Err(error) => state.failure = Some(error),
+            }
+        }
+        if state.failure.is_some() && state.flights.is_empty() {
+            state.filled = self.len;
+        }
+    }
+
+    /// Starts the copy of a piece; `None` if it has ended already.
+    fn start(&self, at: usize, len: usize) -> Result<Option<Flight>, AcceleratorError> {
+        let strip = Strip {
+            device: std::ptr::with_exposed_provenance_mut(self.device + at),
+            host: std::ptr::with_exposed_provenance_mut(self.host + at),
+            len,
+            stride: len,
+            blocks: 1,
+        };
+        if self.by.has_flights() {
+            // SAFETY: the host memory is valid until the registration ends, which waits for all flights.
+            return unsafe { self.by.begin(&self.memory, Direction::ToHost, strip) }.map(Some);
+        }
+        let mut strips = std::iter::once(strip);
+        // SAFETY: the host memory is valid until the registration ends.
+        unsafe { self.by.copy(&self.memory, Direction::ToHost, &mut strips) }?;
+        Ok(None)
+    }
+
+    fn land_flights(&self) {
+        let mut state = self.state();
+        for (_, flight) in std::mem::take(&mut state.flights) {
+            let _ended = self.by.end(flight, true);
+        }
+        // Nothing more is started by a message that is still listed.
+        state.started = self.len;
+    }
+
+    /// Returns why the host memory could not be filled.
+    pub fn failure(&self) -> Option<AcceleratorError> {
+        self.state().failure.clone()
+    }
+
+    /// Records that the first `bytes` bytes on the device are those of the message.
+    pub fn arrive(&self, bytes: usize) {
+        self.state().arrived = bytes;
+    }
+
+    /// Returns true if the first `bytes` bytes of the message are on the device already.
+    pub fn has_arrived(&self, bytes: usize) -> bool {
+        self.state().arrived >= bytes.max(1)
+    }
+}

@@ -1,0 +1,141 @@
+//! Copies of long messages between the devices of one node, without the host's memory.
+//!
+//! The memory that the engine sends or receives may stand for device memory ([`twins`]).
+//! The sender announces the message with a handle of its allocation, and the receiver opens the handle and starts a copy to its own device, or to its host memory.
+//! Where there is no handle, or it cannot be opened, the message is sent in fragments.
+
+#![allow(unsafe_code)]
+
+use super::super::{Endpoint, Exposed, GetError, Region, RemoteMemory, Rights, Span};
+use mpi_base::accelerator::twins::{self, Twin};
+use mpi_base::accelerator::{self, Accelerator, Export, Flight};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+/// The copies of this process that may not have ended.
+#[derive(Default)]
+pub(super) struct DeviceCopies {
+    number: Cell<u64>,
+    active: RefCell<Vec<Active>>,
+}
+
+struct Active {
+    number: u64,
+    by: &'static dyn Accelerator,
+    flight: Flight,
+    /// The target, if it is on a device, and the bytes of the message.
+    target: Option<Arc<Twin>>,
+    bytes: usize,
+}
+
+impl DeviceCopies {
+    /// Returns true if a copy may not have ended, whose end rings no doorbell.
+    #[inline]
+    pub fn are_active(&self) -> bool {
+        self.active.try_borrow().is_ok_and(|all| !all.is_empty())
+    }
+
+    fn next(&self) -> u64 {
+        self.number.set(self.number.get() + 1);
+        self.number.get()
+    }
+
+    fn end(&self, number: u64, waits: bool) -> Option<bool> {
+        let mut all = self.active.borrow_mut();
+        let Some(at) = all.iter().position(|active| active.number == number) else {
+            return Some(false);
+        };
+        let ended = all[at].by.end(all[at].flight, waits)?;
+        let active = all.swap_remove(at);
+        if let (Ok(()), Some(target)) = (&ended, active.target) {
+            target.arrive(active.bytes);
+        }
+        Some(ended.is_ok())
+    }
+}
+
+fn host(region: Region) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(region.address as usize)
+}
+
+/// Splits a key into the name of the accelerator and its export.
+fn parsed(key: &[u8]) -> Option<(&'static dyn Accelerator, Export)> {
+    let (&len, rest) = key.split_first()?;
+    let (name, export) = rest.split_at_checked(len.into())?;
+    let name = std::str::from_utf8(name).ok()?;
+    Some((accelerator::named(name)?, Export::decode(export)?))
+}
+
+impl RemoteMemory for DeviceCopies {
+    /// Only memory that stands for device memory is exposed, which is long.
+    fn shortest(&self) -> usize {
+        1
+    }
+
+    fn reads_devices(&self) -> bool {
+        true
+    }
+
+    unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
+        if rights != Rights::Read {
+            return None;
+        }
+        let twin = twins::at(host(region))?;
+        let (by, memory, at) = twin.device();
+        let export = by.export(memory, at, usize::try_from(region.len).ok()?)?;
+        let mut key = vec![u8::try_from(by.name().len()).ok()?];
+        key.extend(by.name().bytes());
+        key.extend(export.encode());
+        let number = self.next();
+        Some(Exposed { number, key })
+    }
+
+    /// The handle stays valid as long as the program's memory.
+    fn withdraw(&self, _number: u64) {}
+
+    unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
+        let (by, export) = parsed(span.key).ok_or(GetError::BadAddress)?;
+        let bytes = usize::try_from(span.local.len).map_err(|_| GetError::BadAddress)?;
+        if span.offset != 0 || !export.has(bytes) {
+            return Err(GetError::BadAddress);
+        }
+        let target = twins::at(host(span.local))
+            .filter(|twin| twin.device().0.name() == by.name() && twin.len() >= bytes);
+        let (near, to) = match &target {
+            Some(twin) => {
+                let (_, memory, at) = twin.device();
+                (Some(*memory), at)
+            }
+            None => (None, host(span.local)),
+        };
+        // SAFETY: only this copy uses the target until its outcome is known, by the contract of this function;
+        // device memory of the program stays until the receive is complete.
+        let started = unsafe { by.import(near.as_ref(), from.0.into(), &export, to, bytes) };
+        let flight = started.map_err(|_| GetError::Forbidden)?;
+        let number = self.next();
+        self.active.borrow_mut().push(Active {
+            number,
+            by,
+            flight,
+            target,
+            bytes,
+        });
+        Ok(number)
+    }
+
+    unsafe fn write(&self, _to: Endpoint, _span: Span<'_>) -> Result<u64, GetError> {
+        Err(GetError::Forbidden)
+    }
+
+    fn flush(&self, _to: Endpoint) -> Result<u64, GetError> {
+        Err(GetError::Forbidden)
+    }
+
+    fn outcome(&self, access: u64) -> Option<bool> {
+        self.end(access, false)
+    }
+
+    fn give_up(&self, access: u64) {
+        let _ended = self.end(access, true);
+    }
+}
