@@ -10,10 +10,13 @@
  *     die N     a rank dies by SIGKILL before step N
  *     pause US  each rank sleeps after each step
  *     fault N   at the step of the request: what is not quiet, see `disturb`
+ * A job that it has spawned has the argument "child" and ends with the connection.
  */
 #include "check.h"
 #include <mpi-ext.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <unistd.h>
 
@@ -73,11 +76,26 @@ static int load(const char *folder, void *extra_state)
     return fclose(file);
 }
 
+/* A second thread inside MPI: its receive is active from the moment at which `inside` is set. */
+static atomic_int inside;
+
+static void *waits_inside(void *number)
+{
+    MPI_Request mine;
+    OK(MPI_Irecv(number, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &mine));
+    atomic_store(&inside, 1);
+    OK(MPI_Wait(&mine, MPI_STATUS_IGNORE));
+    return NULL;
+}
+
 /* What a checkpoint cannot hold. */
-static void disturb(long what, MPI_Win win)
+static void disturb(long what, MPI_Win win, char *program)
 {
     static int sent, received;
     static MPI_Request left = MPI_REQUEST_NULL;
+    static pthread_t thread;
+    static MPI_Comm children;
+    static char *child[] = {"1", "child", NULL};
     int next = (rank + 1) % size;
     switch (what) {
     case 1: /* a message that no receive takes */
@@ -92,6 +110,16 @@ static void disturb(long what, MPI_Win win)
         if (rank == 0)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
         break;
+    case 4: /* a second thread in MPI_Wait */
+        if (rank == 1) {
+            CHECK(pthread_create(&thread, NULL, waits_inside, &received) == 0, "no thread");
+            while (!atomic_load(&inside))
+                usleep(100);
+        }
+        break;
+    case 5: /* a job that this one has spawned */
+        OK(MPI_Comm_spawn(program, child, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children, MPI_ERRCODES_IGNORE));
+        break;
     case -1:
         if (rank == 1)
             OK(MPI_Recv(&received, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -105,6 +133,15 @@ static void disturb(long what, MPI_Win win)
     case -3:
         if (rank == 0)
             OK(MPI_Win_unlock(next, win));
+        break;
+    case -4:
+        if (rank == 0)
+            OK(MPI_Send(&sent, 1, MPI_INT, 1, 9, MPI_COMM_WORLD));
+        if (rank == 1)
+            CHECK(pthread_join(thread, NULL) == 0, "no end of the thread");
+        break;
+    case -5:
+        OK(MPI_Comm_disconnect(&children));
         break;
     }
 }
@@ -135,6 +172,7 @@ static void step(MPI_Win win, double *shared, MPI_File file)
     OK(MPI_Win_fence(0, win));
     OK(MPI_Accumulate(&all, 1, MPI_DOUBLE, (rank + 1) % size, state.step % 8, 1, MPI_DOUBLE, MPI_SUM, win));
     OK(MPI_Win_fence(0, win));
+    OK(MPI_Barrier(MPI_COMM_WORLD));
     memcpy(state.window, shared, sizeof state.window);
     if (file != MPI_FILE_NULL) {
         char line[64];
@@ -153,6 +191,13 @@ int main(int argc, char **argv)
     int wanted = word(argc, argv, "threads") ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
     OK(MPI_Init_thread(&argc, &argv, wanted, &level));
     introduce();
+    MPI_Comm parent;
+    OK(MPI_Comm_get_parent(&parent));
+    if (parent != MPI_COMM_NULL) {
+        OK(MPI_Comm_disconnect(&parent));
+        OK(MPI_Finalize());
+        return 0;
+    }
     int by_hand = argc > 2 && strcmp(argv[2], "handlers") == 0;
     long request = option("request ", -1), die = option("die ", -1), fault = option("fault ", 0);
     long await = option("await ", -1), stop = option("stop ", -1), pause = option("pause ", 0);
@@ -180,7 +225,7 @@ int main(int argc, char **argv)
 
     for (; state.step < steps; state.step++) {
         if (fault && state.step == request)
-            disturb(fault, win);
+            disturb(fault, win, argv[0]);
         for (;;) {
             OK(MPIX_Checkpoint_point(comm, &what));
             taken += what == MPIX_CHECKPOINT_TAKEN || what == MPIX_CHECKPOINT_STOP;
@@ -197,14 +242,15 @@ int main(int argc, char **argv)
                 if (rank == 0)
                     OK(MPIX_Checkpoint_request(comm));
             }
-            int waits = what == MPIX_CHECKPOINT_NONE && (state.step == request || state.step == await);
+            /* mpirun refuses a request while another job lives, and does not stop the ranks for that. */
+            int waits = what == MPIX_CHECKPOINT_NONE && (state.step == await || (state.step == request && fault != 5));
             if (stopped || !(waits || state.step == stop))
                 break;
         }
         if (stopped)
             break;
         if (fault && state.step == request)
-            disturb(-fault, win);
+            disturb(-fault, win, argv[0]);
         if (state.step == die && rank == size - 1)
             raise(SIGKILL);
         step(win, shared, file);

@@ -35,6 +35,24 @@ static void answers(int expected)
     OK(MPI_Comm_free(&comm));
 }
 
+#ifndef OTHER_LIBRARY
+/* A checkpoint holds no device memory: the call says so, and the job goes on. */
+static void protected_memory(void)
+{
+    char *device = device_memory(64), text[MPI_MAX_ERROR_STRING], host[64];
+    int length, class;
+    OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+    int code = MPIX_Checkpoint_protect(1, device, 64, MPI_BYTE);
+    OK(MPI_Error_class(code, &class));
+    OK(MPI_Error_string(code, text, &length));
+    CHECK(class == MPI_ERR_BUFFER && strstr(text, "region 1 is in device memory"), "class %d: %s", class, text);
+    OK(MPIX_Checkpoint_protect(1, host, 64, MPI_BYTE));
+    OK(MPIX_Checkpoint_protect(1, NULL, 0, MPI_BYTE));
+    discard(device);
+}
+#endif
+
 /* The first message after the library was loaded, which is short. */
 static void first_message(void)
 {
@@ -321,6 +339,9 @@ int main(int argc, char **argv)
     if (late)
         first_message();
     answers(1);
+#ifndef OTHER_LIBRARY
+    protected_memory();
+#endif
     if (argc > 3) {
         MPI_Info info;
         char kinds[100];

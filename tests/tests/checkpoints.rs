@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
+use tests::document::Document;
 use tests::hosts::Hosts;
-use tests::{Job, Outcome, compile, installation};
+use tests::{Job, Outcome, compile, installation, mpi4py_python};
+use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
 /// The steps of the short jobs.
@@ -108,6 +110,34 @@ fn a_job_with_threads_a_window_and_a_file_is_stopped_and_taken_up_again() {
     assert_eq!(result(&restart(&dir, &[])), expected);
     let read = |path: &str| fs::read(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     assert_eq!(read(&file), read(&plain));
+}
+
+/// A board outside of the job keeps no memory of it, and one in the job is simulated anew: the restart begins with the port's first reading.
+#[test]
+fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
+    let kept = folder();
+    let dir = kept.path().join("saved");
+    let words = [STEPS, "protect"];
+    let expected = undisturbed(2, &words);
+    let file = |name: &str| kept.path().join(name);
+    let board = |run: &str| simulator_arguments(&file(&format!("{run}.vcd")), &file(run));
+    let outcome = job(&dir, 2, &words, "request 11 die 17")
+        .with(board("first"))
+        .run();
+    assert!(
+        outcome.stderr.contains("checkpoint 1 is in "),
+        "{}",
+        outcome.stderr
+    );
+    let options = board("second");
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let outcome = restart(&dir, &options);
+    assert_eq!(result(&outcome), expected);
+    let releases = Report::read(&file("second"))
+        .unwrap_or_else(|e| panic!("{e}"))
+        .releases;
+    // Steps 11 to 30 have a barrier each.
+    assert!(releases >= 19, "{releases}");
 }
 
 #[test]
@@ -249,16 +279,34 @@ fn what_a_checkpoint_cannot_hold_is_refused_in_one_sentence_and_the_job_goes_on(
             "3",
             "rank 0 is at a point with a window of 2 processes, where it holds locks",
         ),
+        // A second thread waits inside MPI.
+        ("4", "rank 1 has an active receive from rank 0 with tag 9"),
     ];
     for (fault, sentence) in cases {
         let kept = folder();
         let once = format!("request 5 fault {fault}");
-        let outcome = job(kept.path(), 2, &[STEPS], &once).succeeds();
+        let words: &[&str] = match fault {
+            "4" => &[STEPS, "protect", "threads", "1"],
+            _ => &[STEPS],
+        };
+        let outcome = job(kept.path(), 2, words, &once).succeeds();
         let sentence = format!("no checkpoint was taken: {sentence}");
         assert!(outcome.stderr.contains(&sentence), "{}", outcome.stderr);
         assert_eq!(result(&outcome), expected);
         assert_eq!(names(kept.path()), BTreeSet::new(), "nothing is written");
     }
+}
+
+#[test]
+fn no_checkpoint_is_taken_while_a_job_that_this_one_has_spawned_lives() {
+    let (kept, expected) = (folder(), undisturbed(2, &[STEPS]));
+    let once = "request 5 fault 5";
+    let outcome = job(kept.path(), 2, &[STEPS], once).succeeds();
+    let sentence =
+        "no checkpoint is taken: the job has spawned another one, and a checkpoint is of one job";
+    assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    assert_eq!(result(&outcome), expected);
+    assert_eq!(names(kept.path()), BTreeSet::new(), "nothing is written");
 }
 
 #[test]
@@ -413,6 +461,98 @@ fn a_job_on_three_hosts_is_taken_up_on_two_and_on_one() {
     assert_eq!(result(&restart(kept.path(), &[])), expected);
 }
 
+/// The options with which mpirun runs a program in Python, with the module of the installation.
+fn python_options() -> [String; 4] {
+    let prefix = installation();
+    let modules = prefix.join("share/portcullis/python");
+    [
+        "-x".into(),
+        format!("PYTHONPATH={}", modules.display()),
+        "-x".into(),
+        format!("LD_LIBRARY_PATH={}", prefix.join("lib").display()),
+    ]
+}
+
+/// The program in Python of the page on checkpoints, in a folder, and the Python with mpi4py.
+fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
+    let python = mpi4py_python()?;
+    let kept = folder();
+    let script = kept.path().join("steps.py");
+    let text = Document::of("docs/checkpoint.md").file("steps.py");
+    fs::write(&script, text).expect("written");
+    Some((kept, script, python))
+}
+
+/// Runs the program in Python, with these options and variables of mpirun.
+fn run_python(python: &Path, script: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(installation().join("bin/mpirun"));
+    command.args(["-n", "3"]).args(python_options());
+    command.args(options).arg(python).arg(script);
+    let outcome = ended(command.stdin(Stdio::null()));
+    outcome.unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn a_python_program_is_taken_up_by_its_own_functions() {
+    let Some((kept, script, python)) = python_program() else {
+        return;
+    };
+    let dir = kept.path().join("saved").display().to_string();
+    let with = ["--checkpoint-dir", &dir];
+    let outcome = run_python(&python, &script, &[&with[..], &["-x", "FAIL=1"]].concat());
+    assert_eq!(outcome.status.code(), Some(3), "{}", outcome.stderr);
+    let options = python_options();
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let outcome = restart(Path::new(&dir), &options);
+    for rank in 0..3 {
+        let line = format!("rank {rank} is taken up at step 5");
+        assert!(
+            outcome.stdout.contains(&line),
+            "{}\n{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+    }
+    assert!(
+        outcome.stdout.contains("the sum is 270\n"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on() {
+    let Some((kept, script, python)) = python_program() else {
+        return;
+    };
+    let text = fs::read_to_string(&script).expect("read");
+    let fails = "        raise OSError(\"no space\")\n";
+    let text = text.replace("        json.dump(state, file)\n", fails);
+    // It asks and does not fail itself.
+    let text = text.replace("        world.Abort(3)\n", "");
+    fs::write(&script, text).expect("written");
+    let dir = kept.path().join("saved").display().to_string();
+    let options = ["--checkpoint-dir", &dir, "-x", "FAIL=1"];
+    let outcome = run_python(&python, &script, &options);
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert!(
+        outcome.stdout.contains("the sum is 270\n"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(
+        outcome.stderr.contains("OSError: no space"),
+        "{}",
+        outcome.stderr
+    );
+    assert!(
+        outcome.stderr.contains("no checkpoint was taken: "),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(names(Path::new(&dir)), ["lock".to_owned()].into());
+}
+
 /// A simple sequence of numbers that look random.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -420,14 +560,20 @@ fn random(seed: &mut u64) -> u64 {
 }
 
 /// Stops a job at random moments until it has ended; returns its result and the number of restarts.
-fn interrupted(dir: &Path, ranks: u32, words: &[&str], seed: &mut u64) -> (String, u32) {
+/// Each start is placed anew: `placed` gets a random number and adds options of mpirun.
+fn interrupted(
+    dir: &Path,
+    job: &dyn Fn() -> Job,
+    placed: &dyn Fn(Job, u64) -> Job,
+    seed: &mut u64,
+) -> (String, u32) {
     let mut restarts = 0;
     loop {
-        let mut again = job(dir, ranks, words, "pause 3000").with(["--checkpoint-every", "30ms"]);
+        let mut again = job().with(["--checkpoint-every", "30ms"]);
         if dir.is_dir() && names(dir).iter().any(|name| name.parse::<u64>().is_ok()) {
             again = again.with(["--restart".as_ref(), dir.as_os_str()]);
         }
-        let started = again.start();
+        let started = placed(again, random(seed)).start();
         std::thread::sleep(Duration::from_millis(100 + random(seed) % 300));
         started.signal(Signal::KILL);
         let outcome = started.wait_for_processes(Duration::from_secs(20));
@@ -435,8 +581,21 @@ fn interrupted(dir: &Path, ranks: u32, words: &[&str], seed: &mut u64) -> (Strin
             return (result(&outcome), restarts);
         }
         restarts += 1;
-        assert!(restarts < 200, "it does not come to its end");
+        assert!(
+            restarts < 400,
+            "it does not come to its end: {}",
+            outcome.stderr
+        );
     }
+}
+
+/// The program, slow enough to be stopped.
+fn slow(dir: &Path, ranks: u32, words: &[&str]) -> Job {
+    job(dir, ranks, words, "pause 3000")
+}
+
+fn on_this_host(job: Job, _: u64) -> Job {
+    job
 }
 
 #[test]
@@ -445,25 +604,122 @@ fn a_job_that_is_killed_at_random_moments_comes_to_the_same_result() {
     let words = ["100", "protect"];
     let expected = undisturbed(2, &words);
     let mut seed = 7;
-    let (found, _) = interrupted(kept.path(), 2, &words, &mut seed);
+    let job = || slow(kept.path(), 2, &words);
+    let (found, _) = interrupted(kept.path(), &job, &on_this_host, &mut seed);
     assert_eq!(found, expected);
+}
+
+/// Stops jobs a hundred times, each in a folder of its own; the job and its expected result are made for it.
+fn a_hundred_stops(
+    job: &dyn Fn(&Path, &Path) -> Job,
+    expected: &str,
+    placed: &dyn Fn(Job, u64) -> Job,
+) {
+    let (mut seed, mut restarts) = (11, 0);
+    while restarts < 100 {
+        let kept = folder();
+        let dir = kept.path().join("saved");
+        let job = || job(&dir, kept.path());
+        let (found, times) = interrupted(&dir, &job, placed, &mut seed);
+        assert_eq!(found, expected, "after {restarts} and {times} stops");
+        restarts += times;
+    }
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn jobs_that_are_killed_at_random_moments_a_hundred_times_come_to_the_same_result() {
-    let mut seed = 11;
-    let mut restarts = 0;
-    while restarts < 100 {
-        for (how, ranks) in [("protect", 2), ("handlers", 4), ("handlers", 3)] {
-            let kept = folder();
-            let file = kept.path().join("file").display().to_string();
-            let words = ["200", how, "file", &file];
-            let expected = undisturbed(ranks, &["200", how]);
-            let dir = kept.path().join("saved");
-            let (found, times) = interrupted(&dir, ranks, &words, &mut seed);
-            assert_eq!(found, expected, "{how} with {ranks} ranks");
-            restarts += times;
-        }
-    }
+fn a_stencil_that_is_killed_a_hundred_times_comes_to_the_same_result() {
+    let words = ["200", "protect"];
+    let expected = undisturbed(4, &words);
+    let job = |dir: &Path, _: &Path| slow(dir, 4, &words);
+    a_hundred_stops(&job, &expected, &on_this_host);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn windows_and_files_that_are_killed_a_hundred_times_come_to_the_same_result() {
+    let expected = undisturbed(3, &["200", "handlers"]);
+    let job = |dir: &Path, kept: &Path| {
+        let file = kept.join("file").display().to_string();
+        slow(dir, 3, &["200", "handlers", "file", &file])
+    };
+    a_hundred_stops(&job, &expected, &on_this_host);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn jobs_that_are_killed_a_hundred_times_come_to_the_same_result_on_the_same_fewer_and_other_hosts()
+{
+    let Some(hosts) = Hosts::new(3) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    let agent = hosts.in_place_of_ssh().display().to_string();
+    let words = ["200", "protect"];
+    let expected = undisturbed(3, &words);
+    let job = |dir: &Path, _: &Path| slow(dir, 3, &words);
+    let lists = [
+        None,
+        Some("h0:1,h1:1,h2:1"),
+        Some("h0:2,h1:1"),
+        Some("h2:1,h1:2"),
+        Some("h1:3"),
+    ];
+    let placed = |job: Job, number: u64| match lists[number as usize % lists.len()] {
+        None => job,
+        Some(list) => job.with(["--launch-agent", &agent, "--host", list]),
+    };
+    a_hundred_stops(&job, &expected, &placed);
+}
+
+/// A walk with messages, sums and a broadcast from a rank that changes, with the state in a file of each rank.
+const WALK: &str = r#"
+import json, os, time
+from mpi4py import MPI
+import portcullis_checkpoint as checkpoint
+
+world = MPI.COMM_WORLD
+state = {"step": 0, "here": world.rank + 1, "all": 0}
+
+def save(folder):
+    with open(os.path.join(folder, "state.json"), "w") as file:
+        json.dump(state, file)
+
+def load(folder):
+    with open(os.path.join(folder, "state.json")) as file:
+        state.update(json.load(file))
+
+checkpoint.handlers(save, load)
+while state["step"] < 200:
+    checkpoint.point()
+    up, down = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    came = world.sendrecv(state["here"], dest=up, source=down)
+    state["here"] = (state["here"] * 31 + came * 17 + state["step"]) % 1000003
+    state["all"] = (state["all"] * 7 + world.allreduce(state["here"])) % 1000003
+    state["here"] += world.bcast(state["here"] % 5, root=state["step"] % world.size)
+    state["step"] += 1
+    if "SLOW" in os.environ:
+        time.sleep(0.003)
+if world.rank == 0:
+    print(f"result {state['all']}", flush=True)
+"#;
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn mpi4py_that_is_killed_a_hundred_times_comes_to_the_same_result() {
+    let Some(python) = mpi4py_python() else {
+        return;
+    };
+    let scripts = folder();
+    let script = scripts.path().join("walk.py");
+    fs::write(&script, WALK).expect("written");
+    let plain = || {
+        let job = Job::command(&python).under(&installation().join("bin/mpirun"));
+        let job = job.with(python_options()).ranks(2).limit(60);
+        job.arg(&script.display().to_string())
+    };
+    let expected = result(&plain().succeeds());
+    let job = |dir: &Path, _: &Path| {
+        let job = plain().env("SLOW", "1");
+        job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()])
+    };
+    a_hundred_stops(&job, &expected, &on_this_host);
 }

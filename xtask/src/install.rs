@@ -5,6 +5,7 @@
 //! `lib/portcullis/compat/` the libraries for programs of other MPI ABIs, `lib/portcullis/on/` those for programs of the standard ABI on other libraries,
 //! `lib/portcullis/openmpi/` the component for Open MPI, `lib/pkgconfig/`,
 //! `lib/libmpifort_abi.so.1` the Fortran interface, `share/portcullis/fortran/` the source of its modules, which `mpifort` compiles for each compiler,
+//! `share/portcullis/python/` modules of Python,
 //! `share/` the manual pages and the shell completions; programs generate theirs from the definitions of their options, and `manual` those of functions.
 //! Every file is written under a temporary name and renamed, so a running program keeps the file that it has mapped.
 
@@ -173,7 +174,7 @@ const COMPAT_LINKS: &[(&str, &str)] = &[
     ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
 ];
 
-/// Headers and module sources: (path in the repository, path in the installation).
+/// Headers, modules of Python and sources of Fortran's: (path in the repository, path in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
@@ -184,6 +185,10 @@ const HEADERS: &[(&str, &str)] = &[
     (
         "mpi-core/include/portcullis/transport.h",
         "include/portcullis/transport.h",
+    ),
+    (
+        "mpi-abi/python/portcullis_checkpoint.py",
+        "share/portcullis/python/portcullis_checkpoint.py",
     ),
     ("fortran/include/mpif.h", "include/mpif.h"),
     (

@@ -26,7 +26,7 @@ pub fn MPIX_Checkpoint_handlers(
 }
 
 pub fn MPIX_Checkpoint_protect(id: c_int, base: RecvMem) -> Outcome {
-    if !base.is_on_host() {
+    if base.count() > 0 && base.sent().is_on_device() {
         return Err(Failure::new(
             MPI_ERR_BUFFER,
             format!(

@@ -60,6 +60,10 @@ with zipfile.ZipFile(file, "w") as archive:
                 # A link in other packages; the linker reads this script instead of a copy.
                 data = f"INPUT({os.path.basename(inside)}.1)\n".encode()
             mode = 0o755 if os.stat(path).st_mode & 0o100 else 0o644
+            if inside.startswith("share/portcullis/python/"):
+                # Where Python finds modules.
+                add(archive, one, data, mode)
+                continue
             add(archive, f"{name}.data/data/{inside}", data, mode)
             if inside == "lib/portcullis/compat/mpich/libmpi.so.12":
                 # mpi4py loads this name, also without mpirun.

@@ -232,8 +232,13 @@ impl<'a> SendMem<'a> {
     /// Returns true if the buffer has an address that the host can read.
     #[inline(always)]
     pub fn is_on_host(self) -> bool {
-        let is_on_device = state::is_staging() && device::holds(self.at.cast());
-        !self.at.is_null() && !is_on_device
+        !self.at.is_null() && !self.is_on_device()
+    }
+
+    /// Returns true if the memory is that of a device.
+    #[inline(always)]
+    pub fn is_on_device(self) -> bool {
+        state::is_staging() && device::holds(self.at.cast())
     }
 
     /// Returns the buffer with at most `count` elements.
