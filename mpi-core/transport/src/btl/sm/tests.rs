@@ -166,6 +166,19 @@ fn net_in(fd: &OwnedFd, nlocal: u32) -> (Net, Vec<Node>) {
 }
 
 #[test]
+fn a_receiver_has_work_until_it_has_released_the_space_of_what_it_received() {
+    let net = plain(2);
+    let (from, to, sink) = (&*net.btls[0], &*net.btls[1], Keep::default());
+    assert!(!to.has_work(), "nothing was sent");
+    send_numbered(from, endpoint(from, net.procs[1]), 0, 300).unwrap();
+    assert!(to.has_work(), "a message has arrived");
+    assert_eq!(to.progress(&sink), 1);
+    assert!(to.has_work(), "the sender cannot use the space again yet");
+    assert_eq!(to.progress(&sink), 0);
+    assert!(!to.has_work(), "nothing is left to do");
+}
+
+#[test]
 fn few_senders_to_one_receiver_all_arrive() {
     let (net, nodes) = net_and_nodes(5, Sizes::for_ranks(5));
     all_to_one(net, nodes, 2000);
