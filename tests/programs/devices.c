@@ -36,7 +36,7 @@ static void answers(int expected)
 }
 
 #ifndef OTHER_LIBRARY
-/* A checkpoint holds no device memory: the call says so, and the job goes on. */
+/* A checkpoint holds no device memory: the call fails with a sentence, and the job goes on. */
 static void protected_memory(void)
 {
     char *device = device_memory(64), text[MPI_MAX_ERROR_STRING], host[64];

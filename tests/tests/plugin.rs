@@ -332,7 +332,7 @@ fn a_transport_in_c_reads_long_messages_from_their_senders() {
 }
 
 #[test]
-fn the_librarys_own_transport_goes_through_the_same_table() {
+fn the_librarys_own_transport_uses_the_same_table() {
     let job = |program| {
         Job::of(program)
             .ranks(3)

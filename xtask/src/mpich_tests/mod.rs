@@ -393,7 +393,11 @@ fn once(
         .current_dir(&folder)
         .stdin(Stdio::null());
     let running = process::Running::start(&mut command).map_err(MpichTestsError::Process)?;
-    Ok(match running.wait(Duration::from_secs(options.limit)) {
+    let usual = Duration::from_secs(options.limit);
+    let limit = place
+        .plugins
+        .map(|plugins| plugins.limit(&run.program, usual));
+    Ok(match running.wait(limit.unwrap_or(usual)) {
         Ok(outcome) if run.must_fail => match outcome.status.success() {
             true => Verdict::Bad("ended well, and should not have".into()),
             false => Verdict::Good,

@@ -16,6 +16,10 @@ const PAGE: &str = "docs/plugins.md";
 const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];
 /// One in this number of datagrams is lost.
 const LOSS: &str = "20";
+/// Programs that send 700,000 messages or 2 GiB: with each twentieth datagram lost they take minutes, as on any network of that kind.
+const SLOW: [&str; 2] = ["sendflood", "large_message"];
+/// The number of time limits that they may take.
+const PATIENCE: u32 = 15;
 /// The folders of tests that are run by default.
 pub const FOLDERS: &[&str] = &["coll", "pt2pt"];
 
@@ -63,6 +67,14 @@ pub fn build(prefix: &Path) -> Result<Plugins, MpichTestsError> {
 }
 
 impl Plugins {
+    /// The time limit of a program over the lossy transport.
+    pub fn limit(&self, program: &str, usual: Duration) -> Duration {
+        match SLOW.contains(&program) {
+            true => usual * PATIENCE,
+            false => usual,
+        }
+    }
+
     /// The parameters of the runs in a folder of tests.
     pub fn parameters(&self, folder: &str) -> Vec<String> {
         let path = self.0.display().to_string();

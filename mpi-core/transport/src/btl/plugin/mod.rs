@@ -2,7 +2,7 @@
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
 //! Where files are searched, and which are trusted, is the business of [`mpi_base::plugin_file`]; the tables are those of the package `portcullis-plugin`.
-//! `dgram` is part of the library and goes through the same table, the same checks of it, and the same port.
+//! `dgram` is part of the library and has the same table, the same checks of it, and the same port.
 //! An address is published with the transport's version in front, so a peer with another version is not reached, for a reason that names both.
 
 mod events;

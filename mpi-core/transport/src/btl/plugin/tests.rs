@@ -123,7 +123,8 @@ mod over_the_built_in_one {
     #[test]
     fn it_offers_accesses_to_memory() {
         let net = net();
-        assert!(net.from().capabilities().remote_memory.is_some());
+        let mut all = net.btls.iter();
+        assert!(all.all(|btl| btl.capabilities().remote_memory.is_some()));
     }
 }
 
