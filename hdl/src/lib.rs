@@ -33,6 +33,7 @@ pub mod random;
 pub mod register_claims;
 pub mod register_device;
 mod source;
+pub mod timed_netlist;
 pub mod toggle_claims;
 pub mod tool;
 pub mod vcd;
