@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::formal::Design;
+use crate::play::{self, Play};
 use crate::source::{
     CHANNEL_LINE_BENCH, CHANNEL_RTL, CHANNEL_TRACE_BENCH, EUREKA_TRACE_BENCH, Source, TRACE_BENCH,
 };
@@ -76,6 +77,25 @@ pub fn simulate(
     let rtl: Vec<_> = texts.map(|(name, text)| (*name, text.as_str())).collect();
     compile(bench, &rtl, parameters, folder)?;
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
+}
+
+/// Plays a stimulus to a design and returns its outputs; `dump` gets the design's signals.
+pub fn played(
+    play: &Play,
+    rtl: &[(&str, String)],
+    stimulus: &str,
+    dump: Option<&Path>,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let wrapper = play.verilog(false);
+    let texts = rtl.iter().map(|(name, text)| (*name, text.as_str()));
+    let rtl: Vec<_> = texts.chain([("play.v", wrapper.as_str())]).collect();
+    tool::write(&folder.join("stimulus"), stimulus)?;
+    compile(&play::BENCH, &rtl, &play.bench_parameters(), folder)?;
+    let files = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"].map(str::to_owned);
+    let dump = dump.map(|path| format!("+vcd={}", path.display()));
+    Tool::VVP.run("simulation", files.into_iter().chain(dump), folder, LIMIT)?;
+    tool::read(&folder.join("trace"))
 }
 
 fn run(

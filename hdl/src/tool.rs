@@ -58,9 +58,10 @@ tools! {
     IVERILOG = "iverilog" in Debian "iverilog", "Icarus Verilog, the compiler.";
     VVP = "vvp" in Debian "iverilog", "Icarus Verilog, the simulator.";
     VERILATOR = "verilator" in Debian "verilator", "Verilog to C++.";
-    VERILATOR_COVERAGE = "verilator_coverage" in Debian "verilator", "The sum of what Verilated benches have counted.";
     CXX = "g++" in Debian "g++", "The compiler of what Verilator writes.";
     GHDL = "ghdl" in Debian "ghdl", "VHDL analysis and synthesis to Verilog.";
+    GHDL_GCC = "ghdl-gcc" in Debian "ghdl-gcc", "VHDL compiled to machine code, with counters of its lines.";
+    GCOV = "gcov" in Debian "gcc", "The counts of lines.";
     YOSYS = "yosys" in Debian "yosys", "Verilog synthesis and proofs.";
     ABC = "yosys-abc" in Debian "yosys", "Proofs of equality.";
     NEXTPNR = "nextpnr-ice40" in Debian "nextpnr-ice40", "Place and route for iCE40.";

@@ -29,18 +29,6 @@ architecture rtl of channel_arbiter is
   signal granted : std_logic;
   signal expired : std_logic;
   signal gone    : std_logic;
-
-  -- The lowest bit that is set, as a one-hot vector.
-  function lowest (bits : std_logic_vector) return std_logic_vector is
-    variable result : std_logic_vector(bits'range);
-    variable found  : std_logic := '0';
-  begin
-    for k in bits'low to bits'high loop
-      result(k) := bits(k) and not found;
-      found     := found or bits(k);
-    end loop;
-    return result;
-  end function;
 begin
   granted <= any_high(grant_q);
   expired <= granted and all_high(std_logic_vector(age_q));

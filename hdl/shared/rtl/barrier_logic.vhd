@@ -32,12 +32,14 @@ package body barrier_logic is
   end function;
 
   function lowest (levels : std_logic_vector) return std_logic_vector is
-    variable result : std_logic_vector(levels'range);
-    variable before : std_logic := '0';
+    -- The result of "and" has the indices 1 to n, of which 1 is the highest bit.
+    alias bits      : std_logic_vector(levels'length - 1 downto 0) is levels;
+    variable result : std_logic_vector(levels'length - 1 downto 0);
+    variable found  : std_logic := '0';
   begin
-    for n in levels'low to levels'high loop
-      result(n) := levels(n) and not before;
-      before    := before or levels(n);
+    for n in 0 to bits'high loop
+      result(n) := bits(n) and not found;
+      found     := found or bits(n);
     end loop;
     return result;
   end function;

@@ -238,6 +238,41 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
+/// Each channel with all nodes as members: limits of every bit, and each node late once and silent once.
+pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
+    let mut script = Script {
+        machine: blank,
+        pins: Pins::default(),
+        edges: Vec::new(),
+    };
+    let wires = blank.wires();
+    let nodes = wires.count_ones();
+    let [set_mask, set_limit] = [Operation::SetMask, Operation::SetLimit].map(|code| code as u8);
+    for channel in 0..usize::from(blank.identity().channels) {
+        let number = channel as u64;
+        script.ask(0, set_mask, number, wires);
+        for limit in [0, u64::from(u32::MAX), 0, 9] {
+            script.ask(0, set_limit, number, limit);
+        }
+        for node in 0..nodes {
+            script.arrive(channel, wires & !(1 << node));
+            script.hold(20);
+            script.ask(0, set_limit, number, 9);
+            script.arrive(channel, 1 << node);
+            script.hold(8);
+        }
+        script.ask(0, set_mask, number, 0);
+    }
+    // Each node keeps the receiver in silence until it loses it.
+    for node in 0..nodes as usize {
+        script.serial(node, true, false, false);
+        script.hold((1 << LEASE_BITS) + 20);
+        script.serial(node, false, false, false);
+        script.hold(2 * HOLD);
+    }
+    script.edges
+}
+
 fn body(code: u8, channel: u64, value: u64) -> Body {
     Body {
         code,

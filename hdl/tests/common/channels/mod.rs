@@ -6,7 +6,7 @@ mod directed;
 
 pub use compare::{compare, text};
 pub use coverage::Coverage;
-pub use directed::{directed, saturating};
+pub use directed::{directed, every_channel, saturating};
 
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};

@@ -1,0 +1,155 @@
+//! Coverage of the RTL by a stimulus, in Verilog and in VHDL: lines, branches, toggles, states.
+//!
+//! | number | Verilog | VHDL |
+//! |---|---|---|
+//! | lines | Verilator's line points | gcov's lines with code, of GHDL's gcc back end |
+//! | branches | Verilator's points of `if`, `else` and `case` | arms of `if`, `elsif`, `else` and `case`, from gcov's counts of lines |
+//! | toggles | each bit of each signal in a dump of Icarus rises and falls | the same in a dump of GHDL |
+//! | states | values and steps of named registers in that dump | the same |
+//!
+//! gcov's own branches of VHDL are those of the compiler, range checks among them, and are not used.
+
+mod verilog;
+mod vhdl;
+
+use std::collections::BTreeMap;
+
+use crate::play::Play;
+use crate::source::Source;
+use crate::vcd::Signal;
+
+pub use verilog::{measure as verilog, trace as verilog_trace};
+pub use vhdl::{measure as vhdl, trace as vhdl_trace};
+
+/// A design and what is played to it.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The name in tables.
+    pub name: &'static str,
+    /// The design's ports.
+    pub play: Play,
+    /// Its files.
+    pub verilog: Vec<Source>,
+    /// Its files in VHDL, in analysis order.
+    pub vhdl: Vec<Source>,
+    /// The inputs, a line of bits for each edge.
+    pub stimulus: String,
+    /// The registers that are state machines.
+    pub states: &'static [Machine],
+}
+
+/// A register whose values are the states of a machine.
+#[derive(Debug, Clone, Copy)]
+pub struct Machine {
+    /// The end of its path.
+    pub register: &'static str,
+    /// Its states.
+    pub states: usize,
+    /// The steps from a state to another one that the design has.
+    pub steps: usize,
+}
+
+/// Points of one kind: how many there are, and which were not reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// All points.
+    pub all: usize,
+    /// The names of those that were not reached.
+    pub missed: Vec<String>,
+}
+
+impl Tally {
+    fn note(&mut self, name: impl FnOnce() -> String, reached: bool) {
+        self.all += 1;
+        if !reached {
+            self.missed.push(name());
+        }
+    }
+
+    /// Returns the number of points that were reached.
+    pub fn reached(&self) -> usize {
+        self.all - self.missed.len()
+    }
+}
+
+/// Points by their names, each with the number of times that it was reached.
+pub type Points = BTreeMap<String, u64>;
+
+/// Everything that was counted in one language.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lines, by `FILE:LINE`.
+    pub lines: Points,
+    /// Branches, by `FILE:LINE` and the kind of arm.
+    pub branches: Points,
+    /// Rises and falls of the bits of flip-flops and ports.
+    pub toggles: Tally,
+    /// States and steps.
+    pub states: Tally,
+    /// The outputs before each edge, as a text.
+    pub trace: String,
+}
+
+/// Adds the points of several designs: a point of a file is reached if one of them reaches it.
+pub fn added(all: impl IntoIterator<Item = Points>) -> Points {
+    let mut sum = Points::new();
+    for (name, times) in all.into_iter().flatten() {
+        *sum.entry(name).or_default() += times;
+    }
+    sum
+}
+
+/// Counts what a dump shows of flip-flops, of the design's ports and of states.
+///
+/// Flip-flops are named `_q`. The wires between them are left out: each has the name of a port at every level of the hierarchy.
+/// VHDL's integers are left out, too: their bits are no signals.
+fn note_signals(signals: &[Signal], machines: &[Machine], counts: &mut Counts) {
+    for signal in signals {
+        let (_, path) = signal.path.split_once(".dut.").unwrap_or_default();
+        let is_port = !path.contains('.') && (path.ends_with("_i") || path.ends_with("_o"));
+        let is_signal = matches!(signal.kind.as_str(), "reg" | "wire" | "logic");
+        if is_signal && (is_port || path.ends_with("_q")) {
+            note_toggles(path, signal, &mut counts.toggles);
+        }
+        for machine in machines
+            .iter()
+            .filter(|machine| path.ends_with(machine.register))
+        {
+            note_states(path, signal, machine, &mut counts.states);
+        }
+    }
+    for machine in machines {
+        let name = |signal: &Signal| signal.path.ends_with(machine.register);
+        let found = signals.iter().any(name);
+        counts
+            .states
+            .note(|| format!("{} is not in the dump", machine.register), found);
+    }
+}
+
+fn note_toggles(path: &str, signal: &Signal, tally: &mut Tally) {
+    for (at, bit) in signal.bits.iter().enumerate() {
+        for (times, verb) in [(bit.rises, "rises"), (bit.falls, "falls")] {
+            let name = || match signal.bits.len() {
+                1 => format!("{path} {verb}"),
+                _ => format!("{path}[{at}] {verb}"),
+            };
+            tally.note(name, times > 0);
+        }
+    }
+}
+
+fn note_states(path: &str, signal: &Signal, machine: &Machine, tally: &mut Tally) {
+    let known = |value: &str| value.bytes().all(|bit| matches!(bit, b'0' | b'1'));
+    let steps = signal.steps.iter();
+    let steps = steps.filter(|(from, to)| known(from) && known(to)).count();
+    let states = signal.values().len();
+    for number in 0..machine.states {
+        let name = || format!("{path}: {states} of {} states", machine.states);
+        tally.note(name, number < states);
+    }
+    for number in 0..machine.steps {
+        let name = || format!("{path}: {steps} of {} steps", machine.steps);
+        tally.note(name, number < steps);
+    }
+}

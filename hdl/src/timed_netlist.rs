@@ -1,0 +1,182 @@
+//! A placed and routed netlist with the delays of its SDF file, as Verilog that any simulator plays.
+//!
+//! Icarus 11 reads neither the empty instance name nor the INTERCONNECT entries of nextpnr's SDF, so the delays are written into the netlist:
+//! each input pin of a cell is a wire behind `assign #delay`, and so is each output pin, with the largest of the delays from any input.
+//! The checks of set-up and hold are left out; nextpnr's and icetime's timing analyses have them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::formal::{Design, texts};
+use crate::fpga::Target;
+use crate::play::{self, Play};
+use crate::source::Source;
+use crate::tool::{self, Tool, ToolError};
+use crate::yosys::chparam;
+
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// The simulation models of the cells, in Debian's package of yosys.
+const CELLS: &str = "/usr/share/yosys/ice40/cells_sim.v";
+
+/// Delays in picoseconds, by cell and pin.
+#[derive(Debug, Default)]
+struct Delays {
+    to_input: HashMap<(String, String), u64>,
+    to_output: HashMap<(String, String), u64>,
+}
+
+/// Returns a name of the SDF file without its escapes.
+fn unescaped(name: &str) -> String {
+    name.replace('\\', "")
+}
+
+/// Returns the first number of `(308:308:308)`.
+fn picoseconds(word: &str) -> Option<u64> {
+    word.trim_start_matches('(').split(':').next()?.parse().ok()
+}
+
+/// Reads the INTERCONNECT and IOPATH entries; nextpnr writes one entry on each line, in picoseconds.
+fn delays(sdf: &str) -> Delays {
+    let mut delays = Delays::default();
+    let mut cell = String::new();
+    for line in sdf.lines() {
+        let words: Vec<_> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["(INSTANCE", name] => cell = unescaped(name.trim_end_matches(')')),
+            ["(INTERCONNECT", _, to, delay, ..] => {
+                if let (Some((to, pin)), Some(delay)) = (to.rsplit_once('/'), picoseconds(delay)) {
+                    delays
+                        .to_input
+                        .insert((unescaped(to), pin.to_owned()), delay);
+                }
+            }
+            ["(IOPATH", .., to, delay, _] => {
+                if let Some(delay) = picoseconds(delay) {
+                    let longest = delays
+                        .to_output
+                        .entry((cell.clone(), (*to).to_owned()))
+                        .or_default();
+                    *longest = delay.max(*longest);
+                }
+            }
+            _ => {}
+        }
+    }
+    delays
+}
+
+/// Writes the delays into the netlist: yosys writes the head of an instance, then a connection on each line.
+fn delayed(netlist: &str, delays: &Delays) -> String {
+    let mut text = "`timescale 1ps / 1ps\n".to_owned();
+    let (mut cell, mut wires, mut number) = (String::new(), String::new(), 0);
+    for line in netlist.lines() {
+        let trimmed = line.trim();
+        if let Some(head) = trimmed.strip_suffix('(') {
+            let head = head.trim_start_matches(')').trim();
+            let name = head.rsplit(' ').next().unwrap_or_default();
+            cell = name.trim_start_matches('\\').to_owned();
+        }
+        let connection = trimmed
+            .strip_prefix('.')
+            .and_then(|rest| rest.split_once('('));
+        let Some((pin, rest)) = connection else {
+            text += line;
+            text.push('\n');
+            if trimmed == ");" {
+                text += &std::mem::take(&mut wires);
+            }
+            continue;
+        };
+        let net = rest.trim_end_matches(',').trim_end_matches(')');
+        let key = (cell.clone(), pin.to_owned());
+        let (from, to, delay) = match (delays.to_input.get(&key), delays.to_output.get(&key)) {
+            (Some(delay), _) => (net.to_owned(), format!("delayed_{number} "), *delay),
+            (None, Some(delay)) => (format!("delayed_{number} "), net.to_owned(), *delay),
+            (None, None) => {
+                text += line;
+                text.push('\n');
+                continue;
+            }
+        };
+        let comma = if rest.ends_with(',') { "," } else { "" };
+        text += &format!("    .{pin}(delayed_{number} ){comma}\n");
+        wires += &format!("  wire delayed_{number} ;\n  assign #{delay} {to} = {from};\n");
+        number += 1;
+    }
+    text
+}
+
+/// Places and routes the design for an iCE40, plays the stimulus at this period in picoseconds, and returns the outputs before each falling edge.
+pub fn played(
+    play: &Play,
+    sources: &[Source],
+    target: &Target,
+    stimulus: &str,
+    period: usize,
+    folder: &Path,
+) -> Result<String, ToolError> {
+    let design = Design {
+        top: play.top,
+        verilog: texts(sources),
+        vhdl: Vec::new(),
+    };
+    design.write_into(folder)?;
+    let top = play.top;
+    let script = format!(
+        "read_verilog {}\nhierarchy -top {top}{}\nrename -top {top}\nsynth_ice40 -top {top} -json top.json\n",
+        design.verilog_names(),
+        chparam(&play.parameters),
+    );
+    tool::write(&folder.join("synth.ys"), &script)?;
+    Tool::YOSYS.run("synthesis", ["-q", "-s", "synth.ys"], folder, LIMIT)?;
+    let device = format!("--{}", target.device);
+    let files = "--json top.json --sdf top.sdf --write placed.json --asc top.asc --package";
+    let arguments = [device.as_str()]
+        .into_iter()
+        .chain(files.split(' '))
+        .chain([target.package]);
+    Tool::NEXTPNR.run("place and route", arguments, folder, LIMIT)?;
+    let netlist = "read_json placed.json; write_verilog -noattr -norename placed.v";
+    Tool::YOSYS.run("the netlist", ["-q", "-p", netlist], folder, LIMIT)?;
+    let delays = delays(&tool::read(&folder.join("top.sdf"))?);
+    let netlist = delayed(&tool::read(&folder.join("placed.v"))?, &delays);
+    tool::write(&folder.join("timed.v"), &netlist)?;
+    let wrapper = Play {
+        top: "top",
+        ..play.clone()
+    };
+    tool::write(&folder.join("play.v"), &wrapper.verilog(true))?;
+    tool::write(&folder.join(play::BENCH.name()), play::BENCH.text)?;
+    tool::write(&folder.join("stimulus"), stimulus)?;
+    let parameters = play
+        .bench_parameters()
+        .map(|(name, value)| format!("-Pplay_tb.{name}={value}"));
+    let options = "-g2005 -DNO_ICE40_DEFAULT_ASSIGNMENTS -o timed.vvp -s play_tb";
+    let arguments = options.split(' ').map(str::to_owned).chain(parameters);
+    let half = format!("-Pplay_tb.HALF={}", period / 2);
+    let files = ["play_tb.v", "play.v", "timed.v", CELLS].map(str::to_owned);
+    let arguments = arguments.chain([half]).chain(files);
+    Tool::IVERILOG.run("compilation of the netlist", arguments, folder, LIMIT)?;
+    let run = ["-n", "timed.vvp", "+stimulus=stimulus", "+trace=trace"];
+    Tool::VVP.run("simulation of the netlist", run, folder, LIMIT)?;
+    tool::read(&folder.join("trace"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_written_before_inputs_and_behind_outputs() {
+        let sdf = "(INSTANCE )\n(INTERCONNECT a\\[0\\]/O b.c_LC/I0 (588:588:588) (1:1:1))\n(INSTANCE b.c_LC)\n\
+                   (IOPATH I0 O (300:300:300) (1:1:1))\n(IOPATH (posedge CLK) O (540:540:540) (1:1:1))\n";
+        let netlist = "  ICESTORM_LC #(\n    .DFF_ENABLE(1'h1)\n  ) \\b.c_LC  (\n    .I0(\\a[0] ),\n    .O(x)\n  );\n";
+        let text = delayed(netlist, &delays(sdf));
+        assert!(text.contains(".I0(delayed_0 ),\n"), "{text}");
+        assert!(text.contains("assign #588 delayed_0  = \\a[0] ;"), "{text}");
+        assert!(text.contains("assign #540 x = delayed_1 ;"), "{text}");
+        assert!(text.contains(".DFF_ENABLE(1'h1)"), "{text}");
+    }
+}
