@@ -140,7 +140,7 @@ fn a_file_that_is_no_register_block_is_refused() {
         let text = format!("mem:{},node=0", path.display());
         ports::open(&text).expect_err("no registers").to_string()
     };
-    assert!(open().contains("it lacks the file"), "{}", open());
+    assert!(open().contains("there is no such file"), "{}", open());
     std::fs::write(&path, [0; 64]).expect("a file");
     assert!(open().contains("it has 64 bytes"), "{}", open());
     std::fs::write(&path, [0xff; 8192]).expect("a file");

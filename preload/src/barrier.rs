@@ -3,6 +3,7 @@
 
 use crate::names;
 use crate::next::{NOT_THERE, Next, absent};
+use crate::watch;
 use crate::watch::call_args::{CallArgs, Round};
 use crate::watch::{fortran, record};
 use coll_hwbarr_foreign::barrier::{self, Passed};
@@ -14,8 +15,21 @@ use std::sync::OnceLock;
 
 static NEXT: Next = Next::new(c"MPI_Barrier");
 
-/// Performs the barrier by the hardware, or calls the next function.
+/// Performs the barrier, and records its end if the exit skew is configured.
 fn pass(library: &'static Library, comm: Handle) -> c_int {
+    let code = pass_on(library, comm);
+    // The clock is read first: the comparison of the communicators takes time.
+    if let Some(at) = watch::exit_time()
+        && code == 0
+        && barrier::is_like_world(library, comm)
+    {
+        watch::left_barrier(at);
+    }
+    code
+}
+
+/// Performs the barrier by the hardware, or calls the next function.
+fn pass_on(library: &'static Library, comm: Handle) -> c_int {
     static WANTED: OnceLock<bool> = OnceLock::new();
     if *WANTED.get_or_init(barrier::is_wanted) && barrier::is_like_world(library, comm) {
         match barrier::pass(library) {

@@ -8,9 +8,11 @@
 //! | [`rank_snapshot`] | the state of a rank at one moment |
 //! | [`hang`] | which rank waits for which, as text |
 //! | [`trace`] | the event rings of all ranks as one file |
+//! | [`exit_skew`] | how far apart ranks leave an operation |
 //! | [`file_names`] | the names of files in the event ring |
 #![forbid(unsafe_code)]
 
+pub mod exit_skew;
 pub mod file_names;
 pub mod hang;
 pub mod rank_snapshot;

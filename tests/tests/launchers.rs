@@ -147,10 +147,34 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
     }
 }
 
+/// The rows are a distribution, whatever its figures are; the clocks of one host are one, and estimated ones have an error.
+#[test]
+fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
+    for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {
+        let mut bench = Job::command(&installation().join("bin/mpi-bench"))
+            .under(&installation().join("bin/mpirun"))
+            .ranks(3);
+        for argument in ["exit-skew", "-i", "50", "--settle", "0"]
+            .iter()
+            .chain(more)
+        {
+            bench = bench.arg(argument);
+        }
+        let outcome = bench.run();
+        let rows = ["median", "90 %", "99 %", "largest", "clocks, +-"].map(|row| {
+            let found = outcome.stdout.lines().find(|line| line.starts_with(row));
+            let figure = found.and_then(|line| line.split_whitespace().last()?.parse::<f64>().ok());
+            figure.unwrap_or_else(|| panic!("{row}: {}{}", outcome.stdout, outcome.stderr))
+        });
+        assert!(rows[..4].is_sorted(), "{}", outcome.stdout);
+        assert_eq!(rows[4] > 0.0, has_error, "{}", outcome.stdout);
+    }
+}
+
 /// Load is the comparison's: a rank alone has none to measure beside, and no peer.
 #[test]
-fn mpi_bench_beside_and_farm_ask_for_a_second_rank() {
-    for benchmark in ["beside", "farm"] {
+fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
+    for benchmark in ["beside", "farm", "exit-skew"] {
         let bench = Job::command(&installation().join("bin/mpi-bench"))
             .under(&installation().join("bin/mpirun"))
             .ranks(1)

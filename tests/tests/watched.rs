@@ -271,6 +271,26 @@ fn programs_in_fortran_are_watched() {
     insta::assert_snapshot!(report_in(&said));
 }
 
+/// With the hardware's barrier and with the library's own; the figures are not the claim.
+#[test]
+fn the_exit_skew_of_barriers_is_printed_on_any_library() {
+    for peer in Peer::all() {
+        let program = Program::new(&peer.compiler(), "barrier_loop.c");
+        for port in ["none", "sim"] {
+            let settings = [
+                ("LD_PRELOAD", &*preload()),
+                ("PORTCULLIS_EXIT_SKEW", "1"),
+                ("PORTCULLIS_MCA_coll_hwbarr_port", port),
+            ];
+            let outcome = succeeds(&mut peer.launch(&program.path(), 2, &settings));
+            let sentence = "portcullis: MPI_Barrier on 2 ranks: the last rank left ";
+            let said = outcome.stderr.lines().find(|line| line.contains(sentence));
+            let said = said.unwrap_or_else(|| panic!("{port}: {}", outcome.stderr));
+            assert!(said.ends_with("; all ranks have the same clock"), "{said}");
+        }
+    }
+}
+
 #[test]
 fn the_default_is_silent_and_wrong_values_are_reported() {
     for peer in Peer::all() {

@@ -53,6 +53,15 @@ enum Task {
     },
     /// Pack an installation: a Python wheel, Debian packages, an archive
     Package(package::Options),
+    /// Pack libhwbarr, one node of the barrier for C and Python, as a Python wheel
+    HwbarrWheel {
+        /// Where the wheel goes [default: target/packages]
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Compile without optimisation and compress little
+        #[arg(long)]
+        dev: bool,
+    },
     /// Build the bitstreams of the barrier and show what they need
     Fpga,
     /// Write the files of the desk kit, for KiCad and for a board house
@@ -90,6 +99,9 @@ fn main() -> ExitCode {
             install::run(&prefix, profile, &fortran).map_err(|e| e.to_string())
         }
         Task::Package(options) => package::run(&options).map_err(|e| e.to_string()),
+        Task::HwbarrWheel { out, dev } => {
+            package::hwbarr_wheel::run(out.as_deref(), dev).map_err(|e| e.to_string())
+        }
         Task::Firmware => firmware::run().map_err(|e| e.to_string()),
         Task::Fpga => fpga::run().map_err(|e| e.to_string()),
         Task::Kit(options) => kit::run(&options),

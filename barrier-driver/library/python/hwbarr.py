@@ -16,8 +16,15 @@ class TimedOut(Error):
     """Not all nodes have arrived in time; the node is still in the barrier."""
 
 
+def _place():
+    """The library: the one of HWBARR_LIBRARY, the one of the wheel, or the system's."""
+    named = os.environ.get("HWBARR_LIBRARY")
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libhwbarr.so")
+    return named or (beside if os.path.exists(beside) else "libhwbarr.so")
+
+
 def _load():
-    library = ctypes.CDLL(os.environ.get("HWBARR_LIBRARY", "libhwbarr.so"))
+    library = ctypes.CDLL(_place())
     library.hwbarr_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
     for name in ("enter", "poll", "close"):
         getattr(library, f"hwbarr_{name}").argtypes = [ctypes.c_void_p]

@@ -4,6 +4,8 @@
 use barrier_emulation::registers::RegisterDevice;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use xtask::package::{Compression, hwbarr_wheel};
+use xtask::venv;
 
 /// Two processes of this program pass barriers; the second one is a child of the first.
 const PROGRAM: &str = r#"
@@ -144,5 +146,37 @@ fn python_passes_barriers_and_learns_why_a_port_fails() {
         said.contains("has 2 nodes and 1 groups, counted from 0"),
         "{said}"
     );
+    assert_eq!(device.releases(), 50);
+}
+
+/// The wheel brings its own library, so nothing in the environment names one.
+#[test]
+fn the_wheel_installs_into_a_new_environment_and_passes_barriers() {
+    let (folder, device, file) = device();
+    let wheel = hwbarr_wheel::pack(&library(), folder.path(), Compression::Quick);
+    let wheel = wheel.unwrap_or_else(|reason| panic!("{reason}"));
+    let place = folder.path().join("venv");
+    let made = Command::new("python3")
+        .args(["-m", "venv"])
+        .arg(&place)
+        .output();
+    succeeds(&made.expect("python3"));
+    let python = place.join("bin/python");
+    let mut pip = venv::pip(&python, "install");
+    succeeds(
+        &pip.args(["--no-index", "--no-deps"])
+            .arg(&wheel)
+            .output()
+            .expect("pip"),
+    );
+    let output = Command::new(&python)
+        .args(["-c", SCRIPT])
+        .arg(&file)
+        .env_remove("HWBARR_LIBRARY")
+        .env_remove("PYTHONPATH")
+        .current_dir(folder.path())
+        .output()
+        .expect("the environment's Python");
+    succeeds(&output);
     assert_eq!(device.releases(), 50);
 }

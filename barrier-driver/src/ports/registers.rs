@@ -188,9 +188,9 @@ mod mapped {
                 port: name.to_owned(),
                 remedy: "read and write access to the file, which its owner grants",
             },
-            ErrorKind::NotFound => PortError::Unsupported {
+            ErrorKind::NotFound => PortError::Absent {
                 port: name.to_owned(),
-                needs: "the file, which the driver of the device makes",
+                sign: "there is no such file, which the driver of the device makes",
             },
             _ => PortError::Refused {
                 port: name.to_owned(),

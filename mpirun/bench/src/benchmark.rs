@@ -33,6 +33,8 @@ pub enum Benchmark {
     Arrays,
     /// MPI_Barrier on all ranks
     Barrier,
+    /// How long after the first rank the last one leaves MPI_Barrier
+    ExitSkew,
     /// MPI_Comm_dup of all ranks, and MPI_Comm_free
     Dup,
     /// MPI_Bcast from rank 0

@@ -71,6 +71,10 @@ pub struct Options {
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub load: Option<usize>,
 
+    /// For exit-skew: query the clocks of the ranks by messages, as between hosts, although they have one clock
+    #[arg(long, hide_short_help = true)]
+    pub estimate_clocks: bool,
+
     #[command(flatten)]
     pub files: FileOptions,
 

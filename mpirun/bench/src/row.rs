@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One line of the table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Bytes; the operation's place in [`crate::measure::first::ROWS`] for `first`, in [`crate::measure::beside::ROWS`] for `beside`; a task's microseconds for `farm`; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
+    /// Bytes; the operation's place in [`crate::measure::first::ROWS`] for `first`, in [`crate::measure::beside::ROWS`] for `beside`, in [`crate::measure::exits::ROWS`] for `exit-skew`; a task's microseconds for `farm`; ranks for the barriers, `dup`, `init` and the two memories, the queue's depth for `posted` and `unexpected`, threads for `threads`.
     pub size: usize,
     /// In the unit of [`crate::table::meaning`].
     pub avg: f64,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 
 use crate::benchmark::Benchmark;
-use crate::measure::{beside, first};
+use crate::measure::{beside, exits, first};
 use crate::mpi::World;
 use crate::row::Row;
 
@@ -92,6 +92,11 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
             figure: "Time",
             ..time
         },
+        Benchmark::ExitSkew => Meaning {
+            size: "Exits",
+            figure: "Skew",
+            ..time
+        },
         Benchmark::Farm => Meaning {
             size: "Task (us)",
             figure: "Cores in tasks",
@@ -122,6 +127,7 @@ pub fn label(benchmark: Benchmark, size: usize) -> String {
     let name = match benchmark {
         Benchmark::First => first::ROWS.get(size),
         Benchmark::Beside => beside::ROWS.get(size),
+        Benchmark::ExitSkew => exits::ROWS.get(size),
         _ => None,
     };
     name.map_or_else(|| size.to_string(), ToString::to_string)

@@ -17,7 +17,7 @@ use crate::cli::Options;
 use crate::find;
 use crate::launcher::{Installation, RunError, Setting};
 use crate::load::Load;
-use crate::measure::{beside, first};
+use crate::measure::{beside, exits, first};
 use crate::table::{Meaning, label, meaning, number, width};
 
 /// The reason why there is no comparison.
@@ -234,6 +234,7 @@ fn compare(options: &Options, ours: &Contestant, peers: &[Contestant]) -> Vec<Co
             operation: match options.benchmark {
                 Benchmark::First => first::ROWS.get(size).copied(),
                 Benchmark::Beside => beside::ROWS.get(size).copied(),
+                Benchmark::ExitSkew => exits::ROWS.get(size).copied(),
                 _ => None,
             },
             unit,

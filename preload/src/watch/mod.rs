@@ -1,4 +1,5 @@
-//! The recorder of MPI calls: for the report of a job that hangs (`PORTCULLIS_HANG`), and for a trace (`PORTCULLIS_TRACE`).
+//! The recorder of MPI calls: for the report of a job that hangs (`PORTCULLIS_HANG`), for a trace (`PORTCULLIS_TRACE`), and for the
+//! exit skew of barriers (`PORTCULLIS_EXIT_SKEW`).
 //!
 //! # Protocol
 //!
@@ -22,6 +23,7 @@
 //! | [`comms`] | communicators, with numbers that all members know |
 //! | [`pending`] | incomplete requests |
 //! | [`event_log`] | the event log of this rank |
+//! | [`exits`] | the exit skew of barriers |
 //! | [`gather`] | the trace of all ranks |
 //! | [`page`] | the state pages of a node |
 //! | [`watcher`] | the thread that prints the report |
@@ -33,6 +35,7 @@ mod comms;
 mod constants;
 pub mod depth;
 mod event_log;
+mod exits;
 pub mod fortran;
 mod functions;
 mod gather;
@@ -48,6 +51,7 @@ use coll_hwbarr_foreign::library::{Handle, Library, done, of_program, place};
 use comms::Comms;
 use constants::LibraryConstants;
 use event_log::EventLog;
+use exits::Exits;
 use fortran::Fortran;
 use functions::Functions;
 use gather::Wire;
@@ -84,6 +88,8 @@ pub struct Watch {
     event_log: Option<Mutex<EventLog>>,
     comms: Mutex<Comms>,
     pendings: Mutex<Pendings>,
+    /// `Some` if the exit skew is configured.
+    exits: Option<Mutex<Exits>>,
     clocks: Mutex<BTreeMap<String, Clock>>,
     watcher: Mutex<Option<Watcher>>,
     /// The polling call that the state page shows between two of its calls; 0 if there is none.
@@ -149,6 +155,18 @@ pub fn start(call: u16, began: u64) {
     }
 }
 
+/// Records that a barrier on the world has ended at this time.
+pub fn left_barrier(at: u64) {
+    if let Some(exits) = get().and_then(|watch| watch.exits.as_ref()) {
+        lock(exits).add(at);
+    }
+}
+
+/// Returns the time now if exits of barriers are recorded.
+pub fn exit_time() -> Option<u64> {
+    get()?.exits.as_ref().map(|_| now_ns())
+}
+
 /// Records that the wire of the hardware barrier was driven or has changed.
 fn wire(wire: u32, entered: u64, released: u64) {
     let Some(watch) = get() else {
@@ -174,6 +192,15 @@ pub fn finish(call: u16) -> CallEnd {
     };
     let began = now_ns();
     watch.state().enters(call);
+    if let Err(reason) = watch.compare_clocks() {
+        printable::eprintln!("portcullis: {reason}");
+    }
+    if let Some(exits) = &watch.exits {
+        let (own, clocks) = (lock(exits).take(), watch.clocks().clone());
+        if let Err(reason) = exits::report(&watch.wire(), own, &watch.hosts, &clocks) {
+            printable::eprintln!("portcullis: {reason}");
+        }
+    }
     if let Some(path) = &watch.settings.trace {
         let played = watch.event_log().map(|mut event_log| {
             event_log.call(call, thread(), began, now_ns());
@@ -264,7 +291,7 @@ impl Watch {
         };
         let hosts = Arc::new(wire.hosts()?);
         let mut clocks = BTreeMap::new();
-        if settings.trace.is_some() {
+        if settings.trace.is_some() || settings.exit_skew {
             wire.compare(&hosts, &mut clocks)?;
         }
         let seen = watched_states(&wire, &functions, &hosts, &settings);
@@ -286,6 +313,7 @@ impl Watch {
             hosts,
             pages,
             event_log: is_traced.then(|| Mutex::new(EventLog::new(settings.kept))),
+            exits: settings.exit_skew.then(Mutex::default),
             settings,
             comms: Mutex::default(),
             pendings: Mutex::default(),
@@ -303,6 +331,14 @@ impl Watch {
             comm: self.comm,
             rank: self.rank,
             size: self.size,
+        }
+    }
+
+    /// Compares the clocks at the end, if they are needed; every rank calls.
+    fn compare_clocks(&self) -> Result<(), String> {
+        match self.settings.trace.is_some() || self.exits.is_some() {
+            true => self.wire().compare(&self.hosts, &mut self.clocks()),
+            false => Ok(()),
         }
     }
 

@@ -11,6 +11,8 @@ const TRACE: &str = "PORTCULLIS_TRACE";
 const HANG: &str = "PORTCULLIS_HANG";
 /// The JSON file of the report.
 const HANG_REPORT: &str = "PORTCULLIS_HANG_REPORT";
+/// 1 to report at the end how far apart the ranks leave MPI_Barrier.
+const EXIT_SKEW: &str = "PORTCULLIS_EXIT_SKEW";
 /// Maximum number of events kept per rank, as for `mpirun --trace`.
 const KEPT: &str = "PORTCULLIS_MCA_mpi_base_trace";
 
@@ -20,6 +22,7 @@ pub struct Settings {
     pub patience: Option<Duration>,
     pub report: Option<PathBuf>,
     pub kept: usize,
+    pub exit_skew: bool,
 }
 
 impl Settings {
@@ -37,13 +40,19 @@ impl Settings {
                 .parse()
                 .map_err(|_| format!("{KEPT}={text}: it must be the number of events to keep"))?,
         };
+        let exit_skew = match value(EXIT_SKEW).as_deref() {
+            None | Some("0") => false,
+            Some("1") => true,
+            Some(text) => return Err(format!("{EXIT_SKEW}={text}: it must be 1 or 0")),
+        };
         let settings = Settings {
             trace: value(TRACE).as_deref().map(text::to_path),
             patience,
             report: value(HANG_REPORT).as_deref().map(text::to_path),
             kept,
+            exit_skew,
         };
-        let wanted = settings.trace.is_some() || settings.patience.is_some();
+        let wanted = settings.trace.is_some() || settings.patience.is_some() || exit_skew;
         Ok(wanted.then_some(settings))
     }
 }
@@ -87,5 +96,13 @@ mod tests {
                 "{message}"
             );
         }
+    }
+
+    #[test]
+    fn the_exit_skew_is_wanted_or_not() {
+        let wanted = |text| of(&[(EXIT_SKEW, text)]).map(|settings| settings.is_some());
+        assert_eq!((wanted("1"), wanted("0")), (Ok(true), Ok(false)));
+        let refused = wanted("yes").unwrap_err();
+        assert_eq!(refused, "PORTCULLIS_EXIT_SKEW=yes: it must be 1 or 0");
     }
 }

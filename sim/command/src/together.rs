@@ -8,8 +8,10 @@ use barrier_board::live::{self, Board, Memory};
 use barrier_board::served::{self, Address};
 use barrier_driver::ports;
 use barrier_driver::{ToggleBarrier, last_resort};
+use barrier_waveform::words::counted;
 use clap::Args;
 use embedded_hal::digital::{InputPin, OutputPin};
+use rustix::fs::Access;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use std::convert::Infallible;
@@ -46,8 +48,8 @@ pub struct Together {
     /// One node of the board that `hwbarr serve` serves there.
     #[arg(long, value_name = "sim:tcp://HOST:PORT", conflicts_with = "nodes", requires_all = ["node", "of"])]
     board: Option<Address>,
-    /// Number of this node on the served board.
-    #[arg(long, value_name = "NODE", requires = "board")]
+    /// Number of this node: on the served board, or for HWBARR_NODE at a port whose text has no node=.
+    #[arg(long, value_name = "NODE", conflicts_with = "nodes")]
     node: Option<usize>,
     /// Number of nodes of the served board.
     #[arg(long, value_name = "N", requires = "board")]
@@ -118,20 +120,29 @@ impl Stamp {
 
 impl Together {
     pub fn execute(self) -> Result<(), Failure> {
+        // Checked before any node waits: a node that cannot start its command would release the others.
+        can_start(&self.command)?;
         if let Some(nodes) = self.nodes {
             return self.here(usize::from(nodes));
         }
-        let node = self.node.unwrap_or(0);
+        let of_port = self.port.as_deref().and_then(node_in);
+        let node = self.node.or(of_port).unwrap_or(0);
         let stamp = match (&self.port, &self.board) {
             (Some(port), _) => {
                 let wires = ports::open(port)?;
                 let _watch = last_resort::watch(wires.resting);
-                start(wires.out, wires.input, node, true)?
+                let (stamp, barrier) = start(wires.out, wires.input, node, true)?;
+                // The wire is idle: after a release it has the barrier's level. Closing it would read and write it twice more.
+                std::mem::forget(barrier);
+                stamp
             }
             (None, Some(board)) => {
                 let nodes = self.of.unwrap_or(0);
                 let wires = served::Wires::connect(board, node, nodes, || ())?;
-                start(wires.out, wires.input, node, false)?
+                let (stamp, barrier) = start(wires.out, wires.input, node, false)?;
+                // The server takes a connection that only ends for the death of the node.
+                barrier.close()?;
+                stamp
             }
             (None, None) => return Err("together needs --nodes, --port or --board".into()),
         };
@@ -154,7 +165,7 @@ impl Together {
             started.0.push(command.spawn()?);
         }
         let stamps = started.stamps(&folder)?;
-        say(&skew(&stamps))?;
+        say(&skew(&stamps, cores()))?;
         if let Some(file) = &self.epoch {
             let lines: String = stamps.iter().map(|stamp| stamp.to_line()).collect();
             std::fs::write(file, lines)
@@ -164,20 +175,63 @@ impl Together {
     }
 }
 
-/// `4 commands were started within 1.234 us, node 2 first and node 0 last`.
-fn skew(stamps: &[Stamp]) -> String {
+/// Returns the node in the text of a port, such as `uio:/dev/uio0,node=3`.
+fn node_in(port: &str) -> Option<usize> {
+    let options = port.split(',');
+    options
+        .filter_map(|option| option.trim().strip_prefix("node="))
+        .find_map(|node| node.parse().ok())
+}
+
+/// Checks that the program exists, as the system would find it, and may be executed.
+fn can_start(command: &[OsString]) -> Result<(), Failure> {
+    let Some(program) = command.first() else {
+        return Err("there is no command to start".into());
+    };
+    let is_executable =
+        |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
+    let found = match Path::new(program).components().count() {
+        1 => {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            std::env::split_paths(&path).any(|folder| is_executable(&folder.join(program)))
+        }
+        _ => is_executable(Path::new(program)),
+    };
+    match found {
+        true => Ok(()),
+        false => Err(format!(
+            "{} cannot be started: there is no such program, or it may not be executed; no node has been released",
+            printable::name(program)
+        )
+        .into()),
+    }
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// `4 nodes left the barrier within 1.234 us, node 2 first and node 0 last, and became their commands`.
+fn skew(stamps: &[Stamp], cores: usize) -> String {
     let first = stamps.iter().min_by_key(|stamp| stamp.monotonic);
     let last = stamps.iter().max_by_key(|stamp| stamp.monotonic);
     let (Some(first), Some(last)) = (first, last) else {
         return String::new();
     };
-    format!(
-        "{} commands were started within {:.3} us, node {} first and node {} last\n",
+    let mut text = format!(
+        "{} nodes left the barrier within {:.3} us, node {} first and node {} last, and became their commands\n",
         stamps.len(),
         (last.monotonic - first.monotonic) as f64 / 1e3,
         first.node,
         last.node
-    )
+    );
+    if stamps.len() > cores {
+        text += &format!(
+            "with more nodes than the {} here that is the time in which the scheduler runs them one after the other\n",
+            counted(cores, "processor")
+        );
+    }
+    text
 }
 
 /// The processes; those that still run are killed if this one fails.
@@ -270,8 +324,9 @@ impl Starter {
         let memory = Memory::map(file.into())?;
         let board = memory.attach()?;
         let live::Wires { out, input, .. } = board.wires(self.node, |_| ())?;
-        let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        let stamp = start(out, input, self.node, self.nodes <= cores)?;
+        let (stamp, barrier) = start(out, input, self.node, self.nodes <= cores())?;
+        // The board ends with these processes, and closing would delay the command.
+        std::mem::forget(barrier);
         become_command(stamp, Some(&self.epoch), &self.command)
     }
 }
@@ -284,7 +339,7 @@ fn start<O: OutputPin, I: InputPin<Error = O::Error>>(
     input: I,
     node: usize,
     spins: bool,
-) -> Result<Stamp, Failure>
+) -> Result<(Stamp, ToggleBarrier<O, I>), Failure>
 where
     O::Error: 'static,
 {
@@ -299,9 +354,7 @@ where
     };
     barrier.wait(pause, LIMIT)?;
     let stamp = Stamp::take(node);
-    // The wire is idle: after a release it has the barrier's level. Closing it would read and write it twice more.
-    std::mem::forget(barrier);
-    Ok(stamp)
+    Ok((stamp, barrier))
 }
 
 /// Replaces this process by the command; returns only if that fails.
@@ -347,9 +400,16 @@ mod tests {
             of_the_day: 0,
             monotonic,
         };
-        assert_eq!(
-            skew(&[at(0, 2500), at(1, 1000), at(2, 1200)]),
-            "3 commands were started within 1.500 us, node 1 first and node 0 last\n"
-        );
+        let stamps = [at(0, 2500), at(1, 1000), at(2, 1200)];
+        let sentence = "3 nodes left the barrier within 1.500 us, node 1 first and node 0 last, and became their commands\n";
+        assert_eq!(skew(&stamps, 3), sentence);
+        let reason = "with more nodes than the 2 processors here that is the time in which the scheduler runs them one after the other\n";
+        assert_eq!(skew(&stamps, 2), sentence.to_owned() + reason);
+    }
+
+    #[test]
+    fn the_text_of_a_port_names_its_node() {
+        assert_eq!(node_in("uio:/dev/uio0,members=0-3,node=3"), Some(3));
+        assert_eq!(node_in("ppdev:/dev/parport0,out=D0,in=nACK"), None);
     }
 }

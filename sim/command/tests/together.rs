@@ -35,14 +35,17 @@ fn commands_start_together_and_know_their_node_and_the_release() {
     let clocks: BTreeSet<&str> = file.lines().collect();
     assert_eq!(clocks.len(), 4, "{file}");
     // Each command prints what the file has of its node.
-    let printed: BTreeSet<&str> = said.lines().filter(|l| !l.contains("started")).collect();
+    let printed: BTreeSet<&str> = said
+        .lines()
+        .filter(|l| l.split(' ').all(|w| w.parse::<u64>().is_ok()))
+        .collect();
     assert_eq!(printed, clocks, "{said}");
     let monotonic = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
     let times: Vec<u64> = clocks.iter().filter_map(|line| monotonic(line)).collect();
     let apart = times.iter().max().zip(times.iter().min());
     let apart = apart.map(|(last, first)| last - first).expect("four times");
     let sentence = format!(
-        "4 commands were started within {:.3} us, node ",
+        "4 nodes left the barrier within {:.3} us, node ",
         apart as f64 / 1e3
     );
     assert!(said.contains(&sentence), "{said}");
@@ -61,6 +64,8 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
         said.contains("/nowhere/command cannot be started"),
         "{said}"
     );
+    // No node waited for it, so none has left a barrier.
+    assert_eq!(text(&output.stdout), "");
 }
 
 /// Two hosts are two processes here, each with a real port's text.
@@ -68,7 +73,7 @@ fn a_command_that_fails_or_does_not_exist_is_named() {
 fn nodes_at_ports_of_their_own_start_together() {
     let script = "for node in 0 1 2; do\n\
                   port=$(printf %s \"$HWBARR_PORT\" | sed \"s/{rank}/$node/g\")\n\
-                  \"$0\" together --port \"$port\" -- sh -c 'echo started' &\n\
+                  \"$0\" together --port \"$port\" -- sh -c 'echo started $HWBARR_NODE' &\n\
                   done\n\
                   wait\n";
     let output = hwbarr(&[
@@ -76,7 +81,9 @@ fn nodes_at_ports_of_their_own_start_together() {
     ]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    assert_eq!(said.matches("started").count(), 3, "{said}");
+    for node in 0..3 {
+        assert!(said.contains(&format!("started {node}\n")), "{said}");
+    }
     // One when all are ready, one that starts them.
     assert!(said.contains("the block has released 2 times"), "{said}");
 }

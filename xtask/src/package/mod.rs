@@ -1,10 +1,12 @@
-//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as a relocatable archive.
+//! `cargo xtask package`: an installation as a Python wheel, as Debian packages, and as a relocatable archive;
+//! `cargo xtask hwbarr-wheel`: `libhwbarr` as a Python wheel.
 //!
 //! All are made from one installation, which finds its parts relative to its programs. Only debug information is
 //! removed from its files, and all packages have the same files.
 
 mod debian;
 mod files;
+pub mod hwbarr_wheel;
 mod tarball;
 mod wheel;
 
@@ -14,7 +16,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cargo::Profile;
+use crate::cargo::{BuildError, Profile};
 use crate::install::{self, Contents, InstallError, Programs};
 use crate::process::ProcessError;
 use crate::workspace;
@@ -58,6 +60,8 @@ pub struct Packages {
 pub enum PackageError {
     /// The installation failed.
     Install(InstallError),
+    /// cargo failed, or has not built the library.
+    Build(BuildError),
     /// A packing tool failed.
     Tool {
         /// The package.
@@ -78,6 +82,7 @@ impl fmt::Display for PackageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Install(reason) => write!(f, "nothing to pack: {reason}"),
+            Self::Build(reason) => write!(f, "nothing to pack: {reason}"),
             Self::Tool { what, reason } => write!(f, "no {what}: {reason}"),
             Self::File { path, reason } => write!(f, "{}: {reason}", path.display()),
         }

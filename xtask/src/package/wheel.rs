@@ -1,7 +1,7 @@
 //! A Python wheel: `pip install` puts `mpirun`, `mpicc`, `mpi.h` and the libraries into a Python environment.
 //!
 //! The files have the layout of an installation, below the environment's prefix. Archives of this kind have no links, so a
-//! link is replaced by its target. Python's own library writes the archive (`wheel.py`), since Python is needed in any case.
+//! link is replaced by its target. Python's own library writes the archive (`wheel_archive.py`, `wheel.py`), since Python is needed in any case.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,23 +9,40 @@ use std::process::Command;
 use super::{Compression, PackageError, VERSION, files};
 use crate::process;
 
-const SCRIPT: &str = include_str!("wheel.py");
+const SCRIPT: &str = concat!(include_str!("wheel_archive.py"), include_str!("wheel.py"));
 
 /// Packs an installation as a wheel for every Python 3 of this system.
 pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
-    let (major, minor) = files::needed_glibc(prefix)?;
+    let tag = tag(prefix)?;
+    let file = out.join(format!("portcullis-{VERSION}-{tag}.whl"));
+    write(SCRIPT, prefix, &file, &tag, compression)?;
+    Ok(file)
+}
+
+/// Returns the tag of a wheel with the programs and libraries of this folder.
+pub(super) fn tag(folder: &Path) -> Result<String, PackageError> {
+    let (major, minor) = files::needed_glibc(folder)?;
     // pip installs it only with at least this version of the C library (PEP 600).
-    let tag = format!(
+    Ok(format!(
         "py3-none-manylinux_{major}_{minor}_{}",
         std::env::consts::ARCH
-    );
-    let file = out.join(format!("portcullis-{VERSION}-{tag}.whl"));
+    ))
+}
+
+/// Runs the script that writes a wheel of this folder.
+pub(super) fn write(
+    script: &str,
+    folder: &Path,
+    file: &Path,
+    tag: &str,
+    compression: Compression,
+) -> Result<(), PackageError> {
     let mut python = Command::new("python3");
     python
-        .args(["-c", SCRIPT])
-        .arg(prefix)
-        .arg(&file)
-        .args([VERSION, &tag])
+        .args(["-c", script])
+        .arg(folder)
+        .arg(file)
+        .args([VERSION, tag])
         .arg(match compression {
             // zlib's default.
             Compression::Usual => "-1",
@@ -34,6 +51,5 @@ pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<Path
     process::run(&mut python).map_err(|reason| PackageError::Tool {
         what: "wheel",
         reason,
-    })?;
-    Ok(file)
+    })
 }

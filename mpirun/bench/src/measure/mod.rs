@@ -4,6 +4,7 @@ mod bare;
 pub mod beside;
 mod collective;
 pub mod error;
+pub mod exits;
 mod farm;
 mod files;
 pub mod first;
@@ -49,8 +50,17 @@ pub fn run(options: &Options, world: &World<'_>, init: Duration) -> Result<Vec<R
     if benchmark == Benchmark::First {
         return Ok(first::rows(&options.files, world)?);
     }
-    if matches!(benchmark, Benchmark::Beside | Benchmark::Farm) && world.size() < 2 {
+    if matches!(
+        benchmark,
+        Benchmark::Beside | Benchmark::Farm | Benchmark::ExitSkew
+    ) && world.size() < 2
+    {
         return Err(MeasureError::Alone { benchmark });
+    }
+    if benchmark == Benchmark::ExitSkew {
+        pace::keep_busy(world, options.settle)?;
+        let pace = pace(options, 0);
+        return Ok(exits::rows(world, pace, options.estimate_clocks)?);
     }
     let sizes = match benchmark {
         Benchmark::Beside => Sizes((0..beside::ROWS.len()).collect()),
@@ -166,8 +176,10 @@ fn measure(
         B::Fence => windows::together(world, kind, false, pace, windows::fence),
         B::Pscw => windows::together(world, kind, false, pace, windows::epoch),
         B::Counter => windows::together(world, kind, true, pace, windows::count),
-        // Never reached for a launch, which is a program without MPI; files and first uses are measured by their own modules.
-        B::Init | B::Launch | B::Io | B::Open | B::First => collective::start(world, size, init),
+        // Never reached for a launch, which is a program without MPI; files, first uses and exits are measured by their own modules.
+        B::Init | B::Launch | B::Io | B::Open | B::First | B::ExitSkew => {
+            collective::start(world, size, init)
+        }
         B::Beside => beside::row(world, size, pace),
         B::Farm => farm::row(world, size, pace),
         B::Memory => memory::of_ranks(world, size),
@@ -201,6 +213,7 @@ fn defaults(benchmark: Benchmark, size: usize) -> (u64, u64) {
             ((1_000, 100_000), (10, 1_000))
         }
         B::Io => ((2, 50), (1, 20)),
+        B::ExitSkew => ((100, 10_000), (100, 10_000)),
         // The time limit of a row ends it.
         B::Beside => ((10, 1_000_000), (10, 1_000_000)),
         b if b.is_windowed() => ((10, 100), (2, 20)),
