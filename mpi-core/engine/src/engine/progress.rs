@@ -9,11 +9,33 @@ use super::{Engine, Inner, Polled, ThreadStep};
 use crate::Error;
 use crate::comm::CommError;
 use crate::fault::FaultError;
+use crate::pml::is_idle;
 use crate::request::{Outcome, Req};
 use mpi_base::wait::Waiter;
 use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
+
+/// Makes the rounds of progress of [`Engine::poll_once`]. Returns true if anything was done.
+#[inline(never)]
+fn make_steps(engine: &Engine) -> bool {
+    /// Announcement, answer, data, and one more.
+    const STEPS: usize = 4;
+    engine.0.pml.bml().attend();
+    let busy = engine.progress();
+    if busy {
+        let _ = (1..STEPS).all(|_| engine.progress());
+    }
+    busy
+}
+
+impl Inner {
+    /// Returns true if [`Engine::progress`] would do nothing at this moment.
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.operations.is_empty() && !self.hooks.are_any() && is_idle(&self.pml)
+    }
+}
 
 impl Engine {
     /// Polls everything once. Returns true if anything was done.
@@ -44,34 +66,9 @@ impl Engine {
     /// Most polls of such a loop only check that progress would do nothing ([`Waiting::may_skip_progress`](super::Waiting::may_skip_progress)).
     pub fn poll_once(&self) -> bool {
         let waiting = &self.0.waiting;
-        let busy = !(waiting.may_skip_progress() && self.is_idle()) && self.make_steps();
+        let busy = !(waiting.may_skip_progress() && self.0.is_idle()) && make_steps(self);
         if waiting.has_looked(busy) {
             waiting.rest_from_polling();
-        }
-        busy
-    }
-
-    /// Returns true if [`Engine::progress`] would do nothing at this moment.
-    #[inline]
-    fn is_idle(&self) -> bool {
-        let Inner {
-            pml,
-            operations,
-            hooks,
-            ..
-        } = &*self.0;
-        operations.is_empty() && !hooks.are_any() && pml.is_idle()
-    }
-
-    /// Makes the rounds of progress of [`Engine::poll_once`]. Returns true if anything was done.
-    #[inline(never)]
-    fn make_steps(&self) -> bool {
-        /// Announcement, answer, data, and one more.
-        const STEPS: usize = 4;
-        self.0.pml.bml().attend();
-        let busy = self.progress();
-        if busy {
-            let _ = (1..STEPS).all(|_| self.progress());
         }
         busy
     }

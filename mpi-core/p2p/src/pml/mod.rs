@@ -23,6 +23,7 @@ pub use ob1::Ob1 as Pml;
 pub use ob1::Sent;
 pub use ob1::config::{CHECK_BUFFERING, CHECK_TYPES, Config};
 pub use ob1::counts::Counts;
+pub use ob1::is_idle;
 pub use ob1::matching::{Key, Matching};
 pub use ob1::probe::Message;
 pub use ob1::recv_body::RecvBody;

@@ -167,14 +167,6 @@ impl Ob1 {
         delivered > 0 || moved
     }
 
-    /// Returns true if [`Ob1::progress`] would do nothing at this moment.
-    #[inline]
-    pub fn is_idle(&self) -> bool {
-        let sends = self.core.links().is_congested() || self.sender.streams().are_under_way();
-        let receives = self.receiver.has_copies() || self.receiver.is_reading();
-        !sends && !receives && self.bml().is_idle()
-    }
-
     /// Returns true if a sleep now would miss something.
     ///
     /// Messages queued for lack of space do not count: their transport reports when it has space ([`crate::btl::Btl::pending`]).
@@ -347,4 +339,12 @@ impl Ob1 {
     pub fn termination(&self) -> Termination<'_> {
         Termination::of(&self.core, &self.receiver)
     }
+}
+
+/// Returns true if [`Ob1::progress`] would do nothing at this moment.
+#[inline]
+pub fn is_idle(pml: &Ob1) -> bool {
+    let sends = pml.core.links().is_congested() || pml.sender.streams().are_under_way();
+    let receives = pml.receiver.has_copies() || pml.receiver.is_reading();
+    !sends && !receives && pml.bml().is_idle()
 }
