@@ -3,6 +3,7 @@
 //! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
+use crate::debug_page::{Comm, HEAD, MAGIC, Queues, VERSION};
 use crate::param::{Params, Selection, Source};
 use crate::plugin_file::manifest::{Interface, Manifest, Note};
 use crate::{ranges, text};
@@ -12,10 +13,57 @@ pub type Entry = (&'static str, fn(&[u8]));
 
 /// The decoders.
 pub const ENTRIES: &[Entry] = &[
+    ("debug_page", debug_page),
     ("parameter_file", parameter_file),
     ("parameter_text", parameter_text),
     ("plugin_manifest", plugin_manifest),
 ];
+
+/// The debug page of another process: any words, and a written page whose first words are replaced.
+pub fn debug_page(bytes: &[u8]) {
+    let words: Vec<u64> = bytes
+        .chunks(8)
+        .map(|chunk| {
+            let byte = |at: usize| chunk.get(at).copied().unwrap_or(0);
+            u64::from_le_bytes(std::array::from_fn(byte))
+        })
+        .collect();
+    let part = |words: &[u64], first: usize, count: usize| {
+        Some(words.get(first..first.checked_add(count)?)?.to_vec())
+    };
+    let _ = Queues::read(|first, count| part(&words, first, count));
+    // Tables behind the head: their numbers and positions come from the bytes, and are small enough for most to be inside.
+    let mut page = vec![0; 512];
+    page[..2].copy_from_slice(&[MAGIC, VERSION]);
+    let small = |at: usize| bytes.get(at).copied().map_or(0, u64::from);
+    let tables = [
+        small(0) % 8,
+        small(1),
+        16,
+        small(2) % 16,
+        small(3),
+        8,
+        small(4),
+        small(5),
+    ];
+    page[5..13].copy_from_slice(&tables);
+    for (to, from) in page[HEAD..].iter_mut().zip(words.iter().skip(1)) {
+        *to = *from;
+    }
+    if let Ok(queues) = Queues::read(|first, count| part(&page, first, count)) {
+        assert_eq!(queues.comms.len() as u64, tables[0]);
+        let comms = queues.comms.len();
+        assert!(
+            queues
+                .operations
+                .iter()
+                .all(|operation| operation.comm < comms)
+        );
+        let are_whole =
+            |comm: &Comm| comm.members.is_empty() || comm.members.len() == comm.size as usize;
+        assert!(queues.comms.iter().all(are_whole));
+    }
+}
 
 /// A file of parameters: each line sets one, is a comment, or is a complaint.
 pub fn parameter_file(bytes: &[u8]) {

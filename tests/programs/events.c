@@ -157,7 +157,7 @@ static void enumerations(void)
 static void messages(void)
 {
     static char lots[4 << 20];
-    struct seen unexpected, matched, begins, ends_seen, elsewhere;
+    struct seen unexpected, matched, begins, ends_seen, receive_begins, receive_ends, elsewhere;
     MPI_Comm pair, other;
     MPI_Count now;
     int word = 7;
@@ -168,6 +168,8 @@ static void messages(void)
     watch(&matched, "pml_ob1_message_matched", &pair, MPI_T_CB_REQUIRE_MPI_RESTRICTED);
     watch(&begins, "pml_ob1_rendezvous_begins", &pair, MPI_T_CB_REQUIRE_THREAD_SAFE);
     watch(&ends_seen, "pml_ob1_rendezvous_ends", &pair, MPI_T_CB_REQUIRE_THREAD_SAFE);
+    watch(&receive_begins, "pml_ob1_rendezvous_receive_begins", &pair, MPI_T_CB_REQUIRE_NONE);
+    watch(&receive_ends, "pml_ob1_rendezvous_receive_ends", &pair, MPI_T_CB_REQUIRE_NONE);
     watch(&elsewhere, "pml_ob1_message_matched", &other, MPI_T_CB_REQUIRE_NONE);
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (rank == 0) {
@@ -177,6 +179,7 @@ static void messages(void)
         CHECK(begins.count == 1 && ends_seen.count == 1, "%d, %d", begins.count, ends_seen.count);
         expect(&begins, 0, 1, 5, sizeof lots);
         expect(&ends_seen, 0, 1, 5, sizeof lots);
+        CHECK(receive_begins.count == 0 && receive_ends.count == 0, "%d, %d", receive_begins.count, receive_ends.count);
         CHECK(begins.times[0] <= ends_seen.times[0], "%lld", (long long)begins.times[0]);
     } else if (rank == 1) {
         OK(MPI_Probe(0, 4, other, MPI_STATUS_IGNORE));
@@ -189,6 +192,12 @@ static void messages(void)
         OK(MPI_Recv(&word, 1, MPI_INT, 0, 4, other, MPI_STATUS_IGNORE));
         OK(MPI_Recv(lots, sizeof lots, MPI_CHAR, 0, 5, pair, MPI_STATUS_IGNORE));
         expect(&matched, 1, 0, 5, sizeof lots);
+        CHECK(receive_begins.count == 1 && receive_ends.count == 1, "%d, %d", receive_begins.count, receive_ends.count);
+        expect(&receive_begins, 0, 0, 5, sizeof lots);
+        expect(&receive_ends, 0, 0, 5, sizeof lots);
+        CHECK(matched.times[1] <= receive_begins.times[0] && receive_begins.times[0] <= receive_ends.times[0], "%lld",
+                (long long)receive_begins.times[0]);
+        CHECK(begins.count == 0 && ends_seen.count == 0, "%d, %d", begins.count, ends_seen.count);
         CHECK(matched.count == 2 && elsewhere.count == 1, "%d, %d", matched.count, elsewhere.count);
         WORKS(MPI_T_source_get_timestamp(0, &now));
         CHECK(unexpected.times[0] <= matched.times[0] && matched.times[0] <= matched.times[1] && matched.times[1] <= now,

@@ -184,6 +184,15 @@ impl Observer for RunObserver {
     }
 
     #[cold]
+    fn receives_rendezvous(&self, context: Context, message: Key, bytes: u64, begins: bool) {
+        if let Some(events) = self.events.get()
+            && is_of_the_program(context)
+        {
+            events.receives_rendezvous(context, message, bytes, begins);
+        }
+    }
+
+    #[cold]
     fn loses(&self, peer: ProcId) {
         if let Some(events) = self.events.get() {
             events.loses(peer);

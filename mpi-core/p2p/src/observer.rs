@@ -20,6 +20,9 @@ pub trait Observer {
     /// The sender has announced a message whose data wait for the receiver's answer (`true`), or has been answered and released (`false`).
     fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool);
 
+    /// An announced message has matched a receive, and its data are requested (`true`), or have arrived (`false`). The key is the message's own.
+    fn receives_rendezvous(&self, context: Context, message: Key, bytes: u64, begins: bool);
+
     /// A peer is unreachable from now on.
     fn loses(&self, peer: ProcId);
 

@@ -1,10 +1,12 @@
 //! The programs of a suite: what each needs, and whether it is correct.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use super::verdict::functions;
 use super::{BugSuitesError, file, folder};
 use crate::process;
 
@@ -26,6 +28,8 @@ pub(super) struct Case {
     pub arguments: Vec<String>,
     /// The suite's name for the mistake; `None` for a correct program.
     pub mistake: Option<String>,
+    /// The MPI functions that the suite's description of the mistake names, if it has one.
+    pub functions: BTreeSet<String>,
 }
 
 /// Returns the programs of the MPI Bugs Initiative, which its generators write.
@@ -44,7 +48,7 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     for path in files(&made, ".c")? {
         let text = fs::read_to_string(&path).map_err(file(&path))?;
         let name = stem(&path);
-        for (number, (line, outcome)) in headed(&text).into_iter().enumerate() {
+        for (number, (line, outcome, described)) in headed(&text).into_iter().enumerate() {
             let mut words = line.split_whitespace().skip_while(|word| *word != "-np");
             let ranks = words.nth(1).and_then(|ranks| ranks.parse().ok());
             cases.push(Case {
@@ -63,6 +67,7 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
                     let kind = kind.trim();
                     kind.strip_prefix("IH").unwrap_or(kind).to_owned()
                 }),
+                functions: functions(described),
             });
         }
     }
@@ -74,15 +79,20 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     })
 }
 
-/// Returns the runs in a program's header: the command, and the line after it without its bar.
-fn headed(text: &str) -> Vec<(&str, &str)> {
+/// Returns the runs in a program's header: the command, the expected outcome and its description, without their bars.
+fn headed(text: &str) -> Vec<(&str, &str, &str)> {
     let lines = text.lines().map(str::trim);
     let inside = lines
         .skip_while(|line| *line != "BEGIN_MBI_TESTS")
         .take_while(|line| *line != "END_MBI_TESTS");
     let lines: Vec<&str> = inside.collect();
-    let runs = lines.windows(2).filter(|two| two[0].starts_with('$'));
-    runs.map(|two| (two[0], two[1].trim_start_matches('|').trim()))
+    let behind = |at: usize| {
+        let line = lines.get(at).filter(|line| line.starts_with('|'));
+        line.map_or("", |line| line.trim_start_matches('|').trim())
+    };
+    let runs = lines.iter().enumerate();
+    let runs = runs.filter(|(_, line)| line.starts_with('$'));
+    runs.map(|(at, line)| (*line, behind(at + 1), behind(at + 2)))
         .collect()
 }
 
@@ -113,6 +123,7 @@ pub(super) fn corrbench(source: &Path) -> Result<Corpus, BugSuitesError> {
                 ranks: 2,
                 arguments: Vec::new(),
                 mistake: (!is_correct).then_some(kind),
+                functions: BTreeSet::new(),
             });
         }
     }
@@ -149,7 +160,7 @@ mod tests {
         let text = "BEGIN_MBI_TESTS\n  $ mpirun -np 3 ${EXE} 1\n  | ERROR: CallMatching\n  | more\nEND_MBI_TESTS\n";
         assert_eq!(
             headed(text),
-            [("$ mpirun -np 3 ${EXE} 1", "ERROR: CallMatching")]
+            [("$ mpirun -np 3 ${EXE} 1", "ERROR: CallMatching", "more")]
         );
     }
 }

@@ -17,6 +17,10 @@ const WRONG_AFTER_ALL: &[(&str, &str)] = &[
         "correct-rma-reqops",
         "the request of MPI_Rget_accumulate does not complete the access at the target (section 12.3.5), and no flush follows",
     ),
+    (
+        "P2PCallMatching_Send_Irecv_Irecv_Send_ok",
+        "ranks 0 and 1 both call MPI_Send to the other before their receives, which relies on buffering (section 3.5); the suite calls the same code wrong in P2PBuffering_Send_Irecv_Send_Irecv_nok",
+    ),
 ];
 
 /// The counts of a suite, by kind of mistake.
@@ -28,6 +32,9 @@ pub(super) struct Tally {
     /// Reports about programs that the suite calls correct and that are not ([`WRONG_AFTER_ALL`]).
     true_alarms: usize,
     not_compiled: Vec<String>,
+    /// Found programs whose mistake the suite describes, and those of them whose sentences name one of the described functions.
+    described: usize,
+    named: usize,
     /// How long jobs took that were ended because they could not go on.
     deaths: Vec<Duration>,
     lines: Vec<String>,
@@ -51,6 +58,8 @@ impl Tally {
             false_alarms: Vec::new(),
             true_alarms: 0,
             not_compiled: Vec::new(),
+            described: 0,
+            named: 0,
             deaths: Vec::new(),
             lines: Vec::new(),
         }
@@ -97,6 +106,21 @@ impl Tally {
         }
         let is_found = plain.verdict.is_found() || checked.verdict.is_found();
         kind.with_checks += usize::from(is_found);
+        if is_found && !case.functions.is_empty() {
+            let is_named = [&plain, &checked]
+                .iter()
+                .any(|seen| !seen.functions.is_disjoint(&case.functions));
+            self.described += 1;
+            self.named += usize::from(is_named);
+            if !is_named {
+                let expected: Vec<&str> = case.functions.iter().map(String::as_str).collect();
+                self.lines.push(format!(
+                    "no function named\t{}\texpected {}",
+                    case.name,
+                    expected.join(" or ")
+                ));
+            }
+        }
     }
 
     pub fn false_alarms(&self) -> Vec<String> {
@@ -159,6 +183,14 @@ impl fmt::Display for Tally {
             at(50),
             at(95),
             at(100)
-        )
+        )?;
+        match self.described {
+            0 => Ok(()),
+            described => writeln!(
+                f,
+                "Sentences name a function that the suite's description names: {} of {described} found mistakes.",
+                self.named
+            ),
+        }
     }
 }

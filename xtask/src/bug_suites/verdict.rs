@@ -1,5 +1,6 @@
 //! What a run of a program has shown.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(super) struct Seen {
     pub took: Duration,
     /// The first sentence.
     pub sentence: String,
+    /// The MPI functions that all sentences name.
+    pub functions: BTreeSet<String>,
 }
 
 impl Seen {
@@ -37,6 +40,7 @@ impl Seen {
             verdict,
             took: Duration::ZERO,
             sentence: String::new(),
+            functions: BTreeSet::new(),
         }
     }
 }
@@ -71,5 +75,29 @@ pub(super) fn of(outcome: &Outcome) -> Seen {
         verdict,
         took: outcome.took,
         sentence,
+        functions: outcome.stderr.lines().flat_map(functions).collect(),
+    }
+}
+
+/// Returns the MPI functions that a text names; constants are in capitals.
+pub(super) fn functions(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let is_function = |word: &&str| {
+        let rest = word.strip_prefix("MPI_").map(str::as_bytes);
+        matches!(rest, Some([first, second, ..]) if first.is_ascii_uppercase() && second.is_ascii_lowercase())
+    };
+    words.filter(is_function).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::functions;
+
+    #[test]
+    fn functions_are_found_in_sentences_and_constants_are_not() {
+        let text =
+            "rank 1 is in MPI_Bcast, which waits for MPI_COMM_WORLD (MPI_ERR_OTHER); MPI_Recv.";
+        let found: Vec<String> = functions(text).into_iter().collect();
+        assert_eq!(found, ["MPI_Bcast", "MPI_Recv"]);
     }
 }

@@ -69,6 +69,14 @@ impl Observer for Messages {
         raise(which, Some(to.context.number()), elements);
     }
 
+    fn receives_rendezvous(&self, context: Context, message: Key, bytes: u64, begins: bool) {
+        let which = match begins {
+            true => Which::RendezvousReceiveBegins,
+            false => Which::RendezvousReceiveEnds,
+        };
+        raise_of_message(which, context, message, bytes);
+    }
+
     fn loses(&self, peer: ProcId) {
         raise(Which::RankLost, None, [peer.into(), 0, 0, 0]);
     }

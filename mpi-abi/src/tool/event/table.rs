@@ -48,6 +48,8 @@ pub(super) enum Which {
     MessageUnexpected,
     RendezvousBegins,
     RendezvousEnds,
+    RendezvousReceiveBegins,
+    RendezvousReceiveEnds,
 }
 
 /// All events, grouped by category, categories in the order of their names.
@@ -108,6 +110,20 @@ pub static EVENTS: &[Event] = &[
         bound: Bound::Comm,
         elements: &["destination", "tag", "bytes"],
     },
+    Event {
+        name: "pml_ob1_rendezvous_receive_begins",
+        category: "pml",
+        help: "An announced message has matched a receive of this process, which requests its data",
+        bound: Bound::Comm,
+        elements: &["source", "tag", "bytes"],
+    },
+    Event {
+        name: "pml_ob1_rendezvous_receive_ends",
+        category: "pml",
+        help: "The data of an announced message have arrived at this process",
+        bound: Bound::Comm,
+        elements: &["source", "tag", "bytes"],
+    },
 ];
 
 /// Returns the index of the first event of a category, and their number.
@@ -139,6 +155,14 @@ mod tests {
             (Which::MessageUnexpected, "pml_ob1_message_unexpected"),
             (Which::RendezvousBegins, "pml_ob1_rendezvous_begins"),
             (Which::RendezvousEnds, "pml_ob1_rendezvous_ends"),
+            (
+                Which::RendezvousReceiveBegins,
+                "pml_ob1_rendezvous_receive_begins",
+            ),
+            (
+                Which::RendezvousReceiveEnds,
+                "pml_ob1_rendezvous_receive_ends",
+            ),
         ] {
             assert_eq!(EVENTS[which as usize].name, name);
         }

@@ -159,7 +159,42 @@ impl Known {
                 origin: Some(other.origin),
             });
         }
-        known.push(Access { call, kind, bytes });
+        // An equal access to bytes that an incomplete one covers finds no conflict that the first does not find.
+        let is_covered = known[..before].iter().any(|old| {
+            old.call == call
+                && old.kind == kind
+                && old.bytes.start <= bytes.start
+                && bytes.end <= old.bytes.end
+        });
+        if !is_covered {
+            known.push(Access { call, kind, bytes });
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(open: &OpenAccesses, bytes: Range<i64>) -> bool {
+        let read = ("MPI_Get", AccessKind::Read);
+        open.begin(read, 0, std::iter::once(bytes)).is_ok()
+    }
+
+    #[test]
+    fn repeated_reads_are_remembered_once_and_conflict_with_a_write() {
+        let open = OpenAccesses::new(true, 1, None);
+        assert!((0..100).all(|_| get(&open, 0..64)));
+        assert!(get(&open, 8..16));
+        assert_eq!(open.count(0), 1);
+        assert!(get(&open, 32..96));
+        assert_eq!(open.count(0), 2);
+        let write = ("MPI_Put", AccessKind::Write);
+        let conflict = open.begin(write, 0, std::iter::once(60..128)).err();
+        let conflict = conflict.expect("a conflict");
+        assert_eq!((conflict.call, conflict.bytes), ("MPI_Get", 60..64));
+        open.forget(None);
+        assert!(open.begin(write, 0, std::iter::once(60..128)).is_ok());
     }
 }

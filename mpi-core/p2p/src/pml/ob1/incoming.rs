@@ -1,5 +1,6 @@
 //! The state of a receive whose message arrives in pieces.
 
+use super::matching::Key;
 use super::protocol_choice::TimedTransfer;
 use super::shared_copy::SharedCopy;
 use crate::btl::{Header, ProcId};
@@ -20,12 +21,15 @@ pub(super) struct Incoming {
     read: Option<u64>,
     /// Set if the transfer is timed.
     transfer: Option<TimedTransfer>,
+    /// The message's key and length, if it was announced.
+    announced: Option<(Key, u64)>,
 }
 
 /// What remains to be done after all bytes that fit have arrived.
 pub(super) struct Ended {
     pub(super) truncated: Option<PmlError>,
     pub(super) transfer: Option<TimedTransfer>,
+    pub(super) announced: Option<(Key, u64)>,
 }
 
 impl Incoming {
@@ -40,6 +44,15 @@ impl Incoming {
             shared: None,
             read: None,
             transfer: None,
+            announced: None,
+        }
+    }
+
+    /// Notes that the message was announced, with its own key and length.
+    pub(super) fn announced(self, key: Key, bytes: u64) -> Incoming {
+        Incoming {
+            announced: Some((key, bytes)),
+            ..self
         }
     }
 
@@ -99,6 +112,7 @@ impl Incoming {
         over.then(|| Ended {
             truncated: self.truncated.take(),
             transfer: self.transfer.take(),
+            announced: self.announced.take(),
         })
     }
 

@@ -5,6 +5,7 @@
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
 use super::answers::{advise, release_sender};
+use super::rendezvous::show;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 
@@ -65,8 +66,12 @@ pub fn count(core: &Core, req: &Req, len: usize) {
     if let Some(Ended {
         truncated,
         transfer,
+        announced,
     }) = ended
     {
+        if let Some((key, bytes)) = announced {
+            show(core, req, key, bytes, false);
+        }
         if let Some(transfer) = transfer {
             advise(core, from, transfer.ends());
         }

@@ -33,10 +33,13 @@ pub fn accept(
         return core.protocol_error();
     };
     core.counts().receives_rendezvous();
+    let bytes = rendezvous.bytes;
+    show(core, req, key, bytes, true);
     let sender = rendezvous.sender;
     if let Some(read) = remote_read::start(&peer, req, &rendezvous, wanted) {
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
-            recv.expect(Incoming::new(from, wanted, too_long).reading(sender, read));
+            let incoming = Incoming::new(from, wanted, too_long).announced(key, bytes);
+            recv.expect(incoming.reading(sender, read));
         }
         return reads.list((from, &peer), req, read, sender);
     }
@@ -52,6 +55,7 @@ pub fn accept(
                 advise(core, from, transfer.ends());
             }
             finished(core, &peer, rendezvous.sender);
+            show(core, req, key, bytes, false);
             return core.end(req, too_long);
         }
         Copied::Nothing => {
@@ -65,7 +69,8 @@ pub fn accept(
         let mut body = req.body.borrow_mut();
         let Body::Recv(recv) = &mut *body else { return };
         let sender = peer.is_fin_required().then_some(rendezvous.sender);
-        recv.expect(Incoming::new(from, wanted, too_long).with(sender, shared, transfer));
+        let incoming = Incoming::new(from, wanted, too_long).announced(key, bytes);
+        recv.expect(incoming.with(sender, shared, transfer));
     }
     if fail_if_lost(core, req, from) {
         // No process is left to ask.
@@ -73,5 +78,14 @@ pub fn accept(
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {
         copies.go_on(core, &peer, req);
+    }
+}
+
+/// Shows the observer that the receive of an announced message begins or ends.
+pub fn show(core: &Core, req: &Req, key: Key, bytes: u64, begins: bool) {
+    if let Some(observer) = core.observer()
+        && let Body::Recv(recv) = &*req.body.borrow()
+    {
+        observer.receives_rendezvous(recv.context(), key, bytes, begins);
     }
 }
