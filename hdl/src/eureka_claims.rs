@@ -156,8 +156,8 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
         Mutant {
             fault: "the VHDL takes the highest for the first",
             file: "barrier_logic.vhd",
-            from: "for n in levels'low to levels'high loop",
-            to: "for n in levels'high downto levels'low loop",
+            from: "for n in 0 to bits'high loop",
+            to: "for n in bits'high downto 0 loop",
         },
         VHDL_AT_60,
     ),
