@@ -7,6 +7,7 @@ use embedded_hal::digital::PinState;
 
 /// The port refused an access.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum PinFault<E> {
     /// The wire from the barrier could not be read.
     Read(E),
@@ -16,6 +17,7 @@ pub enum PinFault<E> {
 
 /// Why [`ToggleBarrier::open`](crate::ToggleBarrier::open) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum OpenError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),
@@ -30,6 +32,7 @@ pub enum OpenError<E, F> {
 
 /// Why [`ToggleBarrier::enter`](crate::ToggleBarrier::enter) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EnterError<E> {
     /// The port refused the write; the driver does not know whether the level reached the wire.
     Pin(PinFault<E>),
@@ -39,6 +42,7 @@ pub enum EnterError<E> {
 
 /// Why [`ToggleBarrier::wait`](crate::ToggleBarrier::wait) returns without a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum WaitError<E> {
     /// The port refused the read.
     Pin(PinFault<E>),
@@ -53,6 +57,7 @@ pub enum WaitError<E> {
 
 /// Why [`ToggleBarrier::close`](crate::ToggleBarrier::close) could not leave the wire idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum CloseError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
@@ -65,6 +70,7 @@ pub enum CloseError<E> {
 
 /// Why [`self_test`](crate::self_test()) fails.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum SelfTestError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),

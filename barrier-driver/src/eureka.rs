@@ -36,6 +36,7 @@ pub struct Found {
 
 /// Why the line cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum EurekaError<E, F> {
     /// The port refused an access.
     Pin(PinFault<E>),

@@ -60,6 +60,7 @@
 //! Without the feature `std` the crate is only the protocol: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`] and
 //! [`self_test_by`], without allocation and without a clock of its own: the caller provides the time.
 //! [`RingFence`] is the fence for nodes that have only a serial line to a neighbour.
+//! Pins with different error types are wrapped in [`KindOfError`]; with the feature `defmt` all errors have `defmt::Format`.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
 //! # Oversubscribed cores
@@ -87,6 +88,7 @@ pub mod bring_up;
 pub mod channels;
 mod confirmed;
 mod error;
+mod error_kind;
 mod eureka;
 #[cfg(all(any(test, fuzzing), feature = "std"))]
 pub mod fuzz;
@@ -112,6 +114,7 @@ mod wait_async;
 pub use agree::{LevelMismatch, same_level};
 pub use confirmed::Confirmed;
 pub use error::{CloseError, EnterError, OpenError, PinFault, SelfTestError, WaitError};
+pub use error_kind::KindOfError;
 pub use eureka::{Eureka, EurekaError, Found};
 pub use input_events::InputEvents;
 pub use returning::ReturningBarrier;
