@@ -714,7 +714,7 @@ fn mpi4py_that_is_killed_a_hundred_times_comes_to_the_same_result() {
     let plain = || {
         let job = Job::command(&python).under(&installation().join("bin/mpirun"));
         let job = job.with(python_options()).ranks(2).limit(60);
-        job.arg(&script.display().to_string())
+        job.arg(script.display().to_string())
     };
     let expected = result(&plain().succeeds());
     let job = |dir: &Path, _: &Path| {

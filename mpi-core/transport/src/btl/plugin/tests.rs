@@ -118,7 +118,7 @@ mod over_the_built_in_one {
         super::net_of("dgram", &empty, 3, &[])
     }
 
-    crate::btl_suite!(|| net());
+    crate::btl_suite!(net);
 
     #[test]
     fn it_offers_accesses_to_memory() {
@@ -131,8 +131,8 @@ mod over_the_built_in_one {
 /// Whether both processes of a pair offer accesses to memory.
 fn has_memory(defines: &[&str], pairs: &[(&str, &str)]) -> bool {
     let net = net_of("datagrams", &shelf_in_c(defines), 2, pairs);
-    let has = |btl: &Box<dyn Btl + Send>| btl.capabilities().remote_memory.is_some();
-    net.btls.iter().all(has)
+    let mut all = net.btls.iter();
+    all.all(|btl| btl.capabilities().remote_memory.is_some())
 }
 
 #[test]
