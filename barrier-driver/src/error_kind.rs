@@ -6,10 +6,6 @@
 use embedded_hal::digital::{Error as _, ErrorKind, ErrorType, InputPin, OutputPin};
 
 /// A pin whose error is the kind of its own error.
-///
-/// ```rust,ignore
-/// let barrier = ToggleBarrier::open(KindOfError(expander.pin(3)), KindOfError(gpio.pin(7)), fence)?;
-/// ```
 #[derive(Debug, Clone)]
 pub struct KindOfError<P>(
     /// The pin.

@@ -1,7 +1,7 @@
 //! A heartbeat of nodes: a channel whose barrier each node enters again after every release, from a loop that does nothing else.
 //!
 //! A beat is a barrier, so a node that has died is one that does not arrive, and the board names it.
-//! A node that is stopped for longer than the limit counts as dead to the others, who free the channel; when it runs again, it learns
+//! A node that is stopped for longer than the limit counts as dead to the others, and they free the channel; when it runs again, it learns
 //! that it is no member any more.
 
 use super::{ChannelBarrier, ProgramError, Programmer};

@@ -192,8 +192,13 @@ fn can_start(command: &[OsString]) -> Result<(), Failure> {
         |path: &Path| path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok();
     let found = match Path::new(program).components().count() {
         1 => {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            std::env::split_paths(&path).any(|folder| is_executable(&folder.join(program)))
+            // The shell searches the path as the system does.
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "command -v \"$1\" > /dev/null", "sh"]);
+            shell
+                .arg(program)
+                .status()
+                .is_ok_and(|status| status.success())
         }
         _ => is_executable(Path::new(program)),
     };
