@@ -5,7 +5,7 @@
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
 use super::answers::{advise, release_sender};
-use super::rendezvous::show;
+use super::events::show;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 

@@ -9,6 +9,7 @@
 mod answers;
 pub mod direct_receive;
 pub mod eager_pipeline;
+mod events;
 mod forgotten;
 pub mod fragments;
 mod meeting;

@@ -10,6 +10,7 @@ use super::super::peer_failure::fail_if_lost;
 use super::super::protocol_choice::{TimedTransfer, Way};
 use super::super::wire::Rendezvous;
 use super::answers::{advise, ask_for_fragments, finished};
+use super::events::show;
 use super::meeting::meet;
 use super::remote_read::{self, RemoteReads};
 use super::single_copy::{Copied, SingleCopies, copy, measured};
@@ -78,14 +79,5 @@ pub fn accept(
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {
         copies.go_on(core, &peer, req);
-    }
-}
-
-/// Shows the observer that the receive of an announced message begins or ends.
-pub fn show(core: &Core, req: &Req, key: Key, bytes: u64, begins: bool) {
-    if let Some(observer) = core.observer()
-        && let Body::Recv(recv) = &*req.body.borrow()
-    {
-        observer.receives_rendezvous(recv.context(), key, bytes, begins);
     }
 }
