@@ -63,7 +63,7 @@ impl Engine {
     /// One call makes several rounds of progress: a message to this process itself takes a few steps, and programs expect it at the first poll.
     /// A loop whose polls stay empty yields its core now and then, since the process it waits for may need that core.
     ///
-    /// Most polls of such a loop only check that progress would do nothing ([`Waiting::may_skip_progress`](super::Waiting::may_skip_progress)).
+    /// Most polls of such a loop only check that progress would do nothing (`Waiting::may_skip_progress`).
     pub fn poll_once(&self) -> bool {
         let waiting = &self.0.waiting;
         let busy = !(waiting.may_skip_progress() && self.0.is_idle()) && make_steps(self);
