@@ -22,6 +22,8 @@ fn atomics_come_through_their_one_door() {
     let allowed = ["atomic.rs", "race_detectors.rs", "tests.rs"];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let state_page = src.join("state");
+    // Counts of statics, which loom's atomics cannot be; a lock guards what is counted.
+    let accelerators = src.join("accelerator");
     let mut found = Vec::new();
     sources(&src, &mut found);
     assert!(found.len() > 10, "the sources have moved");
@@ -33,6 +35,7 @@ fn atomics_come_through_their_one_door() {
         assert!(
             allowed.contains(&name)
                 || path.starts_with(&state_page)
+                || path.starts_with(&accelerators)
                 || !code.contains("sync::atomic"),
             "{} takes atomics past crate::atomic, where loom cannot stand behind them",
             path.display()

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use crate::lints::Compiler;
 use crate::workspace;
 
 /// The cargo profile of a build.
@@ -15,7 +14,7 @@ use crate::workspace;
 pub enum Profile {
     /// cargo's `dev` with all features that the tests need, in cargo's own target folder: the same compilation as `cargo test --workspace`, so nothing is
     /// compiled twice for the tests.
-    Tests(Compiler),
+    Tests,
     /// cargo's `dev`: quick to build.
     Dev,
     /// Builds quickly and runs nearly as fast as a release: for the demo.
@@ -30,7 +29,7 @@ impl Profile {
     /// Returns its name in the workspace's `Cargo.toml`, or in cargo.
     fn name(self) -> &'static str {
         match self {
-            Self::Tests(_) | Self::Dev => "dev",
+            Self::Tests | Self::Dev => "dev",
             Self::Demo => "demo",
             Self::Release => "release",
             Self::Tools => "tools",
@@ -42,7 +41,7 @@ impl Profile {
     /// An installation is compiled with other flags (`path_flags`) than `cargo build` uses; in one folder each would invalidate the other's files.
     pub fn folder(self) -> PathBuf {
         match self {
-            Self::Tests(_) => workspace::target(),
+            Self::Tests => workspace::target(),
             Self::Dev | Self::Demo | Self::Release | Self::Tools => {
                 workspace::target().join("products")
             }
@@ -206,10 +205,7 @@ impl Build<'_> {
             .args(self.libraries.then_some("--lib"))
             .arg("--message-format=json-render-diagnostics");
         match self.profile {
-            Profile::Tests(compiler) => {
-                command.args(AS_TESTED);
-                compiler.serve(&mut command);
-            }
+            Profile::Tests => drop(command.args(AS_TESTED)),
             Profile::Dev | Profile::Demo | Profile::Release | Profile::Tools => {
                 for package in self.packages {
                     command.args(["-p", package]);

@@ -420,7 +420,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     }
     let mut programs = contents.programs.beside_the_library().to_vec();
     let mut apart = contents.programs.apart();
-    if matches!(contents.profile, Profile::Tests(_)) {
+    if contents.profile == Profile::Tests {
         // Separate calls would resolve other features than the tests.
         programs.extend(apart.iter().map(|apart| apart.program));
         apart = &[];

@@ -27,7 +27,6 @@ pub mod install;
 pub mod kit;
 mod library;
 pub mod licences;
-pub mod lints;
 pub mod manual;
 pub mod mpi4py;
 pub mod mpich_tests;

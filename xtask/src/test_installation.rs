@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use crate::cargo::Profile;
 use crate::install::{self, Contents, InstallError, Programs};
-use crate::lints::Compiler;
 use crate::venv::{Venv, VenvError};
 use crate::workspace;
 
@@ -21,7 +20,7 @@ pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
 
 /// The parts of that installation.
 pub const CONTENTS: Contents = Contents {
-    profile: Profile::Tests(Compiler::Plain),
+    profile: Profile::Tests,
     bare: false,
     plugins: true,
     others: true,

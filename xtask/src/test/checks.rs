@@ -1,14 +1,13 @@
 //! The checks of the sources that are no tests: form, documentation, the oldest compiler, undefined behaviour.
 //!
-//! Clippy's lints need no check of their own in the short form: its compiler builds the tests (`xtask/src/lints.rs`).
-//! The short form tries the oldest compiler and rustdoc on what programs and plugins are linked to and started by, [`PRODUCT`];
-//! the long form on all packages, and it lints the benchmarks, which no test builds.
+//! The short form tries the oldest compiler and rustdoc on what programs and plugins are linked to and started by, [`PRODUCT`].
+//! The long form takes all packages, and adds clippy and Miri: clippy compiles all packages once more, which takes 80 s of processor time.
+//! As the compiler of the tests, `clippy-driver` costs more than that: 120 s, because `cargo xtask` itself is compiled by rustc before.
 //! What is compiled here has target folders of its own, so that it does not wait for cargo's lock on the folder of the tests.
 
 use std::process::Command;
 
 use super::suites::Suite;
-use crate::lints;
 use crate::packages;
 use crate::process::{self, ProcessError};
 use crate::ui;
@@ -64,16 +63,13 @@ pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
             suites.push(documentation(false, long));
         }
     }
-    if lints::driver().is_none() {
-        ui::say(
-            "      clippy is not installed, so nothing is linted; install it by: rustup component add clippy",
-        );
-    } else if long {
-        suites.push(all_lints());
+    if !long {
+        return suites;
     }
+    suites.push(lints());
     let has_miri = answers(&[NIGHTLY, "cargo", "miri", "--version"]);
     match has_miri || (!offline && install(NIGHTLY, OF_NIGHTLY)) {
-        true => suites.push(undefined_behaviour(long)),
+        true => suites.push(undefined_behaviour()),
         false => ui::say(
             "      Miri is not installed, so mpi-base is not searched for undefined behaviour; install it by: rustup toolchain install nightly --component miri,rust-src",
         ),
@@ -99,7 +95,7 @@ fn form() -> Suite {
 }
 
 /// clippy has no objection to any target of any package, benchmarks included.
-fn all_lints() -> Suite {
+fn lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
     in_folder(&mut command, "lints");
@@ -143,13 +139,13 @@ fn selection(long: bool) -> Vec<&'static str> {
 }
 
 /// Miri finds no undefined behaviour in the pure parts of mpi-base.
-fn undefined_behaviour(long: bool) -> Suite {
+fn undefined_behaviour() -> Suite {
     let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
     command.args(["--package", "mpi-base", "--lib", "--"]);
     command.args(PURE);
     // proptest asks for the current folder, and Miri runs a hundredth as fast as the processor.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
-    command.env("PROPTEST_CASES", if long { "4" } else { "1" });
+    command.env("PROPTEST_CASES", "4");
     Suite::of("mpi-base under Miri", &command)
 }
 

@@ -12,11 +12,9 @@ use std::thread;
 
 use clap::Args;
 
-use crate::cargo::Profile;
 use crate::deny::{self, DenyError};
 use crate::firmware;
-use crate::install::{self, Contents};
-use crate::lints::Compiler;
+use crate::install;
 use crate::packages::{self, PackagesError};
 use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError, build_mpi4py};
@@ -29,16 +27,10 @@ use suites::{Running, Suite, Suites};
 /// If this is set in the environment, tests with a missing requirement fail instead of being skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// The tests' installation, compiled with clippy's lints.
-const LINTED: Contents = Contents {
-    profile: Profile::Tests(Compiler::Linting),
-    ..test_installation::CONTENTS
-};
-
 /// How much is run.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), and check all packages, benchmarks included
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), lint, try the oldest compiler and rustdoc on all packages, and run Miri
     #[arg(long)]
     long: bool,
 
@@ -103,7 +95,6 @@ pub fn run(options: &Options) -> Result<(), TestError> {
             .map_err(TestError::Packages)?;
         checks::add_components().map_err(TestError::Compilers)?;
     }
-    // Taken now: the build of the tests replaces the file, and the path of a replaced file is that of none.
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
         // These run in all steps: a build leaves a core idle where it compiles one package on which all others wait.
@@ -146,9 +137,9 @@ fn build_and_run(
             false => fetch(),
         });
         steps
-            .step("linting and installing Portcullis for the tests", || {
+            .step("installing Portcullis for the tests", || {
                 let prefix = test_installation::installation();
-                install::install(&prefix, &LINTED)
+                install::install(&prefix, &test_installation::CONTENTS)
             })
             .map_err(|error| TestError::Build(BuildError::Install(error)))?;
         joined(fetched)
@@ -159,13 +150,10 @@ fn build_and_run(
             true => Ok(()),
             false => build_mpi4py(venv::MPI4PY),
         });
-        steps.step(
-            "building and linting the tests, and mpi4py with our mpicc",
-            || {
-                let suites = Suites::build().map_err(TestError::Failed);
-                joined(mpi4py).map_err(TestError::Build).and(suites)
-            },
-        )
+        steps.step("building the tests, and mpi4py with our mpicc", || {
+            let suites = Suites::build().map_err(TestError::Failed);
+            joined(mpi4py).map_err(TestError::Build).and(suites)
+        })
     })?;
     if suites.is_empty() {
         return Err(TestError::NoSuites);

@@ -27,7 +27,6 @@ use serde::Deserialize;
 
 use super::failures;
 use super::usage;
-use crate::lints::Compiler;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
@@ -154,14 +153,13 @@ struct Profile {
 }
 
 impl Suites {
-    /// Builds and lints all test programs; cargo shows its own progress.
+    /// Builds all test programs; cargo shows its own progress.
     pub fn build() -> Result<Self, ProcessError> {
         let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
         command
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())
             .stderr(Stdio::inherit());
-        Compiler::Linting.serve(&mut command);
         let program = process::spelled(&command);
         match command.output() {
             Ok(output) if output.status.success() => {
