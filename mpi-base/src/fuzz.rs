@@ -65,7 +65,7 @@ pub fn debug_page(bytes: &[u8]) {
     }
 }
 
-/// A file of parameters: each line sets one, is a comment, or is a complaint.
+/// A file of parameters: each line sets one, is a comment, or results in a complaint.
 pub fn parameter_file(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     let mut params = Params::default();
