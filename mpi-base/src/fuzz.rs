@@ -1,6 +1,6 @@
 //! The readers of text from files and from the environment, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry accepts any bytes. It panics if the decoder does, or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::debug_page::{Comm, HEAD, MAGIC, Queues, VERSION};
