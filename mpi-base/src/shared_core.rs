@@ -5,8 +5,7 @@
 //! So a waiter whose yields return late several times in a row moves once to another core of its mask, and restores the mask.
 //! If a yield returns only after a time slice, another process computes on this core.
 //! If a core is idle, the system moves one of the two by itself; if none is, moving would lead to another rank's core,
-//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process runs at full speed half of the
-//! time.
+//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process runs at full speed half of the time.
 //! Therefore such a waiter does not move, and does not yield its core for a while.
 //!
 //! If a move has not helped, the pause before the next attempt doubles: where every core has two such threads, moving is useless ([ADR 12]).

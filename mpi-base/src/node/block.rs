@@ -55,8 +55,7 @@ impl Node {
         })
     }
 
-    /// Returns the mapping that holds the `len` bytes at an offset received from another rank, and their offset in it; `None` outside all arenas and the
-    /// annex.
+    /// Returns the mapping that holds the `len` bytes at an offset received from another rank, and their offset in it; `None` outside all arenas and the annex.
     fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -157,8 +156,7 @@ pub struct ShmBlock {
     kept: bool,
 }
 
-/// From this length on, a freed block is cleared by pages: only pages that have memory are zeroed, and those that may not be kept are returned to the
-/// system.
+/// From this length on, a freed block is cleared by pages: only pages that have memory are zeroed, and those that may not be kept are returned to the system.
 const LONG: usize = 64 << 10;
 
 /// The longest block of which pages are kept: querying which pages have memory takes a microsecond per MiB.

@@ -109,8 +109,7 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Returns true if a message has arrived. If not, prefetches the further cells of a message of the last one's length, so that they arrive in one
-    /// transfer.
+    /// Returns true if a message has arrived. If not, prefetches the further cells of a message of the last one's length, so that they arrive in one transfer.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();

@@ -6,8 +6,7 @@
 //!
 //! Guarantee: the n-th post belongs to the n-th epoch. An early post is kept for its epoch, a post of a member outside of a group
 //! admits no member of the group, and the counters may wrap around.
-//! An epoch's accesses are ordered after the target's stores before its post, and the target's later accesses after those of the members that have
-//! completed.
+//! An epoch's accesses are ordered after the target's stores before its post, and the target's later accesses after those of the members that have completed.
 
 #![allow(unsafe_code)]
 

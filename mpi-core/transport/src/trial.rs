@@ -36,8 +36,7 @@ impl Either for Way {
     const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
-/// Number of samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches, and no disturbance shortens a
-/// sample.
+/// Number of samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches, and no disturbance shortens a sample.
 const TRIES: usize = 3;
 /// Number of samples after which the slower way is sampled again. It doubles from the start to the end of the range, and restarts when the faster way changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;

@@ -2,8 +2,7 @@
 //!
 //! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
 //! The transport of the highest exclusivity that reaches the peer is used.
-//! If it is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one fails the others carry its
-//! messages.
+//! If it is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one fails the others carry its messages.
 //!
 //! A transport whose poll is a system call ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)) is polled on each call only while the other transports are idle,
 //! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).

@@ -66,8 +66,7 @@ pub struct Limits {
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Priority: of several transports that reach a peer, the one of the highest exclusivity is used; if it is a network, other networks share its
-    /// messages.
+    /// Priority: of several transports that reach a peer, the one of the highest exclusivity is used; if it is a network, other networks share its messages.
     pub exclusivity: u32,
     /// True for a network, which may share the messages to a peer with other networks that reach the peer.
     pub is_network: bool,

@@ -209,7 +209,6 @@ pub trait Sink {
     ) {
     }
 
-    /// Called when one of several links to a peer is lost and the others carry its messages; `what` is the text for the user, at the process that
-    /// prints it.
+    /// Called when one of several links to a peer is lost and the others carry its messages; `what` is the text for the user, at the process that prints it.
     fn link_lost(&self, _peer: ProcId, _what: Option<&str>) {}
 }

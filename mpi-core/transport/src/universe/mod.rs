@@ -1,8 +1,7 @@
 //! Processes of other jobs: their global names, local numbers and cards.
 //!
 //! A [`ProcId`] is this process's own number for a process: below the size of the job it is a rank of the job, from that size on a process
-//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third process
-//! differently.
+//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third process differently.
 //! So messages identify a process by its [`Name`], job and rank, and carry its card with its addresses.
 //!
 //! Guarantees:
@@ -276,8 +275,7 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// Admits every name of another job: the caller has proved that it knows this process's key, which only this process's card and port names
-    /// contain.
+    /// Admits every name of another job: the caller has proved that it knows this process's key, which only this process's card and port names contain.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;

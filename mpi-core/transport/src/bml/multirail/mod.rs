@@ -62,8 +62,7 @@ const WINDOW: usize = 8 << 20;
 /// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// Number of fragments per link into which a message is cut if all links are equally fast; several, so that the links' shares can follow their
-/// speeds.
+/// Number of fragments per link into which a message is cut if all links are equally fast; several, so that the links' shares can follow their speeds.
 const PIECES: u64 = 8;
 /// Minimum length of a fragment, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;

@@ -60,8 +60,7 @@ where
         ways.collect::<Vec<_>>().into_iter().find(offer)
     }
 
-    /// Records the deaths that the links have reported. Must run outside of the links' polls, because this process may have to ask which links reach
-    /// the peer.
+    /// Records the deaths that the links have reported. Must run outside of the links' polls, because this process may have to ask which links reach the peer.
     #[cold]
     pub(super) fn record_deaths(&self, sink: &dyn Sink) {
         for (peer, way, why) in self.deaths.take() {

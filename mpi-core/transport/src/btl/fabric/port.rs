@@ -70,8 +70,7 @@ pub trait Memory {
     /// Ends a registration.
     fn unregister(&self, number: u64);
 
-    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call; otherwise [`Events::ended`] reports its
-    /// end.
+    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call; otherwise [`Events::ended`] reports its end.
     ///
     /// # Safety
     /// Until the operation has ended, no other code uses the local memory of a read, and the local memory of a write is neither freed nor written.

@@ -17,8 +17,7 @@ const TURN: usize = 32;
 /// Maximum number of bytes taken from one ring in one turn, for the same reason.
 ///
 /// With data in both directions, the space is released and reused sooner, while it is in the cache.
-/// Also, unexpected data are copied once more: without this bound, a peer that had answered and continued with the next window of 64 messages of 16
-/// KiB
+/// Also, unexpected data are copied once more: without this bound, a peer that had answered and continued with the next window of 64 messages of 16 KiB
 /// had a third of them buffered, because they were taken together with the answer that its partner waited for.
 /// Both directions, two cores that share a cache, without a bound and with 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
 /// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
@@ -161,8 +160,7 @@ impl Incoming {
             }
     }
 
-    /// Returns true if a message has arrived, or a sender has made a request. Called before the process sleeps, so it also finds cells that can never
-    /// be read.
+    /// Returns true if a message has arrived, or a sender has made a request. Called before the process sleeps, so it also finds cells that can never be read.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);

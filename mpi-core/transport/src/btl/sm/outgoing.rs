@@ -29,8 +29,7 @@ pub(super) struct Outgoing {
     to: u32,
     /// True if the receiver has been notified of this ring.
     announced: bool,
-    /// True in the common case: the ring is announced, and the receiver can execute this process's memory fences (`membarrier`). One test on the fast
-    /// path.
+    /// True in the common case: the ring is announced, and the receiver can execute this process's memory fences (`membarrier`). One test on the fast path.
     usual: bool,
     /// Length of the payload that was refused last, until one is accepted.
     wants_space: Option<usize>,

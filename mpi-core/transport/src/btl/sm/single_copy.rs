@@ -1,8 +1,7 @@
 //! Single copy by system calls, from the sender's memory to the receiver's ([`mpi_base::cma`]).
 //!
 //! *Alone*: the receiver reads the whole message.
-//! *Together*: the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the
-//! back:
+//! *Together*: the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
 //! two cores copy, and each finds its half in its own cache if the same buffers are sent again.
 //! Data that are copied together are accessed by the kernel only, never by loads and stores of either program,
 //! and each piece by one of the two processes.

@@ -289,8 +289,7 @@ pub fn candidates(
             }
             continue;
         }
-        // On another machine, an address equal to one of this machine is a bridge with the same address on every machine; it would lead back to this
-        // machine.
+        // On another machine, an address equal to one of this machine is a bridge with the same address on every machine; it would lead back to this machine.
         if !same_machine && ours.iter().any(|our| our.ip == their.ip) {
             continue;
         }

@@ -1,8 +1,7 @@
 //! The transport between machines: TCP over all addresses of both ends, IPv4 and IPv6.
 //!
 //! **Addresses.** Each process listens on one port and publishes an [`address_record`] through the launcher: its addresses, the port, and a random key.
-//! A connection is made when it is first needed. All addresses are tried in a race, and both ends authenticate themselves ([`rendezvous_points`],
-//! [`hello`]).
+//! A connection is made when it is first needed. All addresses are tried in a race, and both ends authenticate themselves ([`rendezvous_points`], [`hello`]).
 //! Until then outgoing messages are queued.
 //!
 //! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); fragments of long messages may be lent ([`Lending`]).

@@ -2,8 +2,7 @@
 //!
 //! This process flushes its queue and sends a disconnect message; it delivers what the peer sends until the peer's disconnect message has arrived. Then the connection is closed.
 //! A disconnect message ends one direction of one connection and does not affect other connections between the same two processes.
-//! Two processes that disconnect and connect again use a new connection, while the old one stays here until the slower of them has sent its
-//! disconnect message.
+//! Two processes that disconnect and connect again use a new connection, while the old one stays here until the slower of them has sent its disconnect message.
 //! Everything that arrives on the old connection is delivered before anything of the new one, so messages keep their order.
 
 use super::frame::{Frame, Kind};

@@ -120,8 +120,7 @@ impl Remote {
         self.last.set(number);
         let memory: Pointer = std::ptr::with_exposed_provenance_mut(region.address as usize);
         let mut object = null_mut();
-        // SAFETY: the domain stays open as long as this value; by the contract of this function the memory is not freed before the registration is
-        // closed.
+        // SAFETY: the domain stays open as long as this value; by the contract of this function the memory is not freed before the registration is closed.
         unsafe {
             let register: abi::Register = self.domain.function(abi::REGISTER)?;
             let result = register(

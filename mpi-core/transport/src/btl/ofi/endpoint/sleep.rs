@@ -57,8 +57,7 @@ impl Sleep {
 
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.descriptor?;
-        // SAFETY: the descriptor belongs to the completion queue of the endpoint that owns this value, and the queue is closed only with that
-        // endpoint.
+        // SAFETY: the descriptor belongs to the completion queue of the endpoint that owns this value, and the queue is closed only with that endpoint.
         (self.false_wakes.get() < FALSE_WAKES)
             .then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }

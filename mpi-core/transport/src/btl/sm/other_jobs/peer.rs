@@ -1,7 +1,6 @@
 //! A process of another job on this node, and the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*, until it sends its disconnect message there, so messages keep their order; it reads all
-//! segments.
+//! Each process sends through one segment, its *outlet*, until it sends its disconnect message there, so messages keep their order; it reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
