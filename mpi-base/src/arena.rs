@@ -19,7 +19,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// An arena of `len` free bytes at offset 0; `len` is rounded down to the grain.
+    /// Creates an arena of `len` free bytes at offset 0; `len` is rounded down to the grain.
     pub fn new(len: usize) -> Arena {
         Arena {
             free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),
@@ -32,7 +32,7 @@ impl Arena {
         self.take_beyond(0, len, align)
     }
 
-    /// As [`Arena::take`], where `align` applies to `base` + offset; `base` is a multiple of the grain.
+    /// Allocates as [`Arena::take`], except that `align` applies to `base` + offset; `base` is a multiple of the grain.
     pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;
         let align = align.max(GRAIN);
@@ -70,12 +70,12 @@ impl Arena {
         Some(len)
     }
 
-    /// Bytes that are allocated.
+    /// Returns the number of allocated bytes.
     pub fn used(&self) -> usize {
         self.out.values().sum()
     }
 
-    /// The longest block that can be allocated now.
+    /// Returns the length of the longest block that can be allocated now.
     pub fn longest_free(&self) -> usize {
         self.free.values().copied().max().unwrap_or(0)
     }

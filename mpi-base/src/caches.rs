@@ -1,7 +1,8 @@
 //! The caches of the cores that ranks run on: their sizes, and whether cores share level 2.
 //!
 //! Source: `/sys/devices/system/cpu/cpuN/cache`, see the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`.
-//! A virtual machine reports what its host chose to report, so a decision that rests on it is measured later (`mpi-core/transport/src/btl/sm/span.rs`).
+//! A virtual machine reports what its host chose to report, so a decision that depends on it is checked later by measurement
+//! (`mpi-core/transport/src/btl/sm/span.rs`).
 
 use std::fs;
 use std::path::Path;
@@ -11,14 +12,14 @@ use std::path::Path;
 pub struct Caches {
     /// The size of a core's level 2 in bytes.
     pub level_2: usize,
-    /// Whether no level 2 is shared by two cores.
+    /// True if no level 2 is shared by two cores.
     pub level_2_is_private: bool,
     /// The size of level 3 in bytes, if there is one.
     pub level_3: Option<usize>,
 }
 
 impl Caches {
-    /// The caches for a node of `nlocal` ranks, from the processors that this process may use;
+    /// Returns the caches for a node of `nlocal` ranks, from the processors that this process may use;
     /// `None` if ranks share processors, or if the kernel does not report caches.
     pub fn for_ranks(nlocal: u32) -> Option<Caches> {
         let processors = crate::cpu::processors()?;
@@ -28,7 +29,7 @@ impl Caches {
         Caches::of(&processors, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// The caches of the first and the last of these processors, which differ where a machine has two kinds of cores; the smaller sizes count.
+    /// Returns the caches of the first and the last of these processors, which differ if a machine has two kinds of cores; the smaller sizes are used.
     pub fn of(processors: &[usize], sys: &Path) -> Option<Caches> {
         let first = Caches::of_processor(*processors.first()?, sys)?;
         let last = Caches::of_processor(*processors.last()?, sys)?;
@@ -69,7 +70,7 @@ impl Caches {
     }
 }
 
-/// More caches than any processor has.
+/// Upper bound of the number of caches of a processor.
 const MOST_CACHES: usize = 16;
 
 fn read(file: &Path) -> Option<String> {

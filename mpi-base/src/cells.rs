@@ -5,7 +5,7 @@
 //! All members choose an operation's ring from data that are the same on all of them, so they compute the same [`CellAddress`].
 //! A cell is a contiguous run of words. The first word holds the number of the operation whose data follow, and is written last.
 //! It has bits for the length of the data, for a writer that publishes it ([`Cells::publish_of`], [`Cells::length`]).
-//! A message of at most seven words is therefore one cache line, written once and read once by each reader.
+//! A message of at most seven words is therefore one cache line, written once by its writer and read once by each reader.
 //!
 //! Deep rings grow: the depth of a ring at operation k is a function of k alone (`rings`). In the first round after a ring has grown,
 //! d below is the depth before.
@@ -16,7 +16,7 @@
 //! 2. a member that needs the data waits for the number and reads ([`Cells::seen`], [`Cells::read`]);
 //! 3. a member that has finished publishes the number up to which it has finished all operations, in a cache line of its own ([`Cells::finish`]).
 //!
-//! Each operation has one cell more than members: for a result that one member computes for all.
+//! Besides the members' cells, each operation has one more cell, for a result that one member computes for all.
 //! A count of arrivals in front of the result's cell determines that member ([`Cells::arrive`]): the last to arrive. It resets the count before any member continues.
 //! The result's cell may be in another ring than the members' cells, because the result may be longer; the operation has room where both rings have.
 //!
@@ -67,10 +67,10 @@ const FETCHED: usize = 64;
 /// The bytes of data in the same cache line as the number.
 const FIRST: usize = FETCHED - WORD;
 
-/// Bits of the number's word that hold the length of the data; the others count operations for months without a pause.
+/// The low 17 bits of the word hold the data length; the other 47 are an operation counter that takes months to overflow.
 const LENGTH_BITS: u32 = 17;
 
-/// The largest encoded length. The encoding is length + 1, and 0 if the writer publishes no length; longer data are encoded as this maximum.
+/// The largest encoded length. The encoding is length + 1, or 0 if the writer publishes no length; longer data are encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
 /// The largest length that [`Cells::published`] returns.
@@ -87,22 +87,22 @@ pub const OFFERS: u64 = 4;
 /// Words in a line.
 const STEP: usize = LINE / WORD;
 
-/// One member's view of the cells in `M`, which are zero at first.
+/// One member's view of the cells in `M`, whose words are initially zero.
 pub struct Cells<M> {
     /// A line for the number of waiters, one line for each member's word, and the rings.
     words: M,
     me: u32,
     members: u32,
-    /// This member has finished all operations up to this one.
+    /// The number up to which this member has finished all operations.
     finished: Cell<u64>,
-    /// Bit i: it has also finished operation `finished` + i + 1.
+    /// Bit i: this member has also finished operation `finished` + i + 1.
     beyond: Cell<u64>,
-    /// All members are known to have finished all operations up to this one.
+    /// The number up to which all members are known to have finished all operations.
     safe: Cell<u64>,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
-    /// The cells in memory of [`words`] words, with the rings where `tracks` places them; `None` if the numbers do not fit.
+    /// Creates the view of member `me`, in memory of at least [`words`] words; `None` if the numbers do not fit.
     pub fn new(memory: M, me: u32, members: u32, rings: &[Ring]) -> Option<Cells<M>> {
         let fits = me < members
             && rings.iter().all(Ring::is_possible)
@@ -117,12 +117,12 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         })
     }
 
-    /// The number of members, fixed when the cells were laid out.
+    /// Returns the number of members, fixed when the cells were laid out.
     pub fn members(&self) -> u32 {
         self.members
     }
 
-    /// The number of members that wait until others have finished; not part of the protocol above, and not accessed in this module.
+    /// Returns the counter of members that wait until others have finished; not part of the protocol above, and not accessed in this module.
     pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -142,7 +142,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[self.arrivals_at(address)]
     }
 
-    /// The first word of a cell of an operation, and the cell's length in words.
+    /// Returns the index of the first word of a cell of an operation, and the cell's length in words.
     #[inline(always)]
     fn cell(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> (usize, usize) {
         match cell.into() {
@@ -183,7 +183,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.safe.get() >= number || self.look_round() >= number
     }
 
-    /// Records that all members have finished this operation and all before it, which the caller knows without polling.
+    /// Records that all members have finished this operation and all before it, when the caller knows that without polling.
     #[inline(always)]
     pub fn all_past(&self, number: u64) {
         self.safe.set(self.safe.get().max(number));
@@ -206,7 +206,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.word_of(member).load(Ordering::Acquire) >= number
     }
 
-    /// Writes and publishes data in a cell of an operation that this member writes, and that has room.
+    /// Writes and publishes data in a cell of an operation. The caller is the cell's writer and has checked that the operation has room.
     #[inline(always)]
     pub fn show(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>, data: &[u8]) {
         self.fill(cell, address, 0, data);

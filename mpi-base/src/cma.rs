@@ -1,4 +1,4 @@
-//! Reading and writing another process's memory in one copy (cross memory attach, `process_vm_readv(2)`).
+//! Single copy to and from another process's memory (cross memory attach, `process_vm_readv(2)`).
 //!
 //! Whether the system allows this depends on user, container, seccomp profile and ptrace scope, so the library probes it instead of predicting it:
 //! each process publishes the address of a random word in its own memory; a peer that reads the expected value there may use this path.
@@ -61,7 +61,7 @@ pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
     write_all([region], [local], pid)
 }
 
-/// Reads the regions of process `pid` into the runs of `local`, one after the other; the regions must be at least as long in total.
+/// Reads the regions of process `pid` into the runs of `local`, one after the other; the total length of the regions must be at least that of the runs.
 pub fn read_all<'a>(
     remote: impl IntoIterator<Item = Region>,
     local: impl IntoIterator<Item = &'a [Cell<u8>]>,
@@ -114,7 +114,7 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    // A value that does not fit an address of this process does not fit one there either.
+    // A value that does not fit an address of this process does not fit one of the other process either.
     let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let mut remote = remote.into_iter().map(|region| {
         run_at(
@@ -224,7 +224,7 @@ pub enum Tracers {
     Any,
 }
 
-/// Sets or removes the exception; does nothing where the system does not restrict.
+/// Sets or removes the exception of this process; does nothing if the system does not restrict access.
 ///
 /// Best effort: [`probe`] shows whether it helped. A launcher in another process namespace cannot be named; then all processes are allowed.
 pub fn allow(tracers: Tracers) {

@@ -2,15 +2,15 @@
 //!
 //! The waiting policy compares it with the number of local ranks: if they fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
 //! The standard library reads both cgroup versions; half a core counts as one.
-//! A rank that is bound to cores of its own does not share them with all local ranks, but cannot find that out by itself:
+//! A rank that is bound to some of the cores does not share them with all local ranks, but cannot find out with how many it does:
 //! Portcullis's mpirun passes the number ([`SHARERS`]), and under other launchers ranks exchange their affinity masks.
 
 /// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
 ///
-/// Portcullis's mpirun sets it where the ranks of the node fit the cores that mpirun itself may use.
+/// Portcullis's mpirun sets it if the ranks of the node fit the cores that mpirun itself may use.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
-/// Returns the system's number of the calling thread.
+/// Returns the system's ID of the calling thread.
 pub fn this_thread() -> u32 {
     rustix::thread::gettid()
         .as_raw_nonzero()
@@ -30,7 +30,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Asks the kernel. The answer can change while a process runs; callers ask once at start.
+    /// Queries the kernel. The result can change while a process runs; callers query once at start.
     pub fn of_this_process() -> Cores {
         let affinity = rustix::thread::sched_getaffinity(None)
             .ok()
@@ -66,7 +66,7 @@ impl Cores {
     }
 }
 
-/// The processors that this thread may run on, ascending; `None` if the mask cannot be read.
+/// Returns the processors that this thread may run on, ascending; `None` if the mask cannot be read.
 pub fn processors() -> Option<Vec<usize>> {
     let set = rustix::thread::sched_getaffinity(None).ok()?;
     let all = 0..rustix::thread::CpuSet::MAX_CPU;
@@ -81,7 +81,7 @@ pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usi
     all.into_iter().filter(meets).count()
 }
 
-/// The number of cores that this process could keep busy if it were not bound: its control group's limit, which a bound process cannot read.
+/// Returns the number of cores that this process could keep busy if it were not bound: its control group's limit, which a bound process cannot read.
 ///
 /// The calling thread's mask is widened during the query and restored afterwards.
 pub fn usable_unbound() -> Option<usize> {

@@ -1,8 +1,8 @@
 //! The debug page: the message queues of a process in a fixed layout, which debuggers read from outside without types.
 //!
-//! It is an array of 64-bit words in the process's own memory. The process rewrites it before a sleep of a long wait, at most every
-//! [`PERIOD_NS`], so the page of a rank that hangs shows what it waits for, and a rank that computes has the page of its last long wait.
-//! A message costs nothing for it.
+//! It is an array of 64-bit words in the process's own memory. The process rewrites it before it sleeps in a long wait, at most once per
+//! [`PERIOD_NS`]. So the page of a rank that hangs shows what it waits for, and the page of a rank that computes shows its last long wait.
+//! The page adds no cost to a message.
 //!
 //! The layout, by the index of a word; the debugger takes positions and lengths of tables from the page, so that later versions may add words:
 //!
@@ -10,12 +10,12 @@
 //! |---|---|
 //! | 0, 1 | [`MAGIC`], [`VERSION`] |
 //! | 2 | number of changes; odd while the page is written |
-//! | 3 | when it was written: nanoseconds of the node's monotonic clock |
+//! | 3 | time of the last change: nanoseconds of the node's monotonic clock |
 //! | 4 | this process's rank in the job |
-//! | 5, 6, 7 | communicators: number, first word, words of each |
+//! | 5, 6, 7 | communicators: number, index of the first word, words of each |
 //! | 8, 9, 10 | operations and unexpected messages: likewise |
 //! | 11, 12 | members of communicators: number of words, first word |
-//! | 13 | 1 if not everything has found space |
+//! | 13 | 1 if some entries did not fit |
 //!
 //! A communicator: its number, this process's rank in it, its size, the first of its members or [`NONE`], and its name in 8 words.
 //! An operation: the index of its communicator, a [`Kind`], the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
@@ -30,17 +30,17 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"PCQUEUES");
 /// The version of the layout that this file describes.
 pub const VERSION: u64 = 1;
 
-/// In place of a rank or an index that there is not.
+/// Replaces a rank or an index that does not exist.
 pub const NONE: u64 = u64::MAX;
 
-/// The time between two changes of the page.
+/// Minimum time between two changes of the page, in nanoseconds.
 pub const PERIOD_NS: u64 = 100_000_000;
 
-/// Words of the head, of a communicator and of an operation.
+/// Words of the head of a page.
 pub const HEAD: usize = 16;
-/// See [`HEAD`].
+/// Words of a communicator.
 pub const COMM: usize = 16;
-/// See [`HEAD`].
+/// Words of an operation.
 pub const OPERATION: usize = 8;
 
 const COMMS: usize = 128;
@@ -60,11 +60,11 @@ pub enum Kind {
     Send = 0,
     /// A receive that is not complete.
     Receive = 1,
-    /// A message that no receive has asked for.
+    /// A message that no receive has matched.
     Unexpected = 2,
 }
 
-/// A communicator as the page shows it.
+/// The entry of a communicator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comm {
     /// Its number, the same at all members.
@@ -79,7 +79,7 @@ pub struct Comm {
     pub name: String,
 }
 
-/// An operation or an unexpected message as the page shows it.
+/// The entry of an operation or an unexpected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The index of its communicator on the page.
@@ -94,7 +94,7 @@ pub struct Operation {
     pub tag: Option<i32>,
     /// The length of the message, or of the receive's buffer.
     pub bytes: u64,
-    /// Whether a message has matched the receive.
+    /// True if a message has matched the receive.
     pub has_matched: bool,
 }
 
@@ -112,7 +112,7 @@ impl Default for DebugPage {
 }
 
 impl DebugPage {
-    /// Creates a page that was never written.
+    /// Returns a page that was never written.
     pub const fn new() -> DebugPage {
         DebugPage {
             words: [const { AtomicU64::new(0) }; WORDS],
@@ -125,7 +125,7 @@ impl DebugPage {
         }
     }
 
-    /// Writes the page. One thread at a time does.
+    /// Writes the page. Only one thread at a time may call it.
     pub fn write<'a>(
         &self,
         (time_ns, rank): (u64, u32),
@@ -215,7 +215,7 @@ impl DebugPage {
     }
 }
 
-/// What a debugger has read of a page.
+/// The contents of a page, as a debugger has read them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
     /// The communicators of the process.

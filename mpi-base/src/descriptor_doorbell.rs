@@ -23,7 +23,7 @@ pub struct DescriptorDoorbell {
 }
 
 impl DescriptorDoorbell {
-    /// A socket under a new random name.
+    /// Binds a socket under a new random name.
     pub fn new() -> io::Result<DescriptorDoorbell> {
         let (socket, tag) = listen()?;
         Ok(DescriptorDoorbell { socket, tag })
@@ -46,7 +46,7 @@ impl DescriptorDoorbell {
             }
         };
         self.sleep_on(doorbells, limit, &mut sleep);
-        // The datagrams carry no data: the caller polls its sources, so they are discarded.
+        // The datagrams carry no data and are discarded: the caller polls its sources.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
     }

@@ -28,7 +28,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 pub const SLEEPING: u32 = 1;
 /// In addition to [`SLEEPING`]: the owner sleeps in `poll`, because it also waits for descriptors.
 pub const POLLING: u32 = 2;
-/// The owner asks senders to set their bits in its bitmap of news too (see [`crate::inbox`]).
+/// The owner asks senders to set their bits in its bitmap `news` too (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
 
 /// The owner has left permanently; messages sent to it are not read.
@@ -57,7 +57,7 @@ pub struct Doorbell {
 unsafe impl crate::mem::Shared for Doorbell {}
 
 impl Doorbell {
-    /// A doorbell whose owner is awake, which is what zeroed shared memory holds.
+    /// Returns a doorbell whose owner is awake, which is what zeroed shared memory holds.
     pub fn new() -> Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
@@ -65,7 +65,7 @@ impl Doorbell {
         }
     }
 
-    /// The owner's requests to senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
+    /// Returns the owner's requests to senders: zero, or some of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
     ///
     /// A sender calls it after its fence.
     #[inline(always)]
@@ -116,7 +116,7 @@ impl Doorbell {
         }
     }
 
-    /// Fences, reads the word and wakes the owner if it sleeps, so that the owner polls; publishes nothing itself.
+    /// Executes a fence, reads the word and wakes the owner if it sleeps, so that the owner polls; publishes nothing itself.
     #[inline]
     pub fn ring(&self) {
         // SYNC POINT doorbell.sleep
@@ -139,7 +139,7 @@ impl Doorbell {
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 
-    /// As [`Doorbell::sleep`], but in `poll`, which returns when a datagram arrives at `socket` or after the time that it is given (owner only).
+    /// Sleeps as [`Doorbell::sleep`], but in `poll`, which returns when a datagram arrives at `socket` or after the time that it is given (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,
@@ -159,7 +159,7 @@ impl Doorbell {
             .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
     }
 
-    /// Returns true if the socket was rung since the last call: what `poll` would detect.
+    /// Returns true if the socket was rung since the last call, which `poll` would detect.
     #[cfg(loom)]
     pub fn take_rung(&self, socket: u64) -> bool {
         self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG

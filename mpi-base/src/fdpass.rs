@@ -2,7 +2,7 @@
 //!
 //! For launchers that do not let the ranks inherit descriptors: the first process of a node creates the segment,
 //! listens on an abstract socket (a name without a file, which disappears with the process) and sends the descriptor to each process that connects.
-//! A taker must run as the same user (`SO_PEERCRED`) and send half of a random key, which was distributed through the launcher;
+//! A process that takes the descriptor must run as the same user (`SO_PEERCRED`) and send half of a random key, which was distributed through the launcher;
 //! the giver sends the other half first, so that the taker detects an impostor under that name.
 //! Every step has a deadline.
 
@@ -74,7 +74,7 @@ pub struct Key([u8; 32]);
 const HALF: usize = 16;
 
 impl Key {
-    /// A fresh random key.
+    /// Returns a fresh random key.
     pub fn random() -> Result<Key, PassError> {
         let mut bytes = [0; 32];
         std::fs::File::open("/dev/urandom")
@@ -83,17 +83,17 @@ impl Key {
         Ok(Key(bytes))
     }
 
-    /// The key from its bytes.
+    /// Returns the key with these bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Key {
         Key(bytes)
     }
 
-    /// The secret itself, for code that computes with it.
+    /// Returns the secret itself, for code that computes with it.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The key in hexadecimal, for a launcher's key-value space.
+    /// Returns the key in hexadecimal, for a launcher's key-value space.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
     }

@@ -1,6 +1,6 @@
 //! The readers of text from files and from the environment, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry accepts any bytes. It panics if the decoder does, or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::debug_page::{Comm, HEAD, MAGIC, Queues, VERSION};
@@ -65,7 +65,7 @@ pub fn debug_page(bytes: &[u8]) {
     }
 }
 
-/// A file of parameters: each line sets one, is a comment, or is a complaint.
+/// A file of parameters: each line sets one, is a comment, or results in a complaint.
 pub fn parameter_file(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     let mut params = Params::default();

@@ -31,7 +31,7 @@ impl Kind {
         Kind::ProcessingUnit,
     ];
 
-    /// The name in MPI programs (MPI 5.0, section 9.1.2).
+    /// Returns the name of the kind in MPI programs (MPI 5.0, section 9.1.2).
     pub fn uri(self) -> &'static str {
         match self {
             Kind::Machine => "hwloc://Machine",
@@ -103,13 +103,13 @@ impl Confinement {
         }
     }
 
-    /// The one instance of a kind that the process is confined to; the number is unique among its kind on this machine.
+    /// Returns the one instance of a kind that the process is confined to; the number is unique among its kind on this machine.
     pub fn instance(&self, kind: Kind) -> Option<u32> {
         self.instances[kind as usize]
     }
 }
 
-/// The instance of a kind that a processor belongs to, according to the directory `sys` (`/sys/devices/system/cpu`).
+/// Returns the instance of a kind that a processor belongs to, according to the directory `sys` (`/sys/devices/system/cpu`).
 pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     let of_cpu = sys.join(format!("cpu{cpu}"));
     let number = |file: &str| -> Option<u32> {
@@ -129,7 +129,7 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
     }
 }
 
-/// The cache of this level that a processor uses, identified by the first processor that shares it; `None` if the kernel reports none.
+/// Returns the cache of this level that a processor uses, identified by the first processor that shares it; `None` if the kernel reports none.
 pub fn cache(cpu: usize, level: u8, sys: &Path) -> Option<u32> {
     let caches = fs::read_dir(sys.join(format!("cpu{cpu}/cache"))).ok()?;
     caches.flatten().find_map(|cache| {

@@ -27,7 +27,7 @@ pub struct Inbox {
     news: Bitmap,
 }
 
-/// A value with a pair of cache lines of its own, because processors fetch lines in pairs.
+/// A value in its own pair of cache lines, because processors fetch lines in pairs.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 struct Line<T>(T);
@@ -48,7 +48,7 @@ impl Inbox {
         }
     }
 
-    /// The doorbell that wakes the owner.
+    /// Returns the doorbell that wakes the owner.
     pub fn doorbell(&self) -> &Doorbell {
         &self.doorbell.0
     }
@@ -106,14 +106,14 @@ impl Inbox {
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// The number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
+    /// Returns the number of requests so far (owner only); when it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
     #[inline(always)]
     pub fn calls(&self) -> u32 {
         // SYNC POINT inbox.calls
         self.calls.0.load(Ordering::Acquire)
     }
 
-    /// Word `w` of the bitmap of all peers that have ever sent.
+    /// Returns word `w` of the bitmap of all peers that have ever sent.
     pub fn senders(&self, w: usize) -> u64 {
         self.senders.peek(w)
     }

@@ -1,8 +1,8 @@
-//! The pages of an arena's free memory that are kept, zeroed, for the next block.
+//! Zeroed pages of an arena's free memory that are kept for the next block.
 //!
 //! A page that goes back to the system costs a page fault in each process that accesses it again, and the system zeroes it once more:
 //! a loop that makes and frees the same communicator, window or file would pay that in every round.
-//! So some pages stay; their number is bounded.
+//! So a bounded number of pages is kept.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -31,7 +31,7 @@ impl KeptPages {
         self.most - self.bytes
     }
 
-    /// Adds ranges, of which none is kept already; returns false and adds none if there is no room for all.
+    /// Adds ranges, none of which is already kept; returns false and adds none if there is not enough room for all.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if more > self.room() {
@@ -43,7 +43,7 @@ impl KeptPages {
         true
     }
 
-    /// Forgets what is kept inside a range, because the range has been allocated.
+    /// Removes the kept pages inside a range, because the range has been allocated.
     pub fn take(&mut self, taken: Range<usize>) {
         while let Some((&start, &end)) = self.ranges.range(..taken.end).next_back()
             && end > taken.start

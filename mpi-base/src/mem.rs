@@ -1,8 +1,8 @@
-//! Memory shared by processes, without names.
+//! Nameless memory shared by processes.
 //!
 //! A [`Segment`] is a shared mapping of a memfd.
 //! A memfd has no name in any file system, is not bound by the size of `/dev/shm`, and disappears with its last descriptor and mapping,
-//! so no way of dying leaves anything behind.
+//! so nothing is left behind however a process ends.
 //! It is sparse: a page uses memory only after its first access, so a layout can reserve addresses generously.
 //!
 //! Other processes read and write a segment's contents at any time.
@@ -36,7 +36,7 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
 }
 
-/// Maps the pages of `len` bytes at `start` that have memory, and gives memory to the others.
+/// Maps the pages of `len` bytes at `start` that have memory, and allocates memory for the others.
 ///
 /// One page fault maps the pages around it that are present, so this costs much less than the accesses that would follow. If the system refuses, pages are mapped on access.
 #[cfg(not(any(loom, miri)))]
@@ -125,7 +125,7 @@ impl Segment {
         Ok(Segment { base, len })
     }
 
-    /// The length of the mapping in bytes; its file may be longer.
+    /// Returns the length of the mapping in bytes; its file may be longer.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -152,7 +152,7 @@ impl Segment {
         Some(Segment { base, len })
     }
 
-    /// The address of `len` bytes at `offset`, if they are inside the segment.
+    /// Returns the address of `len` bytes at `offset`, if they are inside the segment.
     pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
         if end > self.len {
@@ -162,12 +162,12 @@ impl Segment {
         Some(unsafe { self.base.add(offset) })
     }
 
-    /// The `T` at `offset`, if it is inside the segment and aligned.
+    /// Returns the `T` at `offset`, if it is inside the segment and aligned.
     pub fn at<T: Shared>(&self, offset: usize) -> Option<&T> {
         self.slice(offset, 1).map(|s| &s[0])
     }
 
-    /// The `count` values of `T` from `offset` on, if they are inside the segment and aligned.
+    /// Returns the `count` values of `T` from `offset` on, if they are inside the segment and aligned.
     pub fn slice<T: Shared>(&self, offset: usize, count: usize) -> Option<&[T]> {
         let p = self.range(offset, size_of::<T>().checked_mul(count)?)?;
         let p = p.cast::<T>();
@@ -178,7 +178,7 @@ impl Segment {
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
     }
 
-    /// The runs of pages in a range of whole pages that have memory, as offsets; `None` if the system does not tell.
+    /// Returns the runs of pages that have memory in a range of whole pages, as offsets; `None` if the system does not report them.
     pub fn resident(&self, range: Range<usize>) -> Option<Vec<Range<usize>>> {
         let start = self.range(range.start, range.len())?;
         let mut pages = vec![0_u8; range.len() / PAGE];

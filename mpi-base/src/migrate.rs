@@ -6,7 +6,7 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// The shortest and the longest pause between two moves of a thread.
+/// The shortest pause between two moves of a thread. `LONGEST`: the longest.
 const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
@@ -41,7 +41,7 @@ impl Moves {
     }
 }
 
-/// Moves this thread to another core of its mask, chosen by the system; does nothing if there is none or the system refuses.
+/// Moves this thread to another core of its mask, chosen by the system; does nothing if no other core is allowed or the system refuses.
 #[cold]
 pub fn aside() {
     through(|mask| {
@@ -63,7 +63,7 @@ pub fn to(core: usize) -> bool {
     })
 }
 
-/// Narrows the mask to a part of it and restores it; returns true if the system allowed it.
+/// Narrows the mask temporarily to `part` of it; returns true if the system allowed it.
 fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     let Ok(mask) = sched_getaffinity(None) else {
         return false;
@@ -72,7 +72,7 @@ fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     if narrow.count() == 0 || sched_setaffinity(None, &narrow).is_err() {
         return false;
     }
-    // The system accepted this mask a moment ago; if it now refuses, the narrower mask is still valid.
+    // The system accepted this mask before; if it refuses now, the thread keeps the narrower mask, which is valid too.
     let _ = sched_setaffinity(None, &mask);
     true
 }

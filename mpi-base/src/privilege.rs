@@ -3,7 +3,7 @@
 
 /// Returns true if the kernel started this program with more rights than its user has (set-user-ID, set-group-ID, file capabilities; getauxval(3), `AT_SECURE`).
 ///
-/// What the user controls, such as the environment and the home directory, must then not select code or files.
+/// Input that the user controls, such as the environment and the home directory, must then not select code or files.
 pub fn is_raised() -> bool {
     // SAFETY: the call reads the auxiliary vector that the kernel passed at start, and has no other effect.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }

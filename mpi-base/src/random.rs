@@ -1,7 +1,7 @@
 //! A small generator of random numbers, the same numbers from the same seed on every rank: SplitMix64 (G. Steele, D. Lea, C. Flood,
 //! "Fast splittable pseudorandom number generators", OOPSLA 2014).
 
-/// The generator. Its state is the seed at first, and each seed gives another sequence.
+/// The generator. Its initial state is the seed; each seed gives a different sequence.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 

@@ -5,8 +5,8 @@
 //! So a waiter whose yields return late several times in a row moves once to another core of its mask, and restores the mask.
 //! If a yield returns only after a time slice, another process computes on this core.
 //! If a core is idle, the system moves one of the two by itself; if none is, moving would lead to another rank's core,
-//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process is fast in half of its time.
-//! Such a waiter stays, and does not yield its core for a while.
+//! and two ranks on one core need a context switch per message, while a rank that shares its core with a foreign process runs at full speed half of the time.
+//! Therefore such a waiter does not move, and does not yield its core for a while.
 //!
 //! If a move has not helped, the pause before the next attempt doubles: where every core has two such threads, moving is useless ([ADR 12]).
 //!
@@ -19,27 +19,27 @@ use crate::yield_now::yield_now;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// A longer yield has let another process run: two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+/// A yield longer than this has let another process run: two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
 const SHARED: Duration = Duration::from_nanos(1500);
 
 /// The number of late yields in a row that triggers a move; they take some 50 us.
 const IN_A_ROW: u32 = 8;
 
-/// A longer yield has given the core to a process that uses all of its time slice, so one that computes.
+/// A yield longer than this has given the core to a process that used all of its time slice, so one that computes.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield to such a process again. It doubles while each next yield finds such a process still there,
-/// so the yields cost less than a hundredth of the time then.
+/// The time for which a thread does not yield to such a process again. It doubles, up to `LONGEST_KEEP`, as long as each next yield is as long,
+/// so that these yields take less than a hundredth of the time.
 const KEEP: Duration = Duration::from_millis(20);
 const LONGEST_KEEP: Duration = Duration::from_millis(640);
 
-/// A thread's state about its core.
+/// Statistics of a thread's yields, which show whether other threads use its core.
 #[derive(Clone, Copy, Debug)]
 struct Crowd {
     late: u32,
     moves: Moves,
     keep_until: Option<Instant>,
-    /// The next time of keeping the core.
+    /// The duration for which the core will be kept next time.
     keep: Duration,
 }
 

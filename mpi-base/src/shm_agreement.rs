@@ -11,7 +11,7 @@
 //! a round is settled only after all living members have written, which they do after the previous round is settled for them.
 //!
 //! A member that has decided may publish the decision, so that the others read one line instead of all slots.
-//! All that do so write the same value, and none is late: until it has returned, no round with the same set can begin.
+//! All that do so write the same value. No member publishes too late: until it has returned, no later round with the same set can begin.
 //!
 //! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words and read (Acquire) before them.
 
@@ -57,7 +57,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         })
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub fn members(&self) -> u32 {
         self.members
     }
@@ -87,7 +87,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         self.slot(member, round)[0].load(Ordering::Acquire) == round + 1
     }
 
-    /// The first member from `from` on that is alive and has not written; the number of members if the round is settled.
+    /// Returns the first member from `from` on that is alive and has not written; the number of members if the round is settled.
     #[inline]
     pub fn settled(&self, round: u64, from: u32, mut is_dead: impl FnMut(u32) -> bool) -> u32 {
         let mut next = from;
@@ -98,13 +98,13 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         next
     }
 
-    /// A data word of a member that has written.
+    /// Returns a data word of a member that has written.
     #[inline]
     pub fn word(&self, member: u32, round: u64, at: usize) -> u64 {
         self.slot(member, round)[HEAD + at].load(Ordering::Relaxed)
     }
 
-    /// The line of the published decision: the round's mark and a word.
+    /// Returns the line of the published decision: the round's mark and a word.
     #[inline]
     fn conclusion(&self, round: u64) -> &[AtomicU64] {
         let behind = self.members as usize * SETS as usize * slot(self.says);
@@ -121,7 +121,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         line[0].store(round + 1, Ordering::Release);
     }
 
-    /// The decision of a round, if a member has published it.
+    /// Returns the decision of a round, if a member has published it.
     #[inline]
     pub fn concluded(&self, round: u64) -> Option<u64> {
         let line = self.conclusion(round);

@@ -34,7 +34,7 @@ impl Default for Pieces {
 }
 
 impl Pieces {
-    /// An exhausted offer, which is what zeroed shared memory holds.
+    /// Returns an exhausted offer, which is what zeroed shared memory holds.
     pub fn new() -> Pieces {
         Pieces(AtomicU64::new(0))
     }
@@ -106,7 +106,7 @@ pub const OFFERS: usize = 8;
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
-    /// The slot of offer `number`.
+    /// Returns the slot of offer `number`.
     pub fn at(&self, number: u32) -> &Pieces {
         &self.0[number as usize % OFFERS]
     }
@@ -130,7 +130,7 @@ impl Default for Helping {
 }
 
 impl Helping {
-    /// Not helping, which is what zeroed shared memory holds.
+    /// Returns the state "not helping", which is what zeroed shared memory holds.
     pub fn new() -> Helping {
         Helping(AtomicU64::new(0))
     }

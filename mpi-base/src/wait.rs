@@ -10,7 +10,8 @@
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
 //! So a waiter whose yield was long sleeps without another yield ([`Waiter::has_met_load`]),
 //! and the process's next waits start with the policy [`WaitPolicy::without_yields`].
-//! A yield is long if it took more than a round of all ranks that may share the core ([`WaitPolicy::for_ranks`]): then one of them computes, and a message from another core waits as long.
+//! A yield is long if it took more than one turn of each rank that may share the core ([`WaitPolicy::for_ranks`]): then one of them computes, and a message
+//! from another core waits equally long.
 //!
 //! A yield that returns at once has found the core idle. A sleep there would cost the wake-up of the core, 30 to 50 us on a virtual machine,
 //! so such yields count for less ([`AT_ONCE`]) and a waiter on an idle core polls about as long as a wake-up takes.
@@ -31,18 +32,18 @@ pub struct WaitPolicy {
     pub pauses: Duration,
     /// Polls after yields of the core that let another thread run.
     pub yields: u32,
-    /// The same for a thread whose process has more threads in waits than cores.
+    /// The same for a thread of a process that has more waiting threads than cores.
     pub yields_to_threads: u32,
-    /// After a longer yield the waiter sleeps.
+    /// After a yield longer than this the waiter sleeps.
     pub long: Yielded,
     /// The longest single sleep.
     pub nap: Duration,
-    /// A program that polls without waiting (`MPI_Test` in a loop) yields the core after this many polls without a result.
+    /// A program that polls without waiting (`MPI_Test` in a loop) yields the core after this number of polls without a result.
     pub looks: u32,
 }
 
 impl WaitPolicy {
-    /// One core for each rank.
+    /// The policy if each rank has its own core.
     pub const DEDICATED: WaitPolicy = WaitPolicy {
         spins: 200,
         pauses: Duration::from_micros(50),
@@ -53,7 +54,7 @@ impl WaitPolicy {
         looks: 256,
     };
 
-    /// Oversubscribed: more ranks than cores.
+    /// The policy if ranks oversubscribe the cores.
     pub const OVERSUBSCRIBED: WaitPolicy = WaitPolicy {
         spins: 0,
         pauses: Duration::ZERO,
@@ -61,11 +62,11 @@ impl WaitPolicy {
         yields_to_threads: 12,
         long: Yielded::LONG,
         nap: NAP,
-        // A rank that polls may have work of its own: with 4, the random accesses of hpcc had a third of the rate that they have with 16.
+        // A polling rank may have work of its own: with 4, the random accesses of hpcc reached a third of their rate with 16.
         looks: 16,
     };
 
-    /// The policy for ranks on cores of this occupancy.
+    /// Returns the policy for ranks on cores of this occupancy.
     pub fn of(occupancy: Occupancy) -> WaitPolicy {
         match occupancy {
             Occupancy::Dedicated => WaitPolicy::DEDICATED,
@@ -73,7 +74,7 @@ impl WaitPolicy {
         }
     }
 
-    /// The same policy for a process that shares its core with one that computes: it sleeps instead of yielding.
+    /// Returns the policy for a process that shares its core with one that computes: it sleeps instead of yielding.
     pub const fn without_yields(self) -> WaitPolicy {
         WaitPolicy {
             yields: 0,
@@ -82,9 +83,9 @@ impl WaitPolicy {
         }
     }
 
-    /// The same policy where `ranks` ranks share a core.
+    /// Returns the policy for `ranks` ranks that share a core.
     ///
-    /// A yield of a round of all of them, each of which handles a short message, is not long; one during which a rank computed is.
+    /// A yield during which each of them handles a short message is not long; one during which a rank computed is.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
         /// The time of a rank that handles messages, and the shortest computation that counts, in microseconds.
         const SHARE: u64 = 10;
@@ -96,7 +97,7 @@ impl WaitPolicy {
         }
     }
 
-    /// The first stage of a wait.
+    /// Returns the first stage of a wait.
     #[inline]
     fn first(&self) -> Stage {
         match self.spins {
@@ -122,7 +123,7 @@ pub struct Waiter {
     met_load: Option<Yielded>,
 }
 
-/// A yield that lets another thread run counts as much as this number of yields that return at once.
+/// A yield that lets another thread run counts as this number of yields that return at once.
 pub const AT_ONCE: u32 = 8;
 
 /// The stage of a wait; the policy determines the length of each stage.
@@ -139,7 +140,7 @@ enum Stage {
     Yield {
         left: u32,
     },
-    /// `is_new` until the waiter has been asked for it.
+    /// `is_new` is true until [`Waiter::begins_to_sleep`] has been called.
     Sleep {
         is_new: bool,
     },
@@ -190,7 +191,7 @@ impl Waiter {
         }
     }
 
-    /// Records a yield to other threads of the process, in place of a step of this wait.
+    /// Records a yield to other threads of the process, which replaces a step of this wait.
     pub fn has_yielded_to_threads(&mut self, took: Yielded) {
         if matches!(self.stage, Stage::Spin { .. } | Stage::Pause { .. }) {
             self.stage = Stage::yields(self.policy.yields_to_threads);
@@ -210,7 +211,7 @@ impl Waiter {
         }
     }
 
-    /// Reduces the number of yields that are left.
+    /// Reduces the number of yields that remain.
     #[inline(always)]
     fn spend(&mut self, took: Yielded) {
         let cost = match took < Yielded::IDLE {
@@ -222,19 +223,19 @@ impl Waiter {
         }
     }
 
-    /// Starts over, because something arrived.
+    /// Restarts the wait's stages, because a message arrived.
     #[inline]
     pub fn reset(&mut self) {
         self.stage = self.policy.first();
     }
 
-    /// Returns true if the time for polling is over, so that the next step may sleep.
+    /// Returns true if the polling stages are over, so that the next step may sleep.
     #[inline]
     pub fn is_tired(&self) -> bool {
         matches!(self.stage, Stage::Sleep { .. })
     }
 
-    /// Returns true once for each time that polling was given up for sleeping.
+    /// Returns true once each time the wait changes from polling to sleeping.
     #[cold]
     pub fn begins_to_sleep(&mut self) -> bool {
         match &mut self.stage {
@@ -255,7 +256,7 @@ impl Waiter {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
-                // Inlined, because after a yield the returns of the enclosing calls are mispredicted (`yield_now`).
+                // Inlined: after a yield, the returns of the enclosing calls are mispredicted (`yield_now`).
                 let took = timed_yield();
                 self.count_yield(took);
             }
@@ -284,7 +285,8 @@ impl Waiter {
                     if now >= *until {
                         self.stage = Stage::yields(self.policy.yields);
                     } else {
-                        // With a core of its own this costs a short system call; if the system has put both ranks on one core, it saves a time slice, and one of them moves.
+                        // If the rank has its own core, this costs a short system call; if the system has placed two ranks on one core, it saves a time
+                        // slice, and one of them moves.
                         yield_core(now);
                     }
                 }

@@ -7,10 +7,10 @@
 //! exclusive lock is announced ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
 //! If one is announced, the member lowers the flag and draws shared tickets as any other.
 //!
-//! **Post, start, complete, wait.** Each ordered pair has two counters that only increase ([`Line`]), in a line
-//! that the writer has at the reader. The reader compares them with the values that it expects ([`Awaited`]), so that an early post or completion is kept and never lost.
+//! **Post, start, complete, wait.** Each ordered pair (writer, reader) has two counters that only increase, in a [`Line`] that the writer writes
+//! and the reader reads. The reader compares them with the values that it expects ([`Awaited`]), so that an early post or completion is kept and never lost.
 //!
-//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes ([`Stripe`]), as its mode says ([`UpdateMode`]).
+//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes ([`Stripe`]), according to its mode ([`UpdateMode`]).
 //!
 //! SYNC POINT `window.ticket`: a rank that lets others in stores first and then polls for tickets; a rank that draws a ticket polls afterwards whether it may enter.
 //! SYNC POINT `window.all`: a rank that raises a flag polls for announcements afterwards; a rank that announces polls the flags afterwards.
@@ -39,7 +39,7 @@ pub enum Mode {
     Exclusive,
 }
 
-/// A position in the queue of one lock.
+/// A ticket: a position in the queue of one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     number: u32,
@@ -47,12 +47,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// The mode for which it was drawn.
+    /// Returns the mode for which the ticket was drawn.
     pub fn mode(self) -> Mode {
         self.mode
     }
 
-    /// Its number, which selects the slot of its waiter.
+    /// Returns the ticket's number, which selects the slot of its waiter.
     pub fn number(self) -> u32 {
         self.number
     }
@@ -64,9 +64,9 @@ impl Ticket {
 pub struct Lock {
     /// The next ticket.
     next: AtomicU32,
-    /// The exclusive holder's index on the node plus one; for reports only.
+    /// The exclusive holder's index on the node plus one; used only in reports.
     holder: AtomicU32,
-    /// Low half: the shared ticket that may enter now. High half: the exclusive one.
+    /// Low half: the number of the shared ticket that may enter now. High half: that of the exclusive ticket.
     turn: AtomicU64,
 }
 
@@ -81,7 +81,7 @@ fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
 }
 
 impl Lock {
-    /// A free lock.
+    /// Returns a free lock.
     pub fn new() -> Lock {
         Lock::default()
     }
@@ -95,7 +95,7 @@ impl Lock {
         Ticket { number, mode }
     }
 
-    /// The number of the next ticket to be drawn.
+    /// Returns the number of the next ticket to be drawn.
     pub fn next(&self) -> u32 {
         self.next.load(Ordering::SeqCst)
     }
@@ -111,7 +111,7 @@ impl Lock {
         number == ticket.number
     }
 
-    /// Enters with a ticket whose turn it is; returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
+    /// Enters with a ticket that is admitted; returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
     #[inline]
     pub fn enter(&self, ticket: Ticket, place: u32) -> bool {
         match ticket.mode {
@@ -124,7 +124,7 @@ impl Lock {
         }
     }
 
-    /// Leaves the lock; returns as [`Lock::enter`].
+    /// Leaves the lock; returns true under the same condition as [`Lock::enter`].
     #[inline]
     pub fn leave(&self, mode: Mode) -> bool {
         match mode {
@@ -155,13 +155,13 @@ impl Lock {
         }
     }
 
-    /// The tickets that may enter now, if they have been drawn: the shared and the exclusive one.
+    /// Returns the numbers of the tickets that may enter now, if they have been drawn: the shared and the exclusive one.
     pub fn waiting(&self) -> [u32; 2] {
         let turn = self.turn.load(Ordering::SeqCst);
         [turn as u32, (turn >> 32) as u32]
     }
 
-    /// The exclusive holder's index on the node; it may have left by the time the caller uses it.
+    /// Returns the exclusive holder's index on the node; the holder may have left by the time the caller uses it.
     pub fn holder(&self) -> Option<u32> {
         self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
@@ -174,7 +174,7 @@ fn settle() {
     fence(Ordering::SeqCst);
 }
 
-/// The number of exclusive locks of a window that are requested or held on a node; one line, at the first member of the node.
+/// The number of exclusive locks of a window that are requested or held on a node; one cache line, in the memory of the node's first member.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Announced(AtomicU32);
@@ -237,7 +237,7 @@ impl Line {
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// The number of posts of the writer; the writer's earlier stores are visible.
+    /// Returns the number of posts of the writer; the writer's earlier stores are visible.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)
@@ -251,7 +251,7 @@ impl Line {
             .store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// The number of completions of the writer; its accesses are visible.
+    /// Returns the number of completions of the writer; its accesses are visible.
     #[inline]
     pub fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
@@ -285,7 +285,7 @@ impl Line {
     }
 }
 
-/// A lock that is held briefly, around one update of memory that no single instruction can do.
+/// A lock that is held briefly, around one update of memory for which no single instruction exists.
 ///
 /// Zeroed memory is a free lock.
 #[repr(C, align(64))]
@@ -308,7 +308,7 @@ impl Stripe {
     }
 
     /// Runs `update` under the lock, for the process with index `me` on the node; between series of failed attempts it yields, because the holder may need the core.
-    /// If the holder `has_ended`, the lock is taken over: what that process was updating stays as it left it.
+    /// If `has_ended` returns true for the holder, the caller takes over the lock; a partial update of that process remains.
     #[inline]
     pub fn with<R>(
         &self,
@@ -349,7 +349,7 @@ impl Stripe {
 }
 
 impl Stripe {
-    /// Counts a short update, or ends the row of them (holder only).
+    /// Counts a short update, or resets the number of consecutive short ones (holder only).
     #[inline]
     pub fn note(&self, is_short: bool) {
         let row = match is_short {

@@ -6,7 +6,7 @@
 //! Guarantee: a refusal is an error, and nothing remains when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
 //!
 //! What the caller must know about the kernel module:
-//! * A load or store faults (`SIGBUS`) where the owner has no memory that it may write itself, and after the owner has ended.
+//! * A load or store faults (`SIGBUS`) at addresses where the owner has no memory that it may write itself, and after the owner has ended.
 //!   [`is_mappable`] lets an owner check beforehand that its range is memory of the kind that never faults.
 //! * Mapped memory can be loaded and stored, but the system's own copies between processes refuse it, and so does XPMEM.
 //! * A child made by `fork` does not inherit the mapping. Every page that was accessed stays in memory until it is detached.

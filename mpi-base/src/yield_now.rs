@@ -35,7 +35,7 @@ pub fn yield_now() {
 
 /// The duration of a yield, in ticks of the time stamp counter.
 ///
-/// The counter runs at 2 to 5 GHz and is taken for one of 3 GHz, so the times of this type are right within a factor of 1.7.
+/// The counter runs at 2 to 5 GHz; a rate of 3 GHz is assumed, so the times of this type are right within a factor of 1.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Yielded(u64);
 
@@ -47,14 +47,14 @@ const MICROSECOND: u64 = 3_000;
 const MICROSECOND: u64 = 1_000;
 
 impl Yielded {
-    /// After a longer yield, another process computes on this core: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
+    /// A yield longer than this has run another process that computes: the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
     /// while a switch to a waiting rank and back takes microseconds.
     pub const LONG: Yielded = Yielded::micros(500);
 
-    /// A shorter yield has run no other thread: two switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
+    /// A yield shorter than this has run no other thread: two switches take 1.2 to 2 us, a yield without them 0.2 to 0.4.
     pub const IDLE: Yielded = Yielded(MICROSECOND * 3 / 4);
 
-    /// The duration of a yield of this many microseconds.
+    /// Returns the duration of a yield of this many microseconds.
     pub const fn micros(micros: u64) -> Yielded {
         Yielded(micros * MICROSECOND)
     }
@@ -66,9 +66,9 @@ impl Yielded {
     }
 }
 
-/// Yields the core once; returns for how long other threads had it.
+/// Yields the core once; returns the time for which other threads ran on it.
 ///
-/// It adds two readings of the time stamp counter to [`yield_now`]: some ten nanoseconds, where the clock would take fifty.
+/// It reads the time stamp counter twice in addition to [`yield_now`]: some ten nanoseconds, where the clock would take fifty.
 #[inline(always)]
 #[must_use]
 pub fn timed_yield() -> Yielded {
@@ -93,7 +93,7 @@ impl Backoff {
         Backoff { beside_load: false }
     }
 
-    /// Gives the core away between two polls.
+    /// Waits between two polls: yields, or sleeps beside a process that computes.
     pub fn pause(&mut self) {
         if self.beside_load {
             nap();
@@ -114,7 +114,7 @@ fn nap() {
     yield_now();
 }
 
-/// A reading of the time stamp counter.
+/// Reads the time stamp counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn stamp() -> u64 {
@@ -123,7 +123,7 @@ fn stamp() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the nanoseconds of the monotonic clock.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn stamp() -> u64 {

@@ -4,7 +4,7 @@
 //!
 //! * `cuPointerGetAttributes` describes an address. It returns `CUDA_ERROR_INVALID_VALUE` or the type 0 for memory that CUDA does not know.
 //! * Memory of `cuMemCreate` and of a memory pool belongs to no context; a thread without one copies in the primary context of the device.
-//! * Such memory may have the type of the host although only a device reaches it, so its handle or its pool is asked too.
+//! Such memory may have the type of the host although only a device reaches it, so its handle or its pool is checked too.
 //! * Memory of `cuMemAlloc` has a handle for other processes of the node; managed memory, pools and memory of `cuMemCreate` have none.
 //! * Copies go through the default stream of the calling thread, which waits for work in the legacy default stream.
 
@@ -246,7 +246,7 @@ impl Cuda {
         (code == SUCCESS && flags != 0).then_some(location.id)
     }
 
-    /// Runs `body` in a context for this memory, which is the thread's own if it has one.
+    /// Runs `body` in a context for this memory: the thread's own context if it has one.
     fn within<R>(
         &self,
         memory: &Memory,
@@ -286,7 +286,7 @@ impl Cuda {
         })
     }
 
-    /// Returns the context of this thread.
+    /// Returns the current context of this thread.
     fn context(&self) -> Result<usize, AcceleratorError> {
         let mut current = std::ptr::null_mut();
         // SAFETY: the result is a pointer.
@@ -295,7 +295,7 @@ impl Cuda {
         Ok(current.addr())
     }
 
-    /// Starts copies with `start`, and records an event behind them. Copies of a failed start have ended when the call returns.
+    /// Starts copies with `start`, and records an event after them. If the start fails, its copies have ended when the call returns.
     fn flight(
         &self,
         mapping: u64,
@@ -314,7 +314,7 @@ impl Cuda {
             self.checked("cuEventRecord", code)
         });
         if let Err(error) = started {
-            // SAFETY: as above; the event is used no more.
+            // SAFETY: the stream exists in every context, and the event was created above and is not used afterwards.
             unsafe {
                 (self.0.synchronize)(STREAM);
                 (events.destroy)(event);
@@ -334,7 +334,7 @@ impl Cuda {
             return Err(self.has_no("memory of other processes"));
         };
         let context = self.context()?;
-        // The lock is held, so that no other thread opens the same handle.
+        // The lock is held during the call, so that no other thread opens the same handle.
         let mut all = mappings();
         if let Some(known) = all.lease(owner, context, from) {
             return Ok(known);
@@ -536,7 +536,7 @@ impl Accelerator for Cuda {
             if code == NOT_READY {
                 return Ok(false);
             }
-            // SAFETY: as above.
+            // SAFETY: the event has not been destroyed before, and is not used afterwards.
             unsafe { (events.destroy)(event) };
             self.checked("cuEventQuery", code)?;
             Ok(true)

@@ -1,12 +1,12 @@
-//! The memory of other processes that is open in this one.
+//! Cache of other processes' device memory that is open in this process.
 //!
-//! Opening a handle costs more than most copies, so it stays open until it must be closed.
-//! An allocation is known by its process, its number and its handle: addresses are used again after a free, numbers are not.
-//! One that has an address of a newer allocation of its process was freed, and is closed before the newer one is opened.
+//! Opening a handle costs more than most copies, so an allocation stays open until it must be closed.
+//! An allocation is identified by its process, its number and its handle: addresses are reused after a free, numbers are not.
+//! If an open allocation overlaps the addresses of a newer allocation of its process, it was freed, and is closed before the newer one is opened.
 
 use super::Export;
 
-/// The most open allocations.
+/// Maximum number of open allocations.
 const MOST: usize = 32;
 
 /// An open allocation.
@@ -17,9 +17,9 @@ pub(super) struct Mapping {
     owner: u64,
     context: usize,
     export: Export,
-    /// Where it starts in this process.
+    /// Its address in this process.
     pub at: u64,
-    /// The copies in flight that read it.
+    /// Number of copies in flight that read it.
     users: u32,
     last_use: u64,
 }
@@ -39,7 +39,7 @@ impl Mappings {
         }
     }
 
-    /// Returns the open allocation of an export for one more copy.
+    /// Returns the open allocation of an export, if there is one, and counts one more copy of it.
     pub fn lease(&mut self, owner: u64, context: usize, export: &Export) -> Option<Mapping> {
         self.count += 1;
         let is_same = |known: &&mut Mapping| {
@@ -54,7 +54,8 @@ impl Mappings {
         Some(*known)
     }
 
-    /// Removes and returns those that must be closed before an export is opened; `None` if one of them is in use, so that it cannot be opened now.
+    /// Removes and returns the allocations that must be closed before an export is opened; `None` if one of them is in use, so that the export cannot be
+    /// opened now.
     pub fn make_way(&mut self, owner: u64, export: &Export) -> Option<Vec<Mapping>> {
         let is_stale = |known: &Mapping| {
             let of = &known.export;
@@ -77,7 +78,7 @@ impl Mappings {
         Some(closed)
     }
 
-    /// Adds an allocation that was opened, with one copy.
+    /// Adds an allocation that was opened, in use by one copy.
     pub fn add(&mut self, owner: u64, context: usize, export: &Export, at: u64) -> Mapping {
         self.count += 1;
         let mapping = Mapping {
@@ -93,21 +94,21 @@ impl Mappings {
         mapping
     }
 
-    /// Ends a copy.
+    /// Ends one copy of an allocation.
     pub fn release(&mut self, number: u64) {
         if let Some(known) = self.all.iter_mut().find(|known| known.number == number) {
             known.users = known.users.saturating_sub(1);
         }
     }
 
-    /// Removes and returns all.
+    /// Removes and returns all allocations.
     pub fn take_all(&mut self) -> Vec<Mapping> {
         std::mem::take(&mut self.all)
     }
 }
 
 impl Mapping {
-    /// The context that it was opened in.
+    /// Returns the context in which the allocation was opened.
     pub fn context(&self) -> usize {
         self.context
     }

@@ -82,10 +82,10 @@ struct Device {
     list: Option<usize>,
 }
 
-/// The contexts and devices that are known, by their position.
+/// The known contexts and devices. A device is identified by its index.
 #[derive(Default)]
 struct Known {
-    /// The drivers' contexts, with the driver.
+    /// A context of this module for each driver, together with the driver.
     contexts: Vec<(usize, usize)>,
     devices: Vec<Device>,
 }
@@ -154,7 +154,7 @@ impl LevelZero {
         }
     }
 
-    /// Returns the position of a device, or of the first device of the driver for memory that belongs to none.
+    /// Returns the index of a device, or of the driver's first device for memory that belongs to none.
     fn position(&self, known: &mut Known, at: (usize, usize), device: *mut c_void) -> Option<i32> {
         let (context, driver) = at;
         let mut device = device;

@@ -1,15 +1,15 @@
-//! A library that the program has loaded.
+//! Access to a vendor's library that the program has loaded.
 
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
-/// A library that is in the process; it stays there as long as the process lives.
+/// A library in the process; it stays loaded as long as the process lives.
 #[derive(Debug)]
 pub struct Library(NonNull<c_void>);
 
 // SAFETY: a handle of the loader may be used by all threads.
 unsafe impl Send for Library {}
-// SAFETY: as above, and looking up a symbol changes nothing.
+// SAFETY: the only operation on a shared handle is the look-up of a symbol, which any number of threads may do at the same time (dlsym(3), MT-Safe).
 unsafe impl Sync for Library {}
 
 impl Library {

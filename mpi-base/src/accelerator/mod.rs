@@ -1,14 +1,14 @@
-//! Accelerators: devices with memory of their own, such as GPUs, and the copies between that memory and the host's.
+//! Accelerators: devices with their own memory, such as GPUs, and copies between device memory and host memory.
 //!
 //! A component calls the library of one vendor, which the program has loaded: no library is loaded here, and none is linked.
-//! Device memory has addresses that no other memory of the process has, so an address alone shows whether it is on a device.
+//! Device memory has addresses that no other memory of the process has, so an address determines whether it is on a device.
 //! The host may not be able to read or write there; [`Accelerator::copy`] can.
 //!
 //! | component | library | tried on |
 //! |---|---|---|
-//! | [`cuda`] | `libcuda.so.1` | a library of the tests with its functions; no card |
+//! | [`cuda`] | `libcuda.so.1` | the tests' library with these functions; no card |
 //! | [`rocm`] | `libamdhip64.so` | nothing |
-//! | [`level_zero`] | `libze_loader.so.1` | a library of the tests with its functions; no card |
+//! | [`level_zero`] | `libze_loader.so.1` | the tests' library with these functions; no card |
 //!
 //! Copies are not ordered with the program's streams, except for the default stream of CUDA and HIP:
 //! the program synchronises its streams before it passes a buffer.
@@ -36,24 +36,24 @@ use std::fmt;
 pub struct Memory {
     /// True if the library moves its pages between host and device.
     pub is_managed: bool,
-    /// The context that the memory was made in; 0 if it belongs to none.
+    /// The context in which the memory was allocated; 0 if it belongs to none.
     pub context: usize,
     /// The number of the device.
     pub device: i32,
 }
 
-/// Blocks of the same length and distance, in device memory and at the same distances in host memory.
+/// Equally spaced blocks of the same length, in device memory and with the same spacing in host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strip {
     /// The first block in device memory.
     pub device: *mut u8,
     /// The first block in host memory.
     pub host: *mut u8,
-    /// The bytes of a block.
+    /// Length of a block in bytes.
     pub len: usize,
-    /// The distance between the starts of two blocks.
+    /// Distance between the starts of two consecutive blocks in bytes.
     pub stride: usize,
-    /// The number of blocks.
+    /// Number of blocks.
     pub blocks: usize,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for AcceleratorError {
 
 impl std::error::Error for AcceleratorError {}
 
-/// A library that the program has loaded and that cannot be used.
+/// A library that the program has loaded and that lacks a function, so that it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacks {
     /// The name of the library.
@@ -151,17 +151,19 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("copies in flight"))
     }
 
-    /// Returns the outcome of a copy that was started, once; `None` while it is in flight, which does not happen if the caller waits.
+    /// Returns the outcome of a copy that was started, once; `None` while it is in flight. With `waits`, waits for the end of the copy and never returns
+    /// `None`.
     fn end(&self, _flight: Flight, _waits: bool) -> Option<Result<(), AcceleratorError>> {
         Some(Ok(()))
     }
 
-    /// Returns a handle of device memory for other processes of the node, after the work of the default stream on it; `None` if it has none.
+    /// Returns a handle of device memory for other processes of the node; earlier work of the default stream on the memory is complete then. `None` if the
+    /// memory has no handle.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None
     }
 
-    /// Starts a copy from device memory of another process, which is one of the same number for all its exports, to memory of this process.
+    /// Starts a copy from device memory of another process to memory of this process. The number of the other process must be the same for all its exports.
     /// `near` is the memory at the target if it is on a device.
     ///
     /// # Safety
@@ -177,10 +179,10 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("memory of other processes"))
     }
 
-    /// Closes the memory of other processes; no copy from it is in flight.
+    /// Closes the memory of other processes. The caller makes sure that no copy from it is in flight.
     fn close(&self) {}
 
-    /// The error of a function that a component does not have.
+    /// Returns the error for a function that a component does not have.
     fn has_no(&self, what: &'static str) -> AcceleratorError {
         AcceleratorError {
             title: self.title(),
@@ -204,7 +206,7 @@ pub struct Component {
 /// The components, in the order in which they are asked about an address.
 pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
-/// The longest copy that is started as one: with several in flight, a library overlaps its own steps.
+/// Maximum length of a copy that is started as one: with several in flight, a library overlaps their steps.
 const PIECE: usize = 1 << 20;
 
 /// Returns the blocks of a strip in pieces of at most [`PIECE`] bytes: device address, host address, length.

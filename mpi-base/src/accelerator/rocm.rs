@@ -1,6 +1,6 @@
 //! ROCm, through the library of HIP, `libamdhip64.so`.
 //!
-//! Nothing of this has been tried: neither a card nor a library with these functions was there.
+//! Untested: neither a card nor a library with these functions was available.
 //!
 //! * The numbers of memory types changed between version 5 and version 6 of the library, whose names differ.
 //! * Addresses are the same in all contexts, so a copy needs no context of its own.
@@ -56,7 +56,7 @@ functions! {
 /// The loaded library.
 struct Rocm {
     hip: Hip,
-    /// The numbers of memory types are those of version 5.
+    /// True if memory types are numbered as in version 5.
     is_old: bool,
 }
 

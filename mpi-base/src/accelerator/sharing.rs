@@ -1,4 +1,4 @@
-//! Device memory that another process of the node may open.
+//! Names of device memory for other processes of the node.
 
 /// The length of a library's handle.
 pub const HANDLE: usize = 64;
@@ -8,13 +8,13 @@ pub const HANDLE: usize = 64;
 pub struct Export {
     /// The library's handle of the allocation.
     pub handle: [u8; HANDLE],
-    /// The number of the allocation, which the library never uses again in its process.
+    /// The number of the allocation, which the library never reuses in its process.
     pub buffer: u64,
     /// Where the allocation starts in the exporting process, and its length.
     pub base: u64,
-    /// The bytes of the allocation.
+    /// Length of the allocation in bytes.
     pub size: u64,
-    /// Where the part starts in the allocation.
+    /// Offset of the part in the allocation.
     pub offset: u64,
 }
 
@@ -22,14 +22,14 @@ pub struct Export {
 pub const ENCODED: usize = HANDLE + 4 * 8;
 
 impl Export {
-    /// Encodes it for a process of the same node.
+    /// Encodes the export for a process of the same node.
     pub fn encode(&self) -> Vec<u8> {
         let words = [self.buffer, self.base, self.size, self.offset];
         let words = words.into_iter().flat_map(u64::to_ne_bytes);
         self.handle.into_iter().chain(words).collect()
     }
 
-    /// Decodes it; `None` if the bytes have another length, or the part does not start in the allocation.
+    /// Decodes an export; `None` if the bytes have another length, or the part does not start in the allocation.
     pub fn decode(bytes: &[u8]) -> Option<Export> {
         let bytes: &[u8; ENCODED] = bytes.try_into().ok()?;
         let (handle, words) = bytes.split_at(HANDLE);
@@ -54,7 +54,7 @@ impl Export {
         len as u64 <= self.size - self.offset
     }
 
-    /// Returns true if another allocation of the same process has an address of this one, so that one of the two was freed.
+    /// Returns true if another allocation of the same process overlaps the addresses of this one, so that one of the two was freed.
     pub fn overlaps(&self, base: u64, size: u64) -> bool {
         self.base < base.saturating_add(size) && base < self.base.saturating_add(self.size)
     }
@@ -63,7 +63,7 @@ impl Export {
 /// A copy that was started, until [`super::Accelerator::end`] has reported its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
-    /// The library's event, and the context that it belongs to.
+    /// The library's event.
     pub event: usize,
     /// The context of the event.
     pub context: usize,

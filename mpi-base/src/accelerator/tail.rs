@@ -1,4 +1,4 @@
-//! The last object in the loader's list, by which a process notices that a library was loaded later.
+//! The last object in the loader's list, with which a process detects that a library was loaded later.
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
 //! So the field `l_next` of the last object is null until another one is loaded, and checking that costs one load.
@@ -45,7 +45,7 @@ impl Tail {
         })
     }
 
-    /// Returns the word that becomes different from 0 when another object is loaded.
+    /// Returns the word that becomes nonzero when another object is loaded.
     pub fn word(self) -> &'static AtomicUsize {
         self.0
     }

@@ -1,4 +1,4 @@
-//! Host memory that stands for device memory during one message, and is filled from it only if a processor reads it.
+//! Host memory that represents device memory during one message, and is filled from it only if a processor reads it.
 //!
 //! The sender of a long message passes such memory to the engine instead of a finished copy.
 //! A receiver on the same node may then copy from device memory itself ([`Accelerator::export`]), and the host memory stays unused.
@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The copies of pieces that are in flight while a fragment is sent.
+/// Maximum number of copies that are in flight while a fragment is sent.
 const AHEAD: usize = 3;
 
 static ALL: Mutex<Vec<Arc<Twin>>> = Mutex::new(Vec::new());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Contiguous host memory and the device memory that it stands for.
+/// Contiguous host memory and the device memory that it represents.
 pub struct Twin {
     by: &'static dyn Accelerator,
     memory: Memory,
@@ -31,13 +31,13 @@ pub struct Twin {
 
 #[derive(Default)]
 struct State {
-    /// The bytes whose copies to the host were started, and those whose copies have ended.
+    /// Number of bytes whose copies to the host were started. `filled`: number of bytes whose copies have ended.
     started: usize,
     filled: usize,
-    /// The copies in flight, each with the end of its piece.
+    /// The copies in flight, each with the end of its piece in bytes.
     flights: VecDeque<(usize, Flight)>,
     failure: Option<AcceleratorError>,
-    /// The bytes that another process's memory was copied to on the device.
+    /// Number of bytes that were copied to the device from another process's memory.
     arrived: usize,
 }
 
@@ -64,7 +64,7 @@ fn find(host: *const u8) -> Option<Arc<Twin>> {
 pub struct Registered(Arc<Twin>);
 
 impl Registered {
-    /// Registers host memory for device memory of the same length.
+    /// Registers host memory as a representation of device memory of the same length.
     ///
     /// # Safety
     /// The host memory is valid for reading and writing until the value is dropped.
@@ -104,13 +104,13 @@ impl Drop for Registered {
 }
 
 impl Twin {
-    /// The accelerator, its memory, and the address on the device.
+    /// Returns the accelerator, its memory, and the address on the device.
     pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
         let at = std::ptr::with_exposed_provenance_mut(self.device);
         (self.by, &self.memory, at)
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -124,7 +124,7 @@ impl Twin {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares for another message: the host memory has to be filled again.
+    /// Prepares the twin for another message: the host memory has to be filled again.
     pub fn restart(&self) {
         self.land_flights();
         *self.state() = State::default();
@@ -169,7 +169,7 @@ impl Twin {
         }
     }
 
-    /// Starts the copy of a piece; `None` if it has ended already.
+    /// Starts the copy of a piece; `None` if the copy has already ended.
     fn start(&self, at: usize, len: usize) -> Result<Option<Flight>, AcceleratorError> {
         let strip = Strip {
             device: std::ptr::with_exposed_provenance_mut(self.device + at),
@@ -193,7 +193,7 @@ impl Twin {
         for (_, flight) in std::mem::take(&mut state.flights) {
             let _ended = self.by.end(flight, true);
         }
-        // Nothing more is started by a message that is still listed.
+        // A message that still refers to this twin starts no more copies.
         state.started = self.len;
     }
 

@@ -19,7 +19,7 @@ pub fn add(accelerator: &'static dyn Accelerator) {
     NUMBER.store(used.len(), Release);
 }
 
-/// Returns true if there is one.
+/// Returns true if the process uses an accelerator.
 #[inline]
 pub fn are_in_use() -> bool {
     NUMBER.load(Acquire) != 0

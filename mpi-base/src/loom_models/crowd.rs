@@ -1,6 +1,6 @@
-//! Models of the protocol by which waiting threads of one process poll for themselves, follow and lead (`mpi-abi/src/lock/`).
+//! Models of the protocol by which waiting threads of one process poll, follow a leader or lead (`mpi-abi/src/lock/`).
 //!
-//! The lock is not of this crate, so the steps are written down here in the order in which the lock makes them.
+//! The lock is not in this crate, so its steps are repeated here in the lock's order.
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -34,7 +34,7 @@ impl Words {
         self.leader.load(Ordering::Relaxed) != 0 || self.yielding.load(Ordering::Relaxed) > 0
     }
 
-    /// A follower that has released the lock: it returns when it has to poll.
+    /// A follower that has released the lock; returns when it must poll itself.
     fn sleep_as_follower(&self) {
         let mut inside = self.inside.lock().unwrap();
         let sleeping = &self.sleeping_followers;
@@ -86,7 +86,7 @@ fn a_follower_that_leads_and_leaves_calls_the_next() {
             let words = words.clone();
             thread::spawn(move || {
                 words.sleep_as_follower();
-                // It polls once and its wait is over.
+                // The thread polls once, and its wait is over.
                 words.leave();
             })
         });

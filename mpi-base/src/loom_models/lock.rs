@@ -80,7 +80,7 @@ fn no_waiter_for_a_lock_is_left_asleep() {
     });
 }
 
-/// SYNC POINT window.all: of a flag and an announcement at least one is seen.
+/// SYNC POINT window.all: at least one side sees the other's flag or announcement.
 #[test]
 fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
     check(|| {

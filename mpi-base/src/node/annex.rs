@@ -1,20 +1,20 @@
 //! The annex: the region for large blocks at the end of the node's file, mapped when a rank first allocates or resolves one.
 //!
 //! All ranks map all arenas from the start, so arenas are sized for small blocks.
-//! After them the file has [`LEN`] more bytes per rank, which cost neither memory nor addresses until a block is allocated there;
-//! the length of the file determines whether they exist.
+//! Behind the arenas the file has [`LEN`] more bytes per rank, which cost neither memory nor addresses until a block is allocated there;
+//! the length of the file determines whether the annex exists.
 //! A process maps all of the annex by extending its mapping of the segment, for which it needs no descriptor.
-//! If the system or a limit does not allow that, there are no large blocks.
+//! If the system or a limit does not allow that, no large blocks are available.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::arena::Arena;
 use crate::mem::{PAGE, Segment};
 
-/// Bytes per rank.
+/// Length of each rank's part in bytes.
 pub(super) const LEN: usize = 16 << 30;
 
-/// The annex as one rank sees it.
+/// The view of one rank of the annex.
 pub(super) struct Annex {
     /// Its offset in the file.
     at: usize,
@@ -27,7 +27,7 @@ pub(super) struct Annex {
 }
 
 impl Annex {
-    /// The annex of a file of `file` bytes whose other parts end at `at`.
+    /// Creates the view of a file of `file` bytes whose other parts end at `at`.
     pub fn new(at: usize, file: usize, ranks: u32, rank: u32) -> Annex {
         let ranks = ranks as usize;
         let len = file.saturating_sub(at) / ranks.max(1) / PAGE * PAGE;
@@ -49,7 +49,7 @@ impl Annex {
         self.mapped.get_or_init(map).as_ref()
     }
 
-    /// The mapping that holds the `len` bytes at file offset `at`, and their offset in the mapping.
+    /// Returns the mapping that holds the `len` bytes at file offset `at`, and their offset in the mapping.
     pub fn find(&self, segment: &Segment, at: usize, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let into = at.checked_sub(self.at)?;
         // A block never spans the parts of two ranks.
@@ -60,7 +60,7 @@ impl Annex {
         Some((mapped, PAGE + into))
     }
 
-    /// The file offset of the memory at `address`, if all of it is inside some rank's part.
+    /// Returns the file offset of the memory at `address`, if all of it is inside some rank's part.
     pub fn place_of(&self, segment: &Segment, address: usize, len: usize) -> Option<usize> {
         // An annex that is not mapped has no addresses.
         let mapped = self.mapped.get()?.as_ref()?;

@@ -1,4 +1,4 @@
-//! Blocks of shared memory: allocated from one rank's arena, named by their file offset, used by all ranks.
+//! Blocks of shared memory: allocated from one rank's arena or annex, identified by their file offset, used by all ranks.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -10,7 +10,7 @@ use crate::arena::{Arena, GRAIN};
 use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared};
 
-/// The name of a block of shared memory for other processes: its offset in the node's file.
+/// Identifies a block of shared memory for other processes: its offset in the node's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShmOffset(pub u64);
 
@@ -55,7 +55,7 @@ impl Node {
         })
     }
 
-    /// The mapping that holds the `len` bytes at an offset named by another rank, and their offset in it; `None` outside all arenas and the annex.
+    /// Returns the mapping that holds the `len` bytes at an offset received from another rank, and their offset in it; `None` outside all arenas and the annex.
     fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -64,7 +64,7 @@ impl Node {
         }
     }
 
-    /// The address of `len` bytes of a block of this rank.
+    /// Returns the address of `len` bytes of a block of this rank.
     fn range(&self, at: usize, len: usize) -> Option<NonNull<u8>> {
         match self.0.segment.range(at, len) {
             None => {
@@ -75,12 +75,12 @@ impl Node {
         }
     }
 
-    /// The longest block that this rank's arena can allocate now.
+    /// Returns the length of the longest block that this rank's arena can allocate now.
     pub fn longest_free(&self) -> usize {
         self.arena().longest_free()
     }
 
-    /// Maps the pages of `len` bytes of a block that will be used at once, so that the first uses find them.
+    /// Maps the pages of `len` bytes of a block before its first use, to avoid page faults then.
     pub fn map_ahead(&self, offset: ShmOffset, len: usize) {
         #[cfg(not(miri))]
         if let Some((segment, at)) = self.block_at(offset, len)
@@ -90,13 +90,13 @@ impl Node {
         }
     }
 
-    /// The address in this process of a block that its owner named by its offset, if it is inside some rank's arena or part of the annex.
+    /// Returns the address in this process of a block at an offset received from its owner, if it is inside some rank's arena or part of the annex.
     pub fn resolve(&self, offset: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(offset, len)?;
         Some(segment.range(at, len)?.as_ptr())
     }
 
-    /// The offset of the memory at `address` in this process, if all of it is inside one rank's arena or part of the annex.
+    /// Returns the offset of the memory at `address` in this process, if all of it is inside one rank's arena or part of the annex.
     pub fn place_of(&self, address: usize, len: usize) -> Option<ShmOffset> {
         let base = self.0.segment.range(0, 0)?.addr().get();
         let in_arena = address.checked_sub(base).filter(|at| {
@@ -108,7 +108,7 @@ impl Node {
         Some(ShmOffset(at as u64))
     }
 
-    /// `count` shared values in a block that its owner named by its offset, if they are inside some rank's arena or part of the annex.
+    /// Returns `count` shared values in a block at an offset received from its owner, if they are inside some rank's arena or part of the annex.
     ///
     /// A caller that uses a block this way must not access the same bytes through [`Node::resolve`] at the same time.
     pub fn shared<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<&[T]> {
@@ -122,7 +122,7 @@ impl Node {
         Held::new(segment, at)
     }
 
-    /// Like [`Node::shared`], together with a reference to the node's memory.
+    /// Like [`Node::shared`] for a slice, together with a reference to the node's memory.
     pub fn hold_all<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<Held<[T]>> {
         let len = size_of::<T>().checked_mul(count)?;
         let (segment, at) = self.block_at(offset, len)?;
@@ -150,25 +150,25 @@ pub struct ShmBlock {
     /// True if it is in the annex.
     large: bool,
     len: usize,
-    /// No process has written after this many bytes from the start.
+    /// Number of bytes from the start after which no process has written.
     used: usize,
-    /// Other ranks may use it for as long as the node's memory exists; drop does nothing.
+    /// True if other ranks may use the block for as long as the node's memory exists; drop then does nothing.
     kept: bool,
 }
 
-/// From this length on, only those pages of a freed block are zeroed that have memory, and more of them than may be kept go back to the system.
+/// From this length on, a freed block is cleared by pages: only pages that have memory are zeroed, and those that may not be kept are returned to the system.
 const LONG: usize = 64 << 10;
 
-/// The longest block of which pages are kept: asking for those that have memory takes a microsecond per MiB.
+/// The longest block of which pages are kept: querying which pages have memory takes a microsecond per MiB.
 const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
-    /// The block's name for other processes.
+    /// Returns the block's offset, which identifies it in other processes.
     pub fn place(&self) -> ShmOffset {
         ShmOffset(self.at as u64)
     }
 
-    /// The requested length in bytes.
+    /// Returns the requested length in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -178,7 +178,7 @@ impl ShmBlock {
         self.len == 0
     }
 
-    /// The block's address in this process.
+    /// Returns the block's address in this process.
     pub fn as_ptr(&self) -> *mut u8 {
         self.node
             .range(self.at, self.len)
@@ -236,7 +236,7 @@ impl Drop for ShmBlock {
 }
 
 impl ShmBlock {
-    /// Clears whole pages of this block: zeroes those that have memory and keeps them, or returns them to the system if they are too many.
+    /// Clears whole pages of this block: zeroes those that have memory and keeps them, or returns them to the system if there are too many.
     /// Returns false if the system did neither.
     fn clear_pages(&self, segment: &Arc<Segment>, pages: Range<usize>) -> bool {
         if !self.large && pages.len() <= LONGEST_KEPT {

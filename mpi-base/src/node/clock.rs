@@ -1,10 +1,11 @@
-//! The clock of an event ring: the time stamp counter if the kernel's clock source is that counter, else CLOCK_MONOTONIC in nanoseconds.
+//! The clock of an event ring: the time stamp counter if it is the kernel's clock source, otherwise CLOCK_MONOTONIC in nanoseconds.
 //!
 //! Reading the counter takes half the time of `clock_gettime` through the vDSO, and a message is stamped several times.
-//! The kernel's watchdog has checked that the counter runs evenly, through sleep states and alike on all processors;
+//! The kernel's watchdog has checked that the counter runs at a constant rate, through sleep states and synchronously on all processors;
 //! if the kernel has not chosen the counter, this module does not either.
 //!
-//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] interpolates linearly between a moment when an event ring began and one when it is played;
+//! A [`Moment`] is a simultaneous reading of both clocks. The [`Line`] is the linear map through two moments: the start of an event ring, and the time at
+//! which it is played;
 //! all event rings of a node use the same line, so their events keep their order.
 #![allow(unsafe_code)]
 
@@ -58,7 +59,7 @@ fn counter() -> u64 {
     kernel_ns()
 }
 
-/// A simultaneous reading of both clocks; all zeroes is no reading.
+/// A simultaneous reading of both clocks; all zeroes means no reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub ticks: u64,
@@ -95,7 +96,7 @@ impl Line {
         Line { from, to }
     }
 
-    /// The time of a tick in nanoseconds, monotonic in `ticks`.
+    /// Returns the time of a tick in nanoseconds, monotonic in `ticks`.
     pub fn ns(&self, ticks: u64) -> u64 {
         let wide = i128::from;
         let whole = wide(self.to.ticks) - wide(self.from.ticks);

@@ -34,7 +34,7 @@ pub enum NodeError {
     Version {
         /// The version in the memory's header.
         found: u32,
-        /// That of this library.
+        /// The version of this library.
         ours: u32,
     },
     /// The requested local rank does not exist on this node.

@@ -2,11 +2,12 @@
 //!
 //! Ownership: the owner allocates the ring in its own arena, publishes its offset, length and clock in its control page once,
 //! and writes one cell per event, then the count; no other process writes.
-//! If a call ends while the latest cell is a message of that call, the call is merged into that cell: in most programs most calls have one message.
-//! The launcher plays it after the rank has ended, in whatever way; the ring keeps the latest cells, and the count shows how many were lost.
+//! If a call ends while the latest cell is a message of that call, the call is merged into that cell: most calls of most programs have one message.
+//! The launcher plays the ring after the rank has ended, for any reason; the ring keeps the latest cells, and the count shows how many were lost.
 //!
 //! SYNC POINT `event_ring.written`: the owner's store of the count (Release) is read by the player (Acquire), so all cells up to it are complete.
-//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; it plays event rings of ranks that have ended.
+//! A player that reads while the owner still writes may find the oldest cells of a full ring overwritten; therefore it plays only event rings of ranks that
+//! have ended.
 //! A cell is complete before and after a call is merged into it: the word that marks the merge is stored last.
 #![allow(unsafe_code)]
 
@@ -56,7 +57,7 @@ pub enum EventKind {
     Access = 9,
     /// Three words of the name of window `comm`: in `bytes`, `number` (five bytes only) and `extra`.
     WindowName = 10,
-    /// What process `comm` has sent to process `peer`, both of the job: `call` is the kind, `extra` the number of messages.
+    /// Messages that process `comm` has sent to process `peer`, both of the job: `call` is the kind, `extra` the number of messages.
     Matrix = 11,
 }
 
@@ -67,7 +68,7 @@ pub struct Event {
     pub kind: EventKind,
     /// In the event ring: a reading of its clock; after playing, CLOCK_MONOTONIC nanoseconds.
     pub at: u64,
-    /// The end of a call; else 0.
+    /// The end of a call; 0 for other events.
     pub until: u64,
     /// A call's number in the function table, counted from 1, or a collective operation's number.
     pub call: u16,
@@ -88,7 +89,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event at `at` (see [`Event::at`]) with all other fields 0.
+    /// Returns an event at `at` (see [`Event::at`]) with all other fields 0.
     pub fn new(kind: EventKind, at: u64) -> Event {
         Event {
             kind,
@@ -208,7 +209,7 @@ impl EventRing {
         }
     }
 
-    /// The current time on the event ring's clock.
+    /// Returns the current time on the event ring's clock.
     #[inline]
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -278,14 +279,15 @@ impl EventRing {
 /// The decoded contents of an event ring.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Played {
-    /// In the order in which they were written.
+    /// The events, in the order in which they were written.
     pub events: Vec<Event>,
     /// The number of older events that were overwritten; a message and its call in one cell count once.
     pub lost: u64,
 }
 
 impl Node {
-    /// Creates this rank's event ring of at most `events` events and publishes it to the launcher; `None` if there is one already or no memory for it.
+    /// Creates this rank's event ring of at most `events` events and publishes it to the launcher; `None` if the rank already has one or no memory is free
+    /// for it.
     pub fn event_ring(&self, events: u32) -> Option<EventRing> {
         let head: Held<EventRingHead> = self
             .held(self.rank(), std::mem::offset_of!(Control, event_ring))
@@ -328,7 +330,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player for the node's memory; `None` if `fd` is not a node's memory.
+    /// Creates a player for the node's memory; `None` if `fd` is not a node's memory.
     pub fn new(fd: impl AsFd) -> Option<Player> {
         let layout = read_head(&fd).ok()?;
         let segment = map(&fd, layout.total()).ok()?;
@@ -358,7 +360,7 @@ impl Player {
         let len = usize::try_from(cells)
             .ok()?
             .checked_mul(size_of::<Cell>())?;
-        // Values that a rank wrote are checked before use, as everywhere.
+        // A rank wrote these values, so they are checked before use.
         if cells == 0 || self.layout.owner(place, len) != Some(rank) {
             return None;
         }

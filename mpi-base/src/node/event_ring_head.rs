@@ -1,6 +1,6 @@
-//! The descriptor of a rank's event ring, in its control page.
+//! The descriptor of a rank's event ring, stored in its control page.
 //!
-//! The owner publishes its event ring's location once, and afterwards only the number of cells written; all zeroes is a rank that has no event ring.
+//! The owner publishes its event ring's location once, and afterwards only the number of cells written; all zeroes means that the rank has no event ring.
 #![allow(unsafe_code)]
 
 use super::clock::Moment;
@@ -12,7 +12,7 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// A moment on the event ring's clock and on the kernel's; zeroes if both are the same clock.
+    /// The time at which the ring began, in ticks. `ns`: the same time on the kernel's clock. Both are zero if the ring's clock is the kernel's.
     ticks: AtomicU64,
     ns: AtomicU64,
 }
@@ -42,7 +42,7 @@ impl EventRingHead {
         self.cells.store(cells, Ordering::Release);
     }
 
-    /// The event ring's offset and number of cells.
+    /// Returns the event ring's offset and number of cells.
     pub(super) fn place(&self) -> (u64, u64) {
         let cells = self.cells.load(Ordering::Acquire);
         (self.place.load(Ordering::Relaxed), cells)
@@ -55,13 +55,13 @@ impl EventRingHead {
         self.written.store(written, Ordering::Release);
     }
 
-    /// The number of cells written, all of which are complete.
+    /// Returns the number of cells written, all of which are complete.
     pub(super) fn written(&self) -> u64 {
         // SYNC POINT event_ring.written
         self.written.load(Ordering::Acquire)
     }
 
-    /// The moment at which the event ring began, if its times are ticks.
+    /// Returns the time at which the event ring began, on both clocks, if its times are ticks.
     pub(super) fn moment(&self) -> Option<Moment> {
         let ticks = self.ticks.load(Ordering::Acquire);
         let ns = self.ns.load(Ordering::Relaxed);

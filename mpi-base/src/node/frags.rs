@@ -24,9 +24,9 @@ pub struct FragPool {
     segment: Arc<Segment>,
     layout: Layout,
     rank: u32,
-    /// Never used or known to be returned; the last one pushed is most likely cached.
+    /// Fragments that were never used or are known to be returned; the last one pushed is most likely cached.
     free: Vec<u32>,
-    /// Outstanding fragments, oldest first, and the rank each was sent to.
+    /// Outstanding fragments, oldest first, each with the rank it was sent to.
     out: VecDeque<(u32, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl FragPool {
         }
     }
 
-    /// The length of a fragment in bytes.
+    /// Returns the length of a fragment in bytes.
     pub fn frag_len(&self) -> usize {
         self.layout.sizes.frag_len as usize
     }
@@ -74,13 +74,13 @@ impl FragPool {
         }
     }
 
-    /// The rank that holds the oldest outstanding fragment.
+    /// Returns the rank that holds the oldest outstanding fragment.
     pub fn slowest(&self) -> Option<u32> {
         self.out.front().map(|&(_, to)| to)
     }
 
     fn next_free(&mut self) -> Option<u32> {
-        // A returned oldest fragment is better than a fresh one: reusing few fragments in turn keeps them in the cache.
+        // If the oldest outstanding fragment has been returned, it is preferred to an unused one: reusing few fragments in turn keeps them in the cache.
         if let Some(&(frag, _)) = self.out.front()
             && self.is_back(frag)
         {
@@ -88,7 +88,7 @@ impl FragPool {
             return Some(frag);
         }
         self.free.pop().or_else(|| {
-            // A slow receiver must not block the fragments held by the others.
+            // A slow receiver must not prevent the reuse of fragments that others have returned.
             let at = self.out.iter().position(|&(frag, _)| self.is_back(frag))?;
             self.out.remove(at).map(|(frag, _)| frag)
         })

@@ -10,7 +10,7 @@ use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
 use crate::state::StatePage;
 
-/// A read view of a node's public part: which ranks have attached and what each is doing.
+/// A read-only view of a node's public part: which ranks have attached and what each is doing.
 #[derive(Debug)]
 pub struct Inspection {
     segment: Arc<Segment>,
@@ -28,18 +28,18 @@ impl Inspection {
         })
     }
 
-    /// The number of ranks that the node was laid out for, attached or not.
+    /// Returns the number of ranks that the node was laid out for, attached or not.
     pub fn nlocal(&self) -> u32 {
         self.nlocal
     }
 
-    /// The process number of a rank, once it has claimed its rank.
+    /// Returns the process number of a rank, once a process has claimed the rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)
     }
 
-    /// A rank's state page.
+    /// Returns a rank's state page.
     pub fn state(&self, rank: u32) -> Option<&StatePage> {
         Some(&self.control(rank)?.state)
     }

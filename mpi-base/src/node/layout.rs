@@ -31,7 +31,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// The sizes for `nlocal` ranks on cores about which nothing is known: few ranks get deep rings; many ranks get shallow ones, because all pairs may communicate.
+    /// Returns the sizes for `nlocal` ranks on cores with unknown caches: few ranks get deep rings; many ranks get shallow ones, because all pairs may
+    /// communicate.
     ///
     /// With few ranks a pair normally uses part of its ring, and all of it where that was found to be faster (`mpi-core/transport/src/btl/sm/span.rs`);
     /// the unused part costs addresses and no memory.
@@ -56,7 +57,7 @@ impl Sizes {
         }
     }
 
-    /// The sizes for `nlocal` ranks on the processors that this process may use.
+    /// Returns the sizes for `nlocal` ranks on the processors that this process may use.
     pub fn for_this_machine(nlocal: u32) -> Sizes {
         // With more ranks no size depends on the caches, and reading the kernel's files takes a tenth of a millisecond.
         let caches = (2..=FEW)
@@ -65,11 +66,12 @@ impl Sizes {
         Sizes::for_caches(nlocal, caches.flatten())
     }
 
-    /// The sizes for `nlocal` ranks on cores with these caches.
+    /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
-    /// If each core has a level 2 of its own, a sender cycles through twice its size, so that the lines it writes again have left the receiver's level 2 for the level 3 that both share;
+    /// If each core has its own level 2, a sender cycles through twice its size: when it writes a line again, the line has left the receiver's level 2 for
+    /// the level 3 that both share;
     /// but all rings of the node together take no more than that level 3.
-    /// The ring is not longer than what is used of it then, so its memory is bounded by the level 3, too.
+    /// The ring is then no longer than the span, so the level 3 also bounds its memory.
     pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {
         let sizes = Sizes::for_ranks(nlocal);
         let span = caches.and_then(|caches| cycled_span(nlocal, caches));
@@ -84,13 +86,13 @@ impl Sizes {
     }
 }
 
-/// The largest number of ranks whose rings may hold long data of all pairs.
+/// The largest number of ranks whose rings can hold long data of all pairs at the same time.
 const FEW: u32 = 8;
 
-/// The longest span that is cycled through, whatever the caches.
+/// The longest span that is cycled through, independent of the caches.
 const LONGEST_SPAN: usize = 4 << 20;
 
-/// The span of each ring where every core has a level 2 of its own; `None` where a short span is better.
+/// Returns the span of each ring if every core has its own level 2; `None` if a short span is better.
 fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     let pairs = nlocal as usize * nlocal.saturating_sub(1) as usize;
     if !caches.level_2_is_private || nlocal > FEW {
@@ -168,12 +170,12 @@ impl Layout {
         })
     }
 
-    /// The length of the node's file without the annex, in bytes; most of it is never touched.
+    /// Returns the length of the node's file without the annex, in bytes; most of it is never touched.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// The length of the part for tools outside the job: header and control pages.
+    /// Returns the length of the part for tools outside the job: header and control pages.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }
@@ -206,7 +208,7 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// The rank whose arena contains all of the `len` bytes at `offset`, if any.
+    /// Returns the rank whose arena contains all of the `len` bytes at `offset`, if any.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;
@@ -245,7 +247,7 @@ mod tests {
             ..APART
         };
         assert_eq!(span(2, larger), 4 << 20);
-        // A short level 2 is left sooner.
+        // A shorter level 2 evicts lines sooner.
         let smaller = Caches {
             level_2: 256 << 10,
             ..APART

@@ -1,6 +1,6 @@
 //! The shared memory segment of one job on one node.
 //!
-//! One sparse memfd holds everything (see `layout`): a header, a control page per rank, a ring per ordered pair of ranks,
+//! One sparse memfd holds all of it (see `layout`): a header, a control page per rank, a ring per ordered pair of ranks,
 //! and a private area per rank with its pooled fragments and its arena.
 //! The launcher or the first process creates it with [`Node::create`]; each rank joins with [`Node::attach`],
 //! whether it is a process or one of several threads of a process. A process that must first know that no other process has
@@ -52,7 +52,7 @@ use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
 
-/// A node's memory from the point of view of one of its ranks; all clones are the same rank.
+/// One rank's view of a node's memory; all clones belong to the same rank.
 #[derive(Clone)]
 pub struct Node(Arc<Attached>);
 
@@ -62,21 +62,21 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
-    /// The pages of its free memory that are kept for the next block.
+    /// Pages of this rank's free memory that are kept for the next block.
     kept_pages: Mutex<KeptPages>,
     annex: Annex,
-    /// The ring ends that have been handed out, by peer: producers and consumers; and whether the pool has been.
+    /// The ring ends that have been handed out, by peer: producers and consumers; and a flag for the fragment pool.
     taken: Mutex<Taken>,
-    /// The process number of each rank whose memory has been found readable.
+    /// The process number of each rank whose memory this process has been able to read.
     readable: Box<[OnceLock<u32>]>,
     /// The word that peers probe to find out whether they can read this process's memory; its address is published.
     _word: Box<AtomicU64>,
 }
 
-/// The bytes of free memory that all ranks of a node keep together, each the same part of it.
+/// Maximum number of bytes of free memory that all ranks of a node keep together, divided equally.
 const KEPT: usize = 64 << 20;
 
-/// The largest number of ranks of which each maps all of its rings at the start.
+/// The largest number of ranks on a node for which each rank maps all of its rings at the start.
 const FEW: u32 = 8;
 
 #[derive(Default)]
@@ -86,7 +86,7 @@ struct Taken {
     frags: bool,
 }
 
-/// A local rank that belongs to this process and is not yet visible to its neighbours.
+/// A local rank that belongs to this process and that other ranks do not see yet.
 pub struct Claim {
     segment: Arc<Segment>,
     layout: Layout,
@@ -102,7 +102,7 @@ impl fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// The local rank.
+    /// Returns the local rank.
     pub fn rank(&self) -> u32 {
         self.rank
     }
@@ -220,64 +220,64 @@ impl Node {
         })
     }
 
-    /// This process's rank on the node.
+    /// Returns this process's rank on the node.
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// The number of ranks of the node, attached or not.
+    /// Returns the number of ranks of the node, attached or not.
     pub fn nlocal(&self) -> u32 {
         self.0.layout.nlocal
     }
 
-    /// The size of every ring.
+    /// Returns the size of every ring.
     pub fn ring_shape(&self) -> Shape {
         self.0.layout.ring_shape
     }
 
-    /// The part of each ring's bytes that senders use at first, in bytes.
+    /// Returns the part of each ring's bytes that senders use at first, in bytes.
     pub fn ring_span(&self) -> usize {
         self.0.layout.sizes.ring_span as usize
     }
 
-    /// The inbox of a rank.
+    /// Returns the inbox of a rank.
     pub fn inbox(&self, rank: u32) -> Result<Held<Inbox>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, inbox))
     }
 
-    /// This rank's own inbox, with the doorbell that it sleeps on.
+    /// Returns this rank's own inbox, with the doorbell that it sleeps on.
     pub fn my_inbox(&self) -> &Held<Inbox> {
         &self.0.inbox
     }
 
-    /// The state page of a rank; written by that rank, read by others.
+    /// Returns the state page of a rank; written by that rank, read by others.
     pub fn state(&self, rank: u32) -> Result<Held<StatePage>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, state))
     }
 
-    /// The copies that a rank offers to share with the ranks that send to it.
+    /// Returns the copies that a rank offers to share with the ranks that send to it.
     pub fn offers(&self, rank: u32) -> Result<Held<Offers>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, offers))
     }
 
-    /// Which rank's copy a rank is helping with; written by that rank, read by others.
+    /// Returns which rank's copy a rank is helping with; written by that rank, read by others.
     pub fn helping(&self, rank: u32) -> Result<Held<Helping>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
 
-    /// The processes of the ranks.
+    /// Returns access to the processes of the ranks.
     pub fn processes(&self) -> Processes<'_> {
         Processes(self)
     }
 
-    /// The writing end of the ring to rank `to`; handed out once.
+    /// Returns the writing end of the ring to rank `to`; handed out once.
     pub fn producer(&self, to: u32) -> Result<Producer, NodeError> {
         self.end(self.rank(), to, "writing end", |taken| &mut taken.producers)
             // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in `taken`, so this is the only producer.
             .map(|memory| unsafe { Producer::new(memory) })
     }
 
-    /// The reading end of the ring from rank `from`; handed out once.
+    /// Returns the reading end of the ring from rank `from`; handed out once.
     pub fn consumer(&self, from: u32) -> Result<Consumer, NodeError> {
         self.end(from, self.rank(), "reading end", |taken| {
             &mut taken.consumers
@@ -286,7 +286,7 @@ impl Node {
         .map(|memory| unsafe { Consumer::new(memory) })
     }
 
-    /// Maps the first page of each ring from and to this rank, where the node has few ranks, so that the first message to a peer finds it.
+    /// Maps the first page of each ring from and to this rank if the node has few ranks, so that the first message to a peer causes no page fault.
     pub fn map_rings_ahead(&self) {
         if self.nlocal() > FEW {
             return;
@@ -303,7 +303,7 @@ impl Node {
         }
     }
 
-    /// This rank's pool of fragments; handed out once.
+    /// Returns this rank's pool of fragments; handed out once.
     pub fn frags(&self) -> Result<FragPool, NodeError> {
         let rank = self.rank();
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -317,7 +317,7 @@ impl Node {
         ))
     }
 
-    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment; `None` if `token` and `len` name none.
+    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment; `None` if `token` and `len` identify none.
     #[inline]
     pub fn read_frag<R>(
         &self,
@@ -389,13 +389,13 @@ impl Drop for Attached {
     }
 }
 
-/// The length of a file in bytes.
+/// Returns the length of a file in bytes.
 fn file_len(fd: impl AsFd) -> Option<usize> {
     let size = rustix::fs::fstat(fd).ok()?.st_size;
     usize::try_from(size).ok()
 }
 
-/// A word that is unlikely to be stored at the same address in another process.
+/// Returns a word that is unlikely to be stored at the same address in another process.
 fn random_word(rank: u32) -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((std::process::id(), rank))

@@ -13,13 +13,14 @@ use crate::cma;
 pub struct Processes<'a>(pub(super) &'a Node);
 
 impl Processes<'_> {
-    /// The process number that a rank has published, from its own process namespace, once it has claimed its rank.
+    /// Returns the process number that a rank has published, from its own process namespace, once it has claimed its rank.
     pub fn pid(self, rank: u32) -> Option<u32> {
         let pid = self.0.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)
     }
 
-    /// The process number of a rank if its memory can be read from this process. The probe is repeated until it succeeds once and then cached,
+    /// Returns the process number of a rank if its memory can be read from this process. The probe is repeated until it succeeds once; the result is then
+    /// cached,
     /// because the system does not revoke the permission and every new communicator asks.
     pub fn readable_pid(self, rank: u32) -> Option<u32> {
         let known = self.0.0.readable.get(rank as usize)?;
@@ -30,7 +31,7 @@ impl Processes<'_> {
         Some(*known.get_or_init(|| pid))
     }
 
-    /// Returns true if the process of a rank has certainly ended. Tests only ranks whose memory has been read under their process number,
+    /// Returns true if the process of a rank has certainly ended. Checks only ranks whose memory has been read under their process number,
     /// because otherwise that number may denote another process, or none, in this namespace.
     pub fn has_ended(self, rank: u32) -> bool {
         let known = self.0.0.readable.get(rank as usize).and_then(OnceLock::get);
@@ -41,14 +42,14 @@ impl Processes<'_> {
         })
     }
 
-    /// Returns true if a rank has attached, so that it can be read from here if the system allows it.
+    /// Returns true if a rank has attached, so that its memory can be read from this process if the system allows it.
     fn is_attached(self, rank: u32) -> bool {
         // SYNC POINT node.ready
         let ready = |c: &Control| c.presence.ready.load(Ordering::Acquire) != 0;
         self.0.control(rank).is_some_and(ready)
     }
 
-    /// Waits until a rank has attached, which it does without help from others; returns false if it has not by the time `before`.
+    /// Waits until a rank has attached, which it does without help from others; returns false if it has not attached by the time `before`.
     pub fn await_attached(self, rank: u32, before: Instant) -> bool {
         /// No process rings on attach; attaching takes some milliseconds.
         const NAP: Duration = Duration::from_micros(50);

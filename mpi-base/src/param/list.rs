@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub enum Style {
     /// Labels right-aligned in 24 columns, help on the next line.
     Readable,
-    /// One fact to a line, colons between the fields.
+    /// One fact per line, with colons between the fields.
     Parsable,
 }
 

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The prefix of a parameter's environment variable.
+/// The prefix of the environment variables of parameters.
 pub const PREFIX: &str = "PORTCULLIS_MCA_";
 
 /// Environment variable that lists the parameters set by `mpirun --mca`, separated by commas.
@@ -52,7 +52,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// The usual files below a home directory and an installation prefix.
+    /// Returns the usual files below a home directory and an installation prefix.
     pub fn standard(home: Option<&Path>, prefix: Option<&Path>) -> Files {
         Files {
             user: home.map(|home| home.join(".portcullis/mca-params.conf")),
@@ -131,7 +131,7 @@ impl Params {
         }
     }
 
-    /// The value of a parameter.
+    /// Returns the value of a parameter.
     pub fn get<T: Value>(&self, param: &Param<T>) -> Result<T, ParamError> {
         let about = param.about();
         T::parse(self.text(about)).map_err(|expected| self.malformed(about, expected))
@@ -152,33 +152,33 @@ impl Params {
         }
     }
 
-    /// The value of a parameter as text.
+    /// Returns the value of a parameter as text.
     pub fn text<'a>(&'a self, about: &'a About) -> &'a str {
         self.setting(about)
             .map_or(about.default, |setting| &setting.value)
     }
 
-    /// The source of a parameter's value.
+    /// Returns the source of a parameter's value.
     pub fn source(&self, about: &About) -> Source {
         self.setting(about)
             .map_or(Source::Default, |setting| setting.source.clone())
     }
 
-    /// Users set few parameters, so a linear search costs less than building a key.
+    /// Returns the setting of a parameter. Users set few parameters, so a linear search costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))
             .map(|(_, setting)| setting)
     }
 
-    /// All settings, by name: `(name, value, source)`.
+    /// Returns all settings, by name: `(name, value, source)`.
     pub fn settings(&self) -> impl Iterator<Item = (&str, &str, &Source)> {
         self.settings
             .iter()
             .map(|(name, setting)| (name.as_str(), setting.value.as_str(), &setting.source))
     }
 
-    /// Lines that could not be parsed and files that could not be read.
+    /// Returns the lines that could not be parsed and the files that could not be read.
     pub fn complaints(&self) -> &[ParamError] {
         &self.complaints
     }
@@ -187,7 +187,7 @@ impl Params {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
             Ok(bytes) => text::from_bytes(&bytes),
-            // An inaccessible home directory counts as one without a file.
+            // If the home directory is inaccessible, its file counts as missing.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -208,7 +208,7 @@ impl Params {
         self.read_lines(&file, &text, source);
     }
 
-    /// Sets what the lines of a file say; the others become complaints.
+    /// Applies the settings in the lines of a file; lines that are no settings become complaints.
     pub(crate) fn read_lines(&mut self, file: &str, text: &str, source: fn(String) -> Source) {
         for (number, line) in text.lines().enumerate() {
             let line = line.trim();

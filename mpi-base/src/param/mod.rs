@@ -63,9 +63,9 @@ pub struct About {
     pub name: &'static str,
     /// The default, written as a user would write it.
     pub default: &'static str,
-    /// What it does, for readers of `mpi-info`.
+    /// Description of the parameter, for readers of `mpi-info`.
     pub help: &'static str,
-    /// Listings of a lower level omit it.
+    /// Listings of a lower level omit the parameter.
     pub level: Level,
     /// The kind of its values, which follows from the `T` of [`Param`].
     pub kind: Kind,
@@ -77,7 +77,7 @@ impl About {
         self.parts().collect::<Vec<_>>().join("_")
     }
 
-    /// Returns true if this is its full name; called for every parameter whenever a communicator is created, so it does not build the name.
+    /// Returns true if `name` is the full name; called for every parameter whenever a communicator is created, so it does not build the full name.
     pub fn is_called(&self, name: &str) -> bool {
         let mut rest = Some(name);
         for (i, part) in self.parts().enumerate() {
@@ -137,7 +137,7 @@ impl<T: Value> Param<T> {
 }
 
 impl<T> Param<T> {
-    /// The untyped part, for tables and listings.
+    /// Returns the untyped part, for tables and listings.
     pub const fn about(&self) -> &About {
         &self.about
     }

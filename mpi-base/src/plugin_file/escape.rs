@@ -1,14 +1,14 @@
-//! The end of a process whose plugin throws: a C++ exception or a panic that leaves a function of a plugin.
+//! Handling of exceptions that leave a plugin's function: a C++ exception or a panic ends the process.
 //!
-//! The library's frames cannot be left in the middle of a call, and a handler above them could not know what the exception has interrupted.
+//! The library's frames cannot be left in the middle of a call, and a handler above them could not know which operation the exception has interrupted.
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
-/// A component of which functions are called, as the sentence names it.
+/// The component whose functions are called, for the error text.
 ///
-/// The guard of a call holds one reference, and reads the names only when the function throws: they cost a call nothing.
+/// The guard of a call holds one reference and reads the names only if the function throws, so the names cost a call nothing.
 pub trait Owner {
     /// The component's name.
     fn component(&self) -> &str;
@@ -27,7 +27,7 @@ impl Owner for (&str, &str) {
     }
 }
 
-/// Prints the sentence and ends the process when it is dropped, which only unwinding does.
+/// Prints the error text and ends the process when it is dropped, which happens only during unwinding.
 struct Escape<'a, O: Owner> {
     owner: &'a O,
     function: &'static str,
@@ -61,7 +61,7 @@ pub fn prepare() {
 
 /// Calls a function of a plugin. Costs nothing unless the function throws.
 ///
-/// The frame that catches exists for the search that precedes unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
+/// The frame that catches exists for the search phase of unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
 #[inline(always)]
 pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce() -> R) -> R {
     let guarded = || {

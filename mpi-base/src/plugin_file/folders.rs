@@ -29,12 +29,12 @@ pub struct Folder {
     pub is_named: bool,
 }
 
-/// The folders that the words of [`PATH`] stand for.
+/// The folders that the words of [`PATH`] denote.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     user: Option<PathBuf>,
     installation: Option<PathBuf>,
-    /// True in a program with more rights than its user, which reads the installation's folder only.
+    /// True in a program with more rights than its user, which reads only the installation's folder.
     raised: bool,
 }
 
@@ -49,7 +49,7 @@ impl Places {
         }
     }
 
-    /// Returns the folders to search, and those of [`PATH`]'s words that it does not contain.
+    /// Returns the folders to search, and the folders of the words USER, SYSTEM and INSTALLATION that [`PATH`] leaves out.
     pub fn order(&self, params: &Params) -> (Vec<Folder>, Vec<PathBuf>) {
         let path = text::to_os(params.text(PATH.about()));
         let (mut search, mut passed) = (Vec::new(), self.words());
@@ -91,7 +91,7 @@ impl Places {
     }
 }
 
-/// The plugin files of a folder, sorted by name, without the installation's own libraries for programs and for debuggers.
+/// Returns the plugin files of a folder, sorted by name, without the installation's own libraries for programs and for debuggers.
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -3,9 +3,9 @@
 use crate::clock::now_ns;
 use crate::state::{FileCall, StatePage, file_name_words};
 
-/// Calls a function of a plugin's file, with its name on the page meanwhile.
+/// Calls a function of a plugin's file, while the state page contains its name.
 ///
-/// The page keeps it if the function ends the process.
+/// The page keeps the name if the function ends the process.
 pub fn reported<R>(
     page: Option<&StatePage>,
     function: FileCall,

@@ -12,14 +12,14 @@ use std::fmt;
 use std::fs::File;
 use std::path::Path;
 
-/// What a plugin file says of itself.
+/// The contents of a plugin file's manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
     /// The version of the interface for which it was built.
     pub major: u32,
     /// The minor version of the header with which it was built.
     pub minor: u32,
-    /// The minor version that it needs of the library.
+    /// The minimum minor version of the library that it requires.
     pub needs_minor: u32,
     /// The hash over the layout of that header's tables.
     pub layout: u32,
@@ -36,47 +36,47 @@ pub struct Manifest {
 pub enum ManifestError {
     /// The file cannot be read.
     Read(String),
-    /// It is no shared object for this machine.
+    /// The file is not a shared object for this machine.
     Machine,
-    /// It has no manifest, as plugins had none before version 2 of the interface.
+    /// The file has no manifest; plugins for interfaces before version 2 have none.
     Missing,
-    /// The manifest is shorter than one, or a text in it has no end.
+    /// The manifest is too short, or a text in it has no end.
     Malformed,
-    /// It is for another version of the interface.
+    /// The plugin is for another major version of the interface.
     Major {
-        /// That of the file.
+        /// The version of the file.
         theirs: u32,
-        /// That of this library.
+        /// The version of this library.
         ours: u32,
     },
-    /// It needs a newer library.
+    /// The plugin needs a newer library.
     Minor {
-        /// What the file needs.
+        /// The minor version that the file needs.
         needs: u32,
         /// The major version of both.
         major: u32,
-        /// What this library has.
+        /// The minor version of this library.
         ours: u32,
     },
-    /// The tables of its header have another layout than those of the version that it names.
+    /// The tables of its header differ in layout from those of the version that it names.
     Layout {
         /// The version that it names.
         major: u32,
         /// Its minor part.
         minor: u32,
     },
-    /// It is a component of another framework than its name says.
+    /// The manifest names another framework than the file's name.
     Framework {
-        /// In the manifest.
+        /// The framework in the manifest.
         theirs: String,
-        /// In the file's name.
+        /// The framework in the file's name.
         named: String,
     },
-    /// It contains another component than its name says.
+    /// The manifest names another component than the file's name.
     Component {
-        /// In the manifest.
+        /// The component in the manifest.
         theirs: String,
-        /// In both.
+        /// The framework in both.
         framework: String,
     },
 }
@@ -272,7 +272,7 @@ mod tests {
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(refused(|_| ()), Ok(()));
-        // One that was built with an older or a newer header and needs nothing that this library lacks.
+        // A plugin that was built with an older or a newer header and needs nothing that this library lacks.
         assert_eq!(
             refused(|m| (m.minor, m.layout, m.needs_minor) = (0, 7, 0)),
             Ok(())

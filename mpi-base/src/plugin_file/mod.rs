@@ -1,7 +1,7 @@
-//! Plugin files: where they are searched, which are trusted, what their manifests say, and how they are opened.
+//! Plugin files: the folders that are searched, the files that are trusted, their manifests, and how they are opened.
 //!
 //! A file is called `FRAMEWORK_COMPONENT.so`, so a selection of components decides before a file is read.
-//! What remains is checked in this order: owner and rights ([`trust`]), the manifest, which is read from the file without running it ([`manifest`]),
+//! The other checks follow in this order: owner and rights ([`trust`]), the manifest, which is read from the file without running it ([`manifest`]),
 //! and then the file is opened ([`open`]), which runs its constructors.
 //! A framework checks the table that the file's entry point returns.
 

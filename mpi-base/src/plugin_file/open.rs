@@ -17,14 +17,14 @@ use std::path::Path;
 pub enum OpenError {
     /// The dynamic linker rejects the file.
     Linker(String),
-    /// Another file has taken its place since its manifest was read.
+    /// The path refers to another file than when its manifest was read.
     Replaced,
     /// It lacks the entry point.
     NoSymbol {
         /// Its name.
         symbol: &'static str,
     },
-    /// The symbol is that of a library which the file needs.
+    /// The symbol is defined by a library that the file needs, not by the file.
     SymbolOfOther {
         /// Its name.
         symbol: &'static str,
@@ -53,7 +53,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The identity of a file: another file in its place has another one.
+/// The identity of a file: a file that replaces it has another identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity([i64; 5]);
 

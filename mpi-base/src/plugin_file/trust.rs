@@ -1,7 +1,7 @@
-//! Which folders and files may hold plugins: those that only trusted users can write.
+//! Trust in plugin folders and files: only trusted users may be able to write them.
 //!
 //! A plugin runs with all rights of the process, so write access to its file or its folder gives these rights.
-//! Trusted are root, the user of the process, and the owner of the installation, with write access to the library itself.
+//! Trusted are root, the user of the process, and the owner of the installation, because they can write the library itself.
 
 use crate::privilege;
 use std::fmt;
@@ -21,7 +21,7 @@ pub enum Untrusted {
         /// Its rights.
         mode: u32,
     },
-    /// A group may write it that is not the process's.
+    /// A group other than the process's may write it.
     Group {
         /// The group.
         gid: u32,
@@ -85,7 +85,7 @@ impl Trust {
         }
     }
 
-    /// Checks a folder or a file; links are followed. One that cannot be read is left to its reader.
+    /// Checks a folder or a file; links are followed. A path that cannot be read is accepted here: the code that reads it reports the error.
     pub fn check(&self, path: &Path) -> Result<(), Untrusted> {
         path.metadata().map_or(Ok(()), |found| {
             self.check_rights(found.uid(), found.gid(), found.mode())

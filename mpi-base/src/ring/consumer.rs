@@ -22,13 +22,13 @@ pub struct Message<'a> {
 /// A message's payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// The bytes themselves: copied out of the cells or, if they are long, in place in the ring, where a faulty producer might still change them.
+    /// The bytes themselves: copied out of the cells or, if they are long, a reference into the ring, where a faulty producer might still change them.
     Here(&'a [u8]),
     /// `len` bytes at the location that the sender's `token` names; both values come from the sender and must be checked.
     Elsewhere {
-        /// Names the location, usually a pooled fragment of the sender; see [`Node::read_frag`](crate::node::Node::read_frag).
+        /// Identifies the location, usually a pooled fragment of the sender; see [`Node::read_frag`](crate::node::Node::read_frag).
         token: u64,
-        /// In bytes.
+        /// Length of the payload in bytes.
         len: usize,
     },
 }
@@ -38,15 +38,16 @@ pub enum Body<'a> {
 pub enum Polled<R> {
     /// The next cell has not been written yet, or the ring is dead.
     Empty,
-    /// One message was passed to the closure, which returned this.
+    /// One message was passed to the closure; the value is the closure's result.
     Got(R),
     /// The cell holds a value that no correct producer writes; the ring is dead from now on.
     Broken,
 }
 
-/// The distance from the next cell to the one that [`Consumer::await_more`] prefetches.
+/// How many cells ahead of the next one [`Consumer::await_more`] prefetches.
 ///
-/// In a stream that cell has been written by then; a prefetch of the next cell would be too late, and a cell further on may still belong to the producer.
+/// In a stream the producer has written that cell by then. A prefetch of the next cell would be too late, and a cell further ahead may still belong to the
+/// producer.
 const AHEAD: u32 = 2;
 
 /// The only reader of a ring.
@@ -55,13 +56,13 @@ pub struct Consumer {
     memory: RingMemory,
     /// The number of the cell expected next.
     pub(super) next: u32,
-    /// Units of the byte ring read since the beginning; below, the offset of the next block if it follows the last.
+    /// Units of the byte ring read since the beginning. `at`: the offset of the next block if it follows the last.
     units: u32,
     at: u32,
-    /// The cells and units that have been published as released.
+    /// The number of cells published as released. `units_published`: the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// From these numbers of unpublished cells or units on, `pop` publishes at once.
+    /// The number of unpublished cells from which `pop` publishes at once. `many_units`: the same for units.
     many_cells: u32,
     many_units: u32,
     broken: bool,
@@ -108,7 +109,7 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Returns true if a message has arrived; if not, prefetches the further cells of a message like the last, so that they arrive in one transfer.
+    /// Returns true if a message has arrived. If not, prefetches the further cells of a message of the last one's length, so that they arrive in one transfer.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();
@@ -119,7 +120,7 @@ impl Consumer {
         ready
     }
 
-    /// Prefetches a cell further on, for a consumer that receives a stream of messages;
+    /// Prefetches a cell further ahead, for a consumer that receives a stream of messages;
     /// in a ping-pong it would take the cell away from the producer, which is about to fill it.
     #[inline(always)]
     pub fn await_more(&self) {
@@ -136,7 +137,7 @@ impl Consumer {
         self.broken
     }
 
-    /// The ring's size.
+    /// Returns the ring's size.
     pub fn shape(&self) -> Shape {
         self.memory.shape()
     }
@@ -144,7 +145,7 @@ impl Consumer {
     /// Requests that the producer use only the first `bytes` of the byte ring, from its next poll on.
     pub fn wish_span(&mut self, bytes: usize) {
         let units = u64::from(units_of(bytes.min(self.shape().bytes())));
-        // Relaxed is enough: whatever part the producer uses, a control word marks the start of each lap.
+        // Relaxed suffices: whatever part the producer uses, a control word marks the start of each lap.
         self.memory
             .given_back()
             .span
@@ -253,7 +254,7 @@ impl Consumer {
         }
     }
 
-    /// Publishes everything consumed to the producer; called when there is nothing else to do.
+    /// Publishes all consumed cells and bytes to the producer; called when there is nothing else to do.
     #[inline]
     pub fn give_back(&mut self) {
         if !self.owes_space() {
@@ -275,7 +276,7 @@ impl Consumer {
         self.unpublished() != (0, 0)
     }
 
-    /// Cells and units that have been consumed and not yet published.
+    /// Returns the number of cells and units that have been consumed and not yet published.
     #[inline(always)]
     fn unpublished(&self) -> (u32, u32) {
         (

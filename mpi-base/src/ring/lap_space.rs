@@ -1,7 +1,7 @@
 //! Placement of the producer's next block in the byte ring.
 //!
 //! Blocks are written in *laps*: the first block of a lap is at the ring's start, every other one follows the previous block.
-//! Only the units of blocks are counted, never what is left unused at the end of a lap, so the consumer need not know where laps end.
+//! Only the units of blocks are counted, not the unused units at the end of a lap, so the consumer need not know where laps end.
 //! The count of released units determines which lap the consumer is in, and where:
 //! the producer begins a lap only when the consumer is in the previous one, so the consumer is in that lap or in the current one.
 
@@ -12,11 +12,11 @@ use super::Kind;
 pub(super) struct LapSpace {
     /// The part of the ring that is used, from its start.
     span: u32,
-    /// Units written in total; wraps around.
+    /// Units written in total, with wrap-around.
     total: u32,
-    /// The units of those that were released according to the last poll.
+    /// Units released in total, as of the last poll.
     back: u32,
-    /// Units written in this lap, which is the offset of a block that follows the last.
+    /// Units written in this lap; the offset of a block that follows the last.
     next: u32,
     /// The length of the previous lap.
     last: u32,
@@ -33,17 +33,17 @@ impl LapSpace {
         }
     }
 
-    /// Limits the ring to its first `span` units, as soon as the blocks after them have been released.
+    /// Limits the ring to its first `span` units. This takes effect when the blocks after them have been released.
     pub fn set_span(&mut self, span: u32) {
         self.span = span;
     }
 
-    /// The part of the ring that is used.
+    /// Returns the length of the part of the ring that is used, in units.
     pub fn span(&self) -> u32 {
         self.span
     }
 
-    /// The offset of the next block if it follows the last.
+    /// Returns the offset of the next block if it follows the last.
     #[inline(always)]
     pub fn next(&self) -> u32 {
         self.next
@@ -60,7 +60,7 @@ impl LapSpace {
         self.back = total;
     }
 
-    /// The number of units that have not been released.
+    /// Returns the number of units that have not been released.
     #[inline(always)]
     fn unread(&self) -> u32 {
         self.total.wrapping_sub(self.back)
@@ -72,26 +72,26 @@ impl LapSpace {
         self.unread() == 0
     }
 
-    /// The place for a block of `units` units: after the last block or at the start of the next lap; `None` if there is no space.
+    /// Returns the place for a block of `units` units: after the last block or at the start of the next lap; `None` if there is no space.
     #[inline(always)]
     pub fn find(&self, units: u32) -> Option<Kind> {
         let unread = self.unread();
         let end = self.next + units;
         if unread > self.next {
             // The consumer is in the previous lap; the start of this lap is free up to the consumer's position.
-            // Whatever count a faulty consumer publishes, the block stays inside the ring.
+            // Even if a faulty consumer publishes an invalid count, the block stays inside the ring.
             let at = self.last.saturating_sub(unread - self.next);
             return (end <= at).then_some(Kind::Bytes);
         }
         if end <= self.span {
             return Some(Kind::Bytes);
         }
-        // Everything already read of this lap is free for the next one, and the whole ring if nothing is unread.
+        // The part of this lap that has been read is free for the next lap; the whole ring is free if nothing is unread.
         let at = self.next - unread;
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }
 
-    /// The offset of a block at the place that [`LapSpace::find`] returned.
+    /// Returns the offset of a block at the place that [`LapSpace::find`] returned.
     #[inline(always)]
     pub fn start(&self, kind: Kind) -> u32 {
         match kind {
@@ -100,7 +100,7 @@ impl LapSpace {
         }
     }
 
-    /// Records that a block of `units` units has been written at such a place.
+    /// Records that a block of `units` units has been written at that place.
     #[inline(always)]
     pub fn take(&mut self, kind: Kind, units: u32) {
         if kind == Kind::BytesAtStart {

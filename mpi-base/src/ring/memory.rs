@@ -32,13 +32,13 @@ pub(super) struct Cell {
     pub words: [AtomicU64; 8],
 }
 
-/// The words that the consumer publishes.
+/// The words that the consumer publishes to the producer.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
-    /// What it has released: cells in the low half, units of the byte ring in the high half.
+    /// Cells and units that the consumer has released: cells in the low half, units of the byte ring in the high half.
     pub consumed: AtomicU64,
-    /// The part of the byte ring to be used, in units; 0 while the consumer has not requested any.
+    /// The part of the byte ring that the producer is asked to use, in units; 0 while the consumer has made no request.
     pub span: AtomicU64,
 }
 
@@ -60,7 +60,7 @@ impl Shape {
         })
     }
 
-    /// The number of cells, a power of two.
+    /// Returns the number of cells, a power of two.
     pub fn cells(self) -> u32 {
         self.cells
     }
@@ -69,12 +69,12 @@ impl Shape {
         self.units
     }
 
-    /// The least number of units that a producer uses.
+    /// Returns the minimum number of units that a producer uses.
     pub(super) fn least_span(self) -> u32 {
         super::LAP.min(self.units / 2)
     }
 
-    /// The number of units after which a producer that uses `span` units tries to restart at the beginning.
+    /// Returns the number of units after which a producer that uses `span` units tries to restart at the beginning.
     pub(super) fn lap(self, span: u32) -> u32 {
         match span as usize * UNIT > super::NEAR {
             true => span,
@@ -82,22 +82,22 @@ impl Shape {
         }
     }
 
-    /// The size of the byte ring.
+    /// Returns the size of the byte ring.
     pub fn bytes(self) -> usize {
         self.units as usize * UNIT
     }
 
-    /// The longest payload for the byte ring: a quarter of it, so that it always fits eventually and several can be in flight.
+    /// Returns the length of the longest payload for the byte ring: a quarter of it, so that it always fits eventually and several can be in flight.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
 
-    /// The size of such a ring's memory in bytes.
+    /// Returns the size of such a ring's memory in bytes.
     pub const fn footprint(self) -> usize {
         self.bytes_at() + self.units as usize * UNIT
     }
 
-    /// The offset of the byte ring, after the consumer's line and the cells.
+    /// Returns the offset of the byte ring, after the consumer's line and the cells.
     const fn bytes_at(self) -> usize {
         let end = size_of::<GivenBack>() + self.cells as usize * size_of::<Cell>();
         match self.units < PAGES {
@@ -123,7 +123,7 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// A ring in `shape.footprint()` bytes at `base`, which were zero when the first end was created.
+    /// Creates a ring in `shape.footprint()` bytes at `base`, which were zero when the first end was created.
     ///
     /// # Safety
     /// `base` must be 128-byte aligned and valid as long as `owner` lives;
@@ -143,7 +143,7 @@ impl RingMemory {
         }
     }
 
-    /// A ring on the heap, for ranks that are threads and for loom models.
+    /// Creates a ring on the heap, for ranks that are threads and for loom models.
     pub fn on_heap(shape: Shape) -> Self {
         struct Heap {
             given_back: Box<GivenBack>,
@@ -195,7 +195,7 @@ impl RingMemory {
         }
     }
 
-    /// The shape as both ends were given it; it is not stored in shared memory, so one process cannot change it for another.
+    /// Returns the shape that both ends were given; it is not stored in shared memory, so one process cannot change it for another.
     pub fn shape(&self) -> Shape {
         self.shape
     }
@@ -206,7 +206,7 @@ impl RingMemory {
         unsafe { self.given_back.as_ref() }
     }
 
-    /// The cell of message number `seq`.
+    /// Returns the cell of message number `seq`.
     #[inline(always)]
     pub(super) fn cell(&self, seq: u32) -> &Cell {
         let i = (seq & (self.shape.cells - 1)) as usize;
@@ -214,9 +214,9 @@ impl RingMemory {
         unsafe { self.cells.add(i).as_ref() }
     }
 
-    /// Prefetches, for writing, the lines of the block that will probably be written next, while no thread waits for them.
+    /// Prefetches, for writing, the lines of the block that will probably be written next, before any thread waits for them.
     ///
-    /// They are in the consumer's cache since the previous lap, so without this the next message begins with a round trip per line.
+    /// They have been in the consumer's cache since the previous lap, so without this the next message begins with a round trip per line.
     /// Measured: a tenth off the time of a 3 KiB message and off a stream of such.
     #[inline(always)]
     pub(super) fn expect_block(&self, start: usize, len: usize) {

@@ -1,7 +1,7 @@
 //! A lock-free ring from one process to another, for small messages.
 //!
 //! A message is one 64-byte *cell*: a control word, two header words, five payload words.
-//! An 8-byte message therefore moves one cache line and nothing else.
+//! An 8-byte message therefore transfers exactly one cache line.
 //! A payload of up to [`SPREAD`] bytes continues in the following cells, seven words in each, whose control words hold only their numbers.
 //! Longer payloads are blocks in a byte ring next to the cells, contiguous and 64-byte aligned;
 //! for payloads stored elsewhere (pooled fragments) the first payload word is a token.
@@ -16,7 +16,8 @@
 //! Numbers start at 1, in memory that is initially zero.
 //!
 //! The offset of a block in the byte ring is not sent: the block follows the previous block or, if one bit is set, is at the ring's start.
-//! The producer alone decides which, from what it knows to be consumed (`LapSpace`), so it can limit itself to a part of the ring ([`Producer::set_span`]):
+//! The producer alone decides which, from its knowledge of what has been consumed (`LapSpace`), so it can limit itself to a part of the ring
+//! ([`Producer::set_span`]):
 //! * it restarts at the ring's start when a block would exceed that part and the blocks at the start have been released;
 //! * and, if that part is at most [`NEAR`] long, also when a `LAP` has been written and all of it has been released.
 //!
@@ -50,7 +51,7 @@ pub use producer::{Full, Producer};
 /// The longest payload in bytes that fits into one cell.
 pub const INLINE: usize = 40;
 
-/// The payload bytes of each further cell of a spread message.
+/// The number of payload bytes in each further cell of a spread message.
 const MORE: usize = 56;
 
 /// The longest payload in bytes that is spread over cells.
@@ -81,7 +82,7 @@ const MORE_WORDS: usize = MORE / 8;
 
 const SPREAD_WORDS: usize = SPREAD / 8;
 
-/// The number of cells that follow the first cell of a message of `len` bytes, which is at most [`SPREAD`].
+/// Returns the number of cells that follow the first cell of a message of `len` bytes, which is at most [`SPREAD`].
 #[inline(always)]
 fn more_cells(len: usize) -> u32 {
     (len.saturating_sub(INLINE)).div_ceil(MORE) as u32
@@ -139,7 +140,7 @@ impl Control {
     }
 }
 
-/// The number of units of the byte ring that a block of `len` bytes occupies.
+/// Returns the number of units of the byte ring that a block of `len` bytes occupies.
 #[inline(always)]
 fn units_of(len: usize) -> u32 {
     len.div_ceil(UNIT) as u32

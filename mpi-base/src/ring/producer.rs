@@ -10,7 +10,7 @@ use crate::copy::copy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// How many cells before it is written [`Producer::expect_next`] prefetches a cell.
+/// How many cells ahead of its next cell [`Producer::expect_next`] prefetches.
 ///
 /// Measured with 0, 1, 2, 4, 8 in streams between two threads, nanoseconds for each message: of 8 bytes 9.2, 9.0, 8.6, 8.4, 8.4, of 64 bytes 19.8, 19.6, 17.2, 16.4, 16.2;
 /// and at times when the machine's cores are slow to reach each other, 46, 32, 37, 29, 29 and 100, 99, 64, 89, 46.
@@ -28,23 +28,23 @@ pub struct Producer {
     memory: RingMemory,
     /// The number of the next cell.
     pub(super) next: u32,
-    /// The cells that the consumer had released at the last poll.
+    /// The number of cells that the consumer had released at the last poll.
     pub(super) consumed: u32,
     lap_space: LapSpace,
     /// The span that the consumer had requested at the last poll.
     wish: u64,
     /// The number of units after which the producer tries to restart at the beginning of the byte ring.
     lap: u32,
-    /// The offset from which it tries that next; more than a lap after an attempt that failed.
+    /// The offset from which it tries again; more than a lap after an attempt that failed.
     again_from: u32,
     /// The unit up to which the byte ring is populated.
     populated: u32,
     /// The number of further cells that the last message took.
     more: u32,
-    /// The cell before which the consumer's counts were last polled ahead of need.
+    /// The number of the cell at which the consumer's counts were last polled before they were needed.
     asked: u32,
     longest: usize,
-    /// The consumer has published counts that no correct consumer publishes.
+    /// True if the consumer has published counts that no correct consumer publishes.
     broken: bool,
 }
 
@@ -72,7 +72,7 @@ impl Producer {
         }
     }
 
-    /// The longest payload that [`Producer::push`] takes.
+    /// Returns the length of the longest payload that [`Producer::push`] takes.
     #[inline(always)]
     pub fn longest(&self) -> usize {
         self.longest
@@ -165,7 +165,7 @@ impl Producer {
         }
     }
 
-    /// Sends a message whose `len` bytes of payload are stored where `token` names.
+    /// Sends a message whose payload of `len` bytes is stored at the location that `token` identifies.
     #[inline]
     pub fn push_elsewhere(
         &mut self,
@@ -205,7 +205,8 @@ impl Producer {
     }
 
     /// Prefetches, for writing, cells that will be used soon, for a sender of a stream of messages.
-    /// In a ping-pong it would take them away from the consumer, which polls the first of them; likewise cells that the consumer has yet to read are not prefetched.
+    /// In a ping-pong that would take them away from the consumer, which polls the first of them. Cells that the consumer has not yet read are not
+    /// prefetched either.
     #[inline(always)]
     pub fn expect_next(&mut self) {
         let each = 1 + self.more;
@@ -245,7 +246,7 @@ impl Producer {
         self.used() + count <= cells
     }
 
-    /// Cells written that the consumer had not released at the last poll.
+    /// Returns the number of cells written that the consumer had not released at the last poll.
     #[inline(always)]
     fn used(&self) -> u32 {
         self.next.wrapping_sub(1).wrapping_sub(self.consumed)
@@ -272,7 +273,7 @@ impl Producer {
         self.memory.expect_block(start, len);
     }
 
-    /// The place for a block of `len` bytes; `None` if there is no space.
+    /// Returns the place for a block of `len` bytes; `None` if there is no space.
     #[inline(always)]
     fn block(&mut self, len: usize) -> Option<Kind> {
         if self.lap_space.next() >= self.again_from && self.may_restart() {
@@ -300,7 +301,8 @@ impl Producer {
         self.populated = to;
     }
 
-    /// Returns true if the consumer has released all blocks; if not, it is not polled again soon, because each read of its word costs both sides a round trip.
+    /// Returns true if the consumer has released all blocks. If not, its counts are not polled again soon, because each such read costs both sides a round
+    /// trip.
     #[cold]
     fn may_restart(&mut self) -> bool {
         self.look();
@@ -331,7 +333,7 @@ impl Producer {
         if consumed.wrapping_sub(self.consumed) > self.used()
             || !self.lap_space.may_give_back(units)
         {
-            // More than was written, or less than was published before.
+            // The consumer claims to have released more than was written, or less than it published before.
             self.broken = true;
             return;
         }

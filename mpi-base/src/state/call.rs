@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Waits {
-    /// Nothing, or not for long.
+    /// Nothing; or the wait has been too short to be recorded.
     #[default]
     Nothing = 0,
-    /// A receiver, to take its message.
+    /// The receiver of a message.
     Send = 1,
     /// A message.
     Recv = 2,
@@ -35,9 +35,9 @@ impl Waits {
     }
 }
 
-/// The peer of a call that has none or takes any.
+/// The peer of a call that has no peer or accepts any.
 pub const NO_PEER: i32 = -1;
-/// The tag of a call that has none or takes any.
+/// The tag of a call that has no tag or accepts any.
 pub const NO_TAG: i32 = -1;
 
 /// The rank that a waiting rank waits for, and why.
@@ -134,12 +134,12 @@ impl CallLine {
         }
     }
 
-    /// The number of calls entered plus the number left.
+    /// Returns the number of calls entered plus the number left.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }
 
-    /// The number of the current call, 0 outside of one, and of the latest call.
+    /// Returns the number of the current call, 0 outside of one, and of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
         let call = self.call.load(Relaxed);
         let latest = call & !INSIDE;

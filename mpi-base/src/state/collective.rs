@@ -11,13 +11,13 @@ pub const SIGNATURE_WORDS: usize = 4;
 pub struct Collective {
     /// The communicator's number, the same at all members.
     pub comm: u64,
-    /// Counted on each communicator from 1; 0 if there was none.
+    /// The number of the operation on its communicator, counted from 1; 0 if there was none.
     pub round: u64,
     /// The arguments that all members must pass alike; equal rounds with different words are a mismatched program.
     pub signature: [u64; SIGNATURE_WORDS],
     /// The number of ranks of the communicator.
     pub members: u32,
-    /// True while the rank is in it, in a call that returns when the operation is complete.
+    /// True while the rank is blocked in the operation.
     pub inside: bool,
 }
 

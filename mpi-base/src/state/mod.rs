@@ -6,11 +6,12 @@
 //!
 //! Protocol: only the owning process stores, always relaxed; any process may load, always relaxed.
 //! The page orders nothing, and only diagnostic messages may depend on it: a reader may see the peer of one call with the tag of the next.
-//! The exceptions are the time of the `quiet` line, which publishes what the rank stored before it, and the rank's confinement: other ranks build topologies from it, so a flag of its own publishes it (Release) when it is complete.
+//! Two stores are exceptions: the time of the `quiet` line publishes what the rank stored before it; and the rank's confinement is published by a flag of
+//! its own (Release) when it is complete, because other ranks build topologies from it.
 //! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
 //! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
 //!
-//! A rank with several threads stores the latest call of any of them, and of concurrent collective operations the first.
+//! With several threads, a rank stores the latest call of any of them, and the first of several concurrent collective operations.
 
 //!
 //! Each subject has a cache line and a file of its own: `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
@@ -90,7 +91,7 @@ pub struct State {
 }
 
 impl StatePage {
-    /// The rank has started: it is in `MPI_Init`.
+    /// Records that the rank has started: it is in `MPI_Init`.
     pub fn start(&self, pid: u32, rank: u32) {
         self.process.start(pid, rank);
     }
@@ -100,29 +101,29 @@ impl StatePage {
         self.process.confine(here);
     }
 
-    /// The confinement published with [`StatePage::confine`]; `None` before.
+    /// Returns the confinement published with [`StatePage::confine`]; `None` before.
     pub fn confinement(&self) -> Option<Confinement> {
         self.process.confinement()
     }
 
-    /// `MPI_Init` has returned.
+    /// Records that `MPI_Init` has returned.
     pub fn run(&self) {
         self.process.reach(Phase::Running);
     }
 
-    /// `MPI_Finalize` has returned.
+    /// Records that `MPI_Finalize` has returned.
     pub fn finalized(&self) {
         self.waits_on(None);
         self.process.reach(Phase::Finalized);
     }
 
-    /// An MPI call begins; `call` is its number in the function table, counted from 1.
+    /// Records the start of an MPI call; `call` is its number in the function table, counted from 1.
     #[inline]
     pub fn enter(&self, call: u16) {
         self.call.enter(call);
     }
 
-    /// The call ends.
+    /// Records the end of the call.
     #[inline]
     pub fn leave(&self, call: u16) {
         self.call.leave(call);
@@ -142,7 +143,7 @@ impl StatePage {
         });
     }
 
-    /// The number of calls that the rank has entered plus the number that it has left.
+    /// Returns the number of calls that the rank has entered plus the number that it has left.
     pub fn calls(&self) -> u64 {
         self.call.calls()
     }
@@ -154,7 +155,7 @@ impl StatePage {
         self.call.waits_since(now_ns);
     }
 
-    /// A collective operation begins, number `round` (from 1) of its communicator, which has `members` members.
+    /// Records the start of collective operation number `round` (from 1) of its communicator, which has `members` members.
     /// Ranks with equal numbers and different `signature` words run a mismatched program.
     #[inline]
     pub fn collective(
@@ -173,7 +174,7 @@ impl StatePage {
         self.collective.set_inside(inside);
     }
 
-    /// The value set with [`StatePage::inside`].
+    /// Returns the value set with [`StatePage::inside`].
     #[inline]
     pub fn is_inside(&self) -> bool {
         self.collective.is_inside()
@@ -191,7 +192,7 @@ impl StatePage {
         self.progress.set_core(core);
     }
 
-    /// The value set with [`StatePage::waits_on`].
+    /// Returns the value set with [`StatePage::waits_on`].
     #[inline]
     pub fn core(&self) -> Option<u32> {
         self.progress.core()
@@ -203,24 +204,24 @@ impl StatePage {
         self.progress.count();
     }
 
-    /// The rank is about to sleep in a wait.
+    /// Records that the rank is about to sleep in a wait.
     pub fn is_quiet(&self, quiet: &Quiet) {
         self.quiet.set(quiet);
     }
 
-    /// A system call on a file begins.
+    /// Records the start of a system call on a file.
     #[inline]
     pub fn enters_file_call(&self, call: FileCall, now_ns: u64, name: &[u64; FILE_NAME_WORDS]) {
         self.file.enter(call, now_ns, name);
     }
 
-    /// The system call has returned.
+    /// Records the end of the system call.
     #[inline]
     pub fn leaves_file_call(&self) {
         self.file.leave();
     }
 
-    /// A copy of the page, which does not change while the caller reads it.
+    /// Returns a copy of the page, which does not change while the caller reads it.
     pub fn snapshot(&self) -> State {
         let mut state = self.read();
         for _ in 0..8 {
@@ -234,7 +235,7 @@ impl StatePage {
     }
 
     fn read(&self) -> State {
-        // First, so that all other fields are those of this poll or later.
+        // Read first, so that all other fields are as recent as this one or newer.
         let quiet = self.quiet.latest();
         let (call, last_call) = self.call.current_and_latest();
         let about = self.call.about();

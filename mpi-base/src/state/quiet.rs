@@ -1,26 +1,26 @@
-//! The seventh line: the proof that a waiting rank can be moved only by others. Written before each sleep of a wait, never by a call that does not sleep.
+//! The seventh line: evidence that only other ranks can end this rank's wait. Written before each sleep of a wait, never by a call that does not sleep.
 //!
 //! A rank is *quiet* at a time if it is inside a wait of the engine, polls all transports and its condition once from beginning to end after that time, and finds nothing.
-//! If all ranks of a job are quiet at one time, and no message is between them, no rank will ever move again
+//! If all ranks of a job are quiet at one time, and no message is in flight between them, no rank will ever make progress again
 //! (the termination of a distributed computation: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987).
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What a waiting rank has seen at its latest sleep.
+/// The state of a rank at the latest sleep of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quiet {
-    /// Counts the waits of this rank that have slept, and those that went on sleeping after something had arrived.
+    /// Number of waits of this rank that have slept, plus the number of times that a wait slept again after something had arrived.
     pub waits: u64,
     /// A poll of everything that began after this time found nothing, CLOCK_MONOTONIC nanoseconds; 0 before the first.
     pub checked_ns: u64,
-    /// The messages that transports with a medium of their own have accepted since the rank's start.
+    /// The number of messages accepted since the rank's start by transports that count their messages.
     pub sent: u64,
-    /// The messages that these transports have delivered.
+    /// The number of messages that these transports have delivered.
     pub received: u64,
-    /// The system's number of the waiting thread.
+    /// The system's ID of the waiting thread.
     pub thread: u32,
-    /// Whether something besides the ranks of this job may end the wait: another job, another thread of this process inside MPI, a file,
+    /// True if something other than the ranks of this job may end the wait: another job, another thread of this process inside MPI, a file,
     /// a time limit, fault tolerance, or a transport that does not count its messages.
     pub is_open: bool,
 }

@@ -4,11 +4,11 @@ use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// What a rank that waits at a window waits for.
+/// The action of a member for which a rank waits at a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum WindowNeed {
-    /// A number that this version does not know.
+    /// A value that this version does not know.
     #[default]
     Unknown = 0,
     /// The member's lock.
@@ -38,7 +38,7 @@ impl WindowNeed {
 pub struct AboutWindow {
     /// The window's name, or its end; empty if it has none.
     pub name: String,
-    /// What the member has to do.
+    /// The action that the member has to perform.
     pub need: WindowNeed,
     /// The rank in the job that can end the wait: the holder of the lock, else the member; `None` if it is unknown or not on this node.
     pub on: Option<u32>,

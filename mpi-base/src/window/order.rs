@@ -1,7 +1,7 @@
 //! Memory ordering of flushes: accesses to mapped window memory before a flush are ordered before all that follow, at every rank.
 //!
 //! Accesses are plain loads and stores. A processor may execute later loads before earlier stores, so a flush after a store is a full fence;
-//! a flush after no access, and on x86-64 after only loads and atomic instructions, is no instruction.
+//! a flush after no access, and on x86-64 after only loads and atomic instructions, executes no instruction.
 
 use crate::atomic::{Ordering, fence};
 use std::cell::Cell;

@@ -1,12 +1,12 @@
 //! Post, start, complete, wait: a member's counts of the others' posts and completions, and its wake-up.
 //!
-//! Each member publishes to each other one how often it has posted and how often it has completed ([`super::Line`], or messages between nodes).
-//! The other one counts how many of those it has consumed ([`Awaited`]): an access epoch consumes one post, an exposure epoch one completion.
+//! Each member publishes to each other member how often it has posted and how often it has completed ([`super::Line`], or messages between nodes).
+//! The other member counts how many of those it has consumed ([`Awaited`]): an access epoch consumes one post, an exposure epoch one completion.
 //! An access epoch that does not wait for its post, because the program asserts that it has arrived, consumes one too.
 //!
-//! Guarantee: a post belongs to the epoch of its own number. An early one is kept for its epoch, one of a member outside of a group
+//! Guarantee: the n-th post belongs to the n-th epoch. An early post is kept for its epoch, a post of a member outside of a group
 //! admits no member of the group, and the counters may wrap around.
-//! An epoch begins after what the member did before its post, and ends after what the others did before they completed.
+//! An epoch's accesses are ordered after the target's stores before its post, and the target's later accesses after those of the members that have completed.
 
 #![allow(unsafe_code)]
 
@@ -92,7 +92,7 @@ impl Arrivals {
     }
 }
 
-/// Returns true if a wrapping counter has reached `expected`, which is at most two thousand million ahead of it.
+/// Returns true if a wrapping counter has reached `expected`, which is less than 2^31 ahead of it.
 #[inline]
 pub fn has_reached(counter: u32, expected: u32) -> bool {
     counter.wrapping_sub(expected) as i32 >= 0

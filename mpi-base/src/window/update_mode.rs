@@ -1,15 +1,15 @@
 //! The mode of updates: whether accumulates update a member's memory by atomic instructions or under the locks of stripes.
 //!
 //! One atomic instruction updates one element.
-//! A pass of plain loads and stores updates many elements at a tenth of that price, but must exclude every other accumulate on them.
+//! A pass of plain loads and stores updates many elements at a tenth of the cost for each, but must exclude every other accumulate on them.
 //! So each member's memory has a mode ([`UpdateMode`]): with atomics, no member takes a lock; with stripes, every member locks a [`Stripe`] first.
 //!
 //! An update by atomic instructions raises a flag in a line of its process ([`Updating`]), reads the mode, updates, and lowers the flag: two stores and a load.
-//! The change to stripes pays for the fence between the first two steps on both sides ([`crate::fence`]).
+//! The change to stripes executes, on both sides, the fence between the first two of these steps ([`crate::fence`]).
 //! The member that begins it announces it in the mode; each member that finds the announcement executes [`crate::fence::heavy`], waits until no flag for this memory is up,
 //! and then sets the mode. So the change needs no member in particular, and no member waits for one that has ended.
 //! The change back needs no fence: it is made while all stripes are locked, and a member reads the mode again after it has locked a stripe.
-//! The mode carries a version, so that a late end of one change is not taken for the end of a later one.
+//! The mode carries a version, so that a late end of one change is not mistaken for the end of a later one.
 //!
 //! SYNC POINT `window.update`: a member that has raised its flag reads the mode afterwards; a member that has read the announcement reads the flags afterwards.
 //! At least one of the two sees the other.
@@ -35,7 +35,7 @@ pub struct UpdateMode(AtomicU32);
 #[allow(unsafe_code)]
 unsafe impl crate::mem::Shared for UpdateMode {}
 
-/// Whether one process is inside an update by atomic instructions: 0, or the number of the memory that it updates, plus one.
+/// Marks whether one process is inside an update by atomic instructions: 0, or one more than the number of the memory that it updates.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Updating(AtomicU32);
@@ -63,7 +63,8 @@ impl Updating {
         allowed
     }
 
-    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic instructions until it calls [`Updating::end`], which it does in any case (owner only).
+    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic instructions until it calls [`Updating::end`], which it must
+    /// call in both cases (owner only).
     #[inline(always)]
     pub fn begin(&self, mode: &UpdateMode, memory: u32) -> bool {
         self.0.store(memory + 1, Ordering::Relaxed);
@@ -91,7 +92,7 @@ impl UpdateMode {
         UpdateMode::default()
     }
 
-    /// Returns true if updates take the locks of stripes. The answer stays true while the caller holds a stripe.
+    /// Returns true if updates take the locks of stripes. A result of true stays valid while the caller holds a stripe.
     #[inline]
     pub fn is_stripes(&self) -> bool {
         self.0.load(Ordering::Acquire) & PHASE == STRIPES

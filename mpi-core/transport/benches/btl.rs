@@ -57,7 +57,7 @@ impl Rank {
         }
     }
 
-    /// Microseconds per one-way message of a ping-pong.
+    /// Returns the microseconds per one-way message of a ping-pong.
     fn latency(&self, len: usize, turns: u64) -> f64 {
         let bytes = vec![1u8; len];
         let start = self.sink.got.get();
@@ -74,7 +74,7 @@ impl Rank {
         begin.elapsed().as_secs_f64() * 1e6 / turns as f64 / 2.0
     }
 
-    /// Microseconds per message of a stream with a reply after each window.
+    /// Returns the microseconds per message of a stream with a reply after each window.
     fn stream(&self, len: usize, windows: u64) -> f64 {
         const WINDOW: u64 = 64;
         let bytes = vec![1u8; len];
@@ -98,7 +98,7 @@ impl Rank {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Microseconds per one-way transfer of a cache line without any protocol.
+/// Returns the microseconds per one-way transfer of a cache line without any protocol.
 fn bare(lines: &[Line; 2], me: usize, base: u64, turns: u64) -> f64 {
     let (mine, theirs) = (&lines[me].0, &lines[1 - me].0);
     let begin = Instant::now();
@@ -162,7 +162,7 @@ fn main() {
 fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> Vec<Vec<f64>> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(me as usize);
-    // If the two cores are not available, the figures show it.
+    // Errors are ignored: if a thread cannot be bound to its core, the figures show it.
     let _ = rustix::thread::sched_setaffinity(None, &set);
     let params = Params::default();
     let around = OpenContext {

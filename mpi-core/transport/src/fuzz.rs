@@ -1,6 +1,6 @@
 //! The decoders of bytes that other processes and hosts send, as entry points for fuzzing.
 //!
-//! An entry takes any bytes. It panics if the decoder does, or if the decoder accepts what its encoder does not write.
+//! An entry accepts any bytes. It panics if the decoder does, or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::btl::fabric::{card::Card as FabricCard, frame::Frame as FabricFrame};
@@ -46,7 +46,7 @@ pub fn tcp_frame(bytes: &[u8]) {
     }
 }
 
-/// A connection's greeting: bytes without the key are no greeting.
+/// A connection's greeting: bytes that were made without the key are not accepted.
 pub fn tcp_hello(bytes: &[u8]) {
     let key = Key::from_bytes([1; 32]);
     assert_eq!(Hello::decode(bytes, &key), None);
@@ -82,7 +82,7 @@ impl Sink for Nothing {
     }
 }
 
-/// A stream of frames, cut into pieces of a length that the first byte gives: it ends in one way or another.
+/// A stream of frames, cut into pieces of a length that the first byte gives: the reader must end, with or without an error.
 pub fn tcp_stream(bytes: &[u8]) {
     let Some((first, stream)) = bytes.split_first() else {
         return;
@@ -90,7 +90,7 @@ pub fn tcp_stream(bytes: &[u8]) {
     let kind = SocketType::STREAM;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
     let Ok((ours, theirs)) = pair else {
-        // No descriptor is left, which is no property of the bytes.
+        // No descriptor is left, which is not caused by the input.
         return;
     };
     let mut pieces = stream.chunks(1 + 8 * usize::from(*first));
@@ -108,7 +108,7 @@ pub fn tcp_stream(bytes: &[u8]) {
     assert!(is_known, "{end:?}");
 }
 
-/// Lines of the launcher's protocol, PMI-1: each line is read or refused, and so are its values.
+/// Lines of the launcher's protocol, PMI-1: each line and each value is parsed or rejected.
 pub fn pmi_line(bytes: &[u8]) {
     let mut lines = Lines::default();
     lines.push(bytes);
@@ -125,12 +125,12 @@ pub fn pmi_line(bytes: &[u8]) {
     }
 }
 
-/// What a rank publishes for ranks of its node.
+/// The card that a rank publishes for ranks of its node.
 pub fn node_card(bytes: &[u8]) {
     cards::fuzz(bytes);
 }
 
-/// What a process publishes for processes of other jobs: only canonical encodings are accepted.
+/// The card that a process publishes for processes of other jobs: only canonical encodings are accepted.
 pub fn universe_card(bytes: &[u8]) {
     if let Some(card) = Card::decode(bytes) {
         assert_eq!(card.encode(), bytes);

@@ -1,6 +1,6 @@
 //! Transports ([`btl`], [`bml`]) and the runtime environment through which processes find each other ([`rte`]).
 //!
-//! A transport carries active messages and never sees a tag, a communicator or a datatype: the package depends on none of them.
+//! A transport carries active messages and never sees a tag, a communicator or a datatype: this package depends on no crate that defines these.
 //! [`universe`] numbers processes of other jobs.
 //! [`trial`] chooses the faster of two protocols by measuring both; the layers above use it for their protocols, too.
 

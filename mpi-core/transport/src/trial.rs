@@ -1,7 +1,7 @@
 //! Adaptive choice between two protocols by measurement.
 //!
 //! Each protocol is sampled a few times, then the faster one is used and the other one is sampled again from time to time,
-//! since processes migrate and programs change their behaviour.
+//! because processes migrate and programs change their behaviour.
 //! The caller defines what a sample is and what it is used for: messages in `pml/ob1/protocol_choice.rs`, collectives in `coll/src/shm/protocol_choice.rs`,
 //! rings in `btl/sm/span.rs`.
 
@@ -17,7 +17,7 @@ pub trait Either: Copy + PartialEq {
         usize::from(self != Self::BOTH[0])
     }
 
-    /// The other alternative.
+    /// Returns the other alternative.
     fn other(self) -> Self {
         Self::BOTH[1 - self.index()]
     }
@@ -36,13 +36,13 @@ impl Either for Way {
     const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
-/// Samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches and no effect makes a sample too short.
+/// Number of samples of a way before it is compared. The fastest one counts, because the first ones run with cold caches, and no disturbance shortens a sample.
 const TRIES: usize = 3;
 /// Number of samples after which the slower way is sampled again. It doubles from the start to the end of the range, and restarts when the faster way changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
 /// Resampling a way stops after the first sample that is this many times as expensive as the other way.
 const CLEARLY: f32 = 1.25;
-/// Upper bound of the relative extra cost that delays resampling; an extreme measurement may have been an accident.
+/// Upper bound of the relative extra cost that delays resampling; an extreme measurement may be an outlier.
 const DEAREST: f32 = 8.0;
 /// A sample counts as at most this many times the known cost, since another process may have used the core.
 const OUTLIER: f32 = 4.0;
@@ -68,7 +68,7 @@ pub struct Known<W = Way> {
     ways: [Tried; 2],
     /// The faster way at the last comparison.
     better: Option<W>,
-    /// Samples since the slower way was last tried, and the number after which it is tried again.
+    /// Samples since the slower way was last tried. `again`: the number of samples after which it is tried again.
     since: u16,
     again: u16,
 }
@@ -77,7 +77,7 @@ pub struct Known<W = Way> {
 struct Tried {
     samples: [f32; TRIES],
     tries: usize,
-    /// Nanoseconds per byte; 0 before [`TRIES`] samples.
+    /// Nanoseconds per byte; 0 before [`TRIES`] samples have been taken.
     cost: f32,
 }
 
@@ -128,7 +128,7 @@ impl<W: Either> Known<W> {
         self.ways.iter().all(|way| way.tries == 0)
     }
 
-    /// Returns a copy as initial knowledge for a similar case, with resampling restarted; empty unless both ways are known.
+    /// Returns a copy as the initial state for a similar case, with resampling restarted; empty unless both ways have been measured.
     pub fn believed(&self) -> Known<W> {
         match self.better {
             Some(_) => Known {
@@ -150,7 +150,7 @@ impl<W: Either> Known<W> {
         self.better == Some(other) || self.ways[other.index()].tries < TRIES
     }
 
-    /// The faster way, once both are known.
+    /// Returns the faster way, once both have been measured.
     pub fn better(&self) -> Option<W> {
         self.better
     }
@@ -200,7 +200,7 @@ impl<W: Either> Known<W> {
     }
 }
 
-/// The clock that measures samples: the real one, unless a test has set the cost of each way.
+/// Returns the time on the clock that measures samples: the real one, unless a test has set the cost of each way.
 #[inline]
 pub fn now() -> Instant {
     #[cfg(feature = "testing")]

@@ -2,7 +2,7 @@
 //!
 //! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
 //! The transport of the highest exclusivity that reaches the peer is used.
-//! If it is a network, all networks that reach the peer are bonded (`multirail`), so that they share long messages and the loss of one is survived.
+//! If it is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one fails the others carry its messages.
 //!
 //! A transport whose poll is a system call ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)) is polled on each call only while the other transports are idle,
 //! so a rank that communicates through shared memory does not pay for its TCP connections (`poll_throttle`).
@@ -40,9 +40,9 @@ pub static SHARE: Param<bool> = Param::new(
 /// A transport of this process.
 struct Carrier {
     btl: Rc<dyn Btl>,
-    /// Whether it is polled: from the start if it listens, else from its first route on.
+    /// True if the transport is polled: from the start if it listens, otherwise from its first route on.
     polled: Cell<bool>,
-    /// Its number in the bond of the networks.
+    /// The transport's index among the links of the network bond; `None` if it is not a network.
     link: Option<usize>,
 }
 
@@ -50,7 +50,7 @@ struct Carrier {
 pub struct Bml {
     me: ProcId,
     carriers: Vec<Carrier>,
-    /// The bond, if this process has several networks, and whether it mixes kinds of them.
+    /// The bond, if this process has several networks. `mixes`: it combines networks of different kinds.
     networks: Option<Rc<Multirail<Rc<dyn Btl>>>>,
     mixes: bool,
     /// Number of transports at the front whose poll is no system call.
@@ -58,7 +58,7 @@ pub struct Bml {
     throttle: PollThrottle,
     /// Ranks of the job are below this number, processes of other jobs at or above it.
     job_size: u32,
-    /// Transports to processes of other jobs, added while the job runs, and whether any exist.
+    /// Transports to processes of other jobs, added while the job runs. `has_joined`: one exists.
     joined: RefCell<Vec<Rc<dyn Btl>>>,
     has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
@@ -68,7 +68,7 @@ pub struct Bml {
 /// The result of a route lookup.
 pub enum Route {
     Via(Rc<dyn Btl>, Endpoint),
-    /// No transport reaches the peer; the reason of each transport.
+    /// No transport reaches the peer; the text gives the reason of each transport.
     None {
         reasons: String,
     },
@@ -120,12 +120,12 @@ impl Bml {
         }
     }
 
-    /// This process.
+    /// Returns the process number of this process.
     pub fn me(&self) -> ProcId {
         self.me
     }
 
-    /// The transports of this process, in the order of lookup.
+    /// Returns the transports of this process, in the order of lookup.
     pub fn btls(&self) -> impl Iterator<Item = &Rc<dyn Btl>> {
         self.carriers.iter().map(|carrier| &carrier.btl)
     }
@@ -193,7 +193,7 @@ impl Bml {
         (name, rejections)
     }
 
-    /// Queries the transports in order until one reaches the peer, the networks together.
+    /// Queries the transports in order until one reaches the peer; all networks are queried together, as one bond.
     fn ask(
         &self,
         peer: ProcId,
@@ -237,7 +237,7 @@ impl Bml {
         }
     }
 
-    /// The handlers of active messages that are not point-to-point messages.
+    /// Returns the handlers of active messages that are not point-to-point messages.
     pub fn handlers(&self) -> &Registry {
         &self.handlers
     }

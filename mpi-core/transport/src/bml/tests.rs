@@ -53,12 +53,12 @@ mod of_five_links {
     crate::btl_suite!(|| super::net(5));
 }
 
-/// A link that counts its traffic, has a given bandwidth, and dies after a given number of bytes.
+/// A link that counts its traffic, has a given bandwidth, and is cut after a given number of bytes.
 struct Meter {
     inner: Transport,
     megabits: u32,
     carried: Arc<AtomicU64>,
-    /// Cut after this number of bytes.
+    /// The link is cut after this number of bytes.
     dies_after: u64,
 }
 
@@ -216,7 +216,7 @@ fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly)
     (data, here, there)
 }
 
-/// A link in memory that takes everything and counts its bytes.
+/// A link in memory that accepts everything and counts its bytes.
 struct Sponge {
     info: Info,
     megabits: u32,
@@ -255,7 +255,7 @@ impl Connections for Sponge {
     }
 }
 
-/// Nothing is acknowledged here, so the speeds that the links claim decide.
+/// No message is acknowledged here, so the claimed bandwidths of the links decide.
 #[test]
 fn links_share_a_message_in_proportion_to_their_bandwidth() {
     let carried: [Arc<AtomicU64>; 2] = Default::default();
@@ -417,7 +417,7 @@ impl Btl for Mortal {
     }
 }
 
-/// The second link is connected for long messages only, so it is not in use when the first one dies.
+/// The second link is connected only for long messages, so it is not in use when the first one dies.
 #[test]
 fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
     let links = [true, false].map(|is_dead| Box::new(Mortal { is_dead }) as Transport);
@@ -429,7 +429,7 @@ fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
     assert_eq!(send(), Ok(()));
 }
 
-/// A transport that counts its polls, and delivers a message on each one while it is told to.
+/// A transport that counts its polls, and delivers a message on each poll while a flag is set.
 struct Watched {
     info: Info,
     brings: Arc<AtomicBool>,

@@ -1,7 +1,7 @@
 //! Dispatch of active messages to the layers that own them.
 //!
 //! The handler numbers are divided into families of [`FAMILY_SIZE`]. Each layer above the transports owns one,
-//! numbers its messages within it ([`Family::am`]) and alone knows their meaning.
+//! numbers its messages within it ([`Family::am`]); no other layer knows their meaning.
 //! Ob1 and the bond have fixed families; any other layer registers a handler with [`Registry::register`].
 //!
 //! The family of point-to-point messages is recognised by one comparison, before any lookup.
@@ -50,13 +50,13 @@ impl Family {
 
 /// The handler of a family.
 pub trait AmHandler: Sink {
-    /// Called on every poll while [`Registry::ask_for_turns`] has been called more often than [`Registry::end_turns`];
-    /// sends what waits for space. Returns true if anything was sent.
+    /// Called on every poll while there are more [`Registry::ask_for_turns`] than [`Registry::end_turns`] calls;
+    /// sends messages that wait for space. Returns true if anything was sent.
     fn turn(&self) -> bool {
         false
     }
 
-    /// Returns true if [`AmHandler::turn`] would make progress that no message announces; called right before the process sleeps.
+    /// Returns true if [`AmHandler::turn`] would make progress without a new message; called right before the process sleeps.
     fn pending(&self) -> bool {
         false
     }
@@ -73,9 +73,9 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Registers the handler of a family; returns false if the family has one already, which stays.
+    /// Registers the handler of a family; returns false if the family already has one, which is kept.
     ///
-    /// The owner of the transports keeps the handler, so the handler must not keep the transports.
+    /// The owner of the transports owns the handler, so the handler must not own the transports (no reference cycle).
     pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
         debug_assert!(!matches!(family, Family::Ob1 | Family::Multirail));
         self.handlers[family as usize].set(handler).is_ok()
@@ -91,12 +91,12 @@ impl Registry {
         self.all().for_each(|handler| handler.lost(peer, why));
     }
 
-    /// Requests calls of [`AmHandler::turn`], because a handler has something to send.
+    /// Requests calls of [`AmHandler::turn`], because a handler has messages to send.
     pub fn ask_for_turns(&self) {
         self.turns.set(self.turns.get() + 1);
     }
 
-    /// Ends one such request.
+    /// Ends one request of [`Registry::ask_for_turns`].
     pub fn end_turns(&self) {
         self.turns.set(self.turns.get().saturating_sub(1));
     }

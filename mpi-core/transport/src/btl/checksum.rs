@@ -4,7 +4,7 @@
 //! A message with a wrong checksum is not delivered. The peer is reported as lost over this link with that reason,
 //! and the connection is cut, so that the other end notices it and retransmits over another link, if one exists.
 //!
-//! No data bypass the checksum: the decorator offers no single copy, and receives no payload in place before it has been checked.
+//! All data are checked: the decorator offers no single copy, and receives no payload in place before it has been checked.
 
 use super::decorate::Decorator;
 use super::{
@@ -48,7 +48,7 @@ const SUM: usize = size_of::<u32>();
 
 struct Checked {
     me: ProcId,
-    /// That of the inner transport, with room for the checksum.
+    /// The constants of the inner transport, with limits reduced by the checksum.
     info: Info,
     inner: Transport,
     /// The peers from which damaged data have arrived.
@@ -113,7 +113,7 @@ impl Btl for Checked {
         self.inner.pending()
     }
 
-    /// Data that no message carries would have no checksum.
+    /// Single copies and lent buffers are withheld: data outside of messages would have no checksum.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
@@ -156,7 +156,7 @@ impl Sink for Checking<'_> {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // The loss has been reported already: this decorator has cut the connection itself.
+        // The decorator has cut this connection itself and has already reported the loss.
         if !self.outer.bad.borrow().contains(&peer) {
             self.sink.lost(peer, why);
         }

@@ -1,4 +1,4 @@
-//! Transport components: name, parameters, constructor, and the reasons for which one is not available.
+//! Transport components: name, parameters, constructor, and the reasons why a component is unavailable.
 
 use super::fabric::library::LibraryError;
 use super::modex::Modex;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub static SELECTION: Param<Selection> =
     Param::selection("btl", "", "Transports that may be used; empty: all");
 
-/// What a component is opened with.
+/// The arguments with which a component is opened.
 pub struct OpenContext<'a> {
     /// This process.
     pub me: ProcId,
@@ -43,7 +43,7 @@ impl OpenContext<'_> {
 /// A component of this framework.
 pub struct Component {
     pub name: &'static str,
-    /// Everything `mpi-info` lists for it.
+    /// All parameters that `mpi-info` lists for the component.
     pub params: &'static [&'static About],
     /// Opens the transports of this process, one per link, or returns why it is not available.
     pub open: fn(&OpenContext<'_>) -> Result<Vec<Transport>, OpenError>,
@@ -59,12 +59,12 @@ pub(super) fn never(_: &OpenContext<'_>) -> bool {
     false
 }
 
-/// Why a component is not available; the job continues without it.
+/// Why a component is unavailable; the job continues without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
     /// The component is not selected.
     Deselected,
-    /// This process shares memory with no other.
+    /// No other process shares memory with this one.
     Alone,
     /// This process is missing in the list of its node's processes.
     NotHere {
@@ -85,12 +85,12 @@ pub enum OpenError {
     NoAddress {
         parameters: String,
     },
-    /// The user has not named the component, and this machine has no device for it.
+    /// This machine has no device for the component, and the user has not named the component.
     NoDevice {
         name: &'static str,
         devices: &'static str,
     },
-    /// A transport from a plugin file has declined.
+    /// A transport from a plugin file has declined to open.
     Plugin {
         name: &'static str,
         reason: String,

@@ -9,7 +9,7 @@ use mpi_base::param::About;
 /// A component that wraps other components' transports.
 pub struct Decorator {
     pub name: &'static str,
-    /// Everything `mpi-info` lists for it.
+    /// All parameters that `mpi-info` lists for the decorator.
     pub params: &'static [&'static About],
     /// Wraps a transport if its parameters ask for it; `number` counts the transports of this process.
     pub wrap: fn(&OpenContext<'_>, u32, Transport) -> Result<Transport, OpenError>,

@@ -158,7 +158,7 @@ fn a_connection_is_cut_after_as_many_bytes_as_were_said() {
     assert!(came < 1000, "{came} messages of 500 bytes came");
 }
 
-/// What an inner transport can do, as flags: single copy, lending, pipeline, connections, wake-up.
+/// Returns the capabilities of a transport as flags: single copy, lending, pipeline, connections, wake-up.
 fn abilities(btl: &Transport) -> [bool; 5] {
     let able = btl.capabilities();
     [

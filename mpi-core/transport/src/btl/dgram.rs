@@ -1,10 +1,10 @@
 //! `dgram`: datagrams between the processes of one host, which also read and write each other's memory.
 //!
-//! For hosts on which processes must not map common memory, and as the example of a built-in transport behind the table of plugins:
-//! the library knows no more of it than of a file's. It is used only if the parameter `btl` names it.
+//! It is for hosts on which processes must not share mappings, and it is the example of a built-in transport behind the plugin table:
+//! the library treats it exactly as a transport from a plugin file. It is used only if the parameter `btl` names it.
 //!
 //! The kernel delivers datagrams of local sockets once and in order, or refuses them while the receiver's queue is full.
-//! Sockets have abstract names with 64 random bits, so no file is left behind, and only the job's processes learn a name.
+//! Sockets have abstract names with 64 random bits, so no file is left behind, and only processes of the job can find a name.
 #![allow(unsafe_code)]
 
 use mpi_base::cma;
@@ -19,11 +19,11 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// The bytes of a name.
+/// Length of a socket name.
 const NAME: usize = 32;
-/// An address: the process number and the name.
+/// Length of an address: process number and name.
 const ADDRESS: usize = 4 + NAME;
-/// A key: address and length of the memory, and 1 if peers may write it.
+/// Length of a key: address and length of the memory, and a flag that is 1 if peers may write it.
 const KEY: usize = 8 + 8 + 1;
 /// Messages that a full queue has refused are offered again after this time.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
@@ -55,7 +55,7 @@ impl Peer {
     }
 }
 
-/// The memory that a part of a peer's key and an offset denote; `None` if the key is malformed or does not allow the access.
+/// Returns the address in the peer's memory that a part's key and offset denote; `None` if the key is malformed or does not allow the access.
 fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
     let (address, rest) = part.key.split_first_chunk::<8>()?;
     let (len, rights) = rest.split_first_chunk::<8>()?;
@@ -70,7 +70,7 @@ fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
 impl Transport for Dgram {
     const NAME: &'static CStr = c"dgram";
     const VERSION: &'static CStr = c"1.0";
-    /// Behind `sm` and the networks.
+    /// Lower than those of `sm` and the networks.
     const EXCLUSIVITY: u32 = 20;
     const EAGER: usize = 4 << 10;
     const LONGEST: usize = 32 << 10;
@@ -121,21 +121,21 @@ impl Transport for Dgram {
                 self.is_full.set(true);
                 Ok(Sent::NoSpace)
             }
-            // Another host's process, or one that has ended.
+            // A process of another host, or one that has ended.
             Err(error) => Err(format!("no datagram reaches it: {error}")),
         }
     }
 
     fn progress(&self, events: &Events) {
         self.is_full.set(false);
-        // A message has a head besides.
+        // A received datagram also contains a header.
         let mut message = [0; Dgram::LONGEST + 1024];
         while let Ok(len) = self.socket.recv(&mut message) {
             events.arrived(&message[..len]);
         }
     }
 
-    /// What was sent is in the receiver's queue.
+    /// A datagram that was sent is already in the receiver's queue.
     fn is_quiet(&self) -> bool {
         true
     }
@@ -161,7 +161,7 @@ impl Transport for Dgram {
             return Accessed::Refused;
         };
         let moved = match access {
-            // A write is in place when it has ended.
+            // `process_vm_writev` has stored the data when it returns, so a flush is complete at once.
             Access::Flush => return Accessed::Ended,
             Access::Read(part) => remote(&part, false).map(|from| {
                 // SAFETY: the caller leaves `bytes` bytes of valid memory to this access.

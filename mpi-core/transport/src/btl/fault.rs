@@ -192,13 +192,13 @@ impl Btl for Faulty {
         self.refusing.get() || self.inner.pending()
     }
 
-    /// Single copies and lent buffers are withheld: no faults are injected into data that bypass messages.
+    /// Single copy and lent buffers are withheld: faults are injected into messages only, and these data bypass messages.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
             remote_memory: None,
             lending: None,
-            // Messages that are delivered late are neither in memory nor counted.
+            // A delayed message is neither in shared memory nor in the counters.
             traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }

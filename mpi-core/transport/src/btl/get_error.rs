@@ -1,11 +1,11 @@
-//! Why a peer's memory could not be read or written.
+//! The error of an access to a peer's memory.
 
 use std::fmt;
 
 /// Why a peer's memory could not be read or written; the caller falls back to fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetError {
-    /// The system forbids the call (container, ptrace scope) or does not have it.
+    /// The system forbids the call (container, ptrace scope) or lacks it.
     Forbidden,
     /// The peer has ended.
     PeerGone,

@@ -1,7 +1,7 @@
-//! What a transport implements: the trait [`Btl`], its constants ([`Info`]), and an optional object for each further task ([`Capabilities`]).
+//! The interface of a transport: the trait [`Btl`], its constants ([`Info`]), and an optional object for each further task ([`Capabilities`]).
 //!
 //! A decorator copies constants and capabilities from the transport that it wraps and replaces what it changes,
-//! so a new capability needs no line in it. `docs/transports.md` describes how to add a transport.
+//! so the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
 use super::remote_memory::RemoteMemory;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// One transport as seen by one process.
 pub trait Btl {
-    /// Returns what is constant about it.
+    /// Returns the transport's constants.
     fn info(&self) -> &Info;
 
     /// Returns whether this BTL reaches job rank `peer`.
@@ -30,10 +30,10 @@ pub trait Btl {
         payload: Payload<'_>,
     ) -> Result<(), SendError>;
 
-    /// Delivers what has arrived; returns how many messages were delivered.
+    /// Delivers the messages that have arrived; returns their number.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Returns false if `progress` would do nothing at this moment; a transport that cannot find that out in a few instructions returns true.
+    /// Returns false if `progress` would do nothing at this moment; a transport that cannot determine that in a few instructions returns true.
     ///
     /// Called by polls that do not wait, in place of most calls of `progress`.
     #[inline]
@@ -46,7 +46,7 @@ pub trait Btl {
     /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
 
-    /// Returns what it can do besides sending messages.
+    /// Returns the transport's capabilities besides sending messages.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities::default()
     }
@@ -61,30 +61,30 @@ pub struct Limits {
     pub max_send: usize,
 }
 
-/// What is constant about a transport.
+/// The constants of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Of several BTLs that reach a peer, the one of the highest exclusivity is used, with others only if it is a network.
+    /// Priority: of several transports that reach a peer, the one of the highest exclusivity is used; if it is a network, other networks share its messages.
     pub exclusivity: u32,
-    /// Whether it may share the messages to a peer with other networks that reach the peer.
+    /// True for a network, which may share the messages to a peer with other networks that reach the peer.
     pub is_network: bool,
     /// Payload limits in bytes, the same for every peer.
     pub limits: Limits,
-    /// Whether messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
+    /// True if messages may arrive before this process has asked for a route; a transport that does not listen is not polled until then.
     pub listens: bool,
-    /// Whether a poll is a system call, so that it is rare while other transports deliver messages.
+    /// True if a poll is a system call, so that the BML polls rarely while other transports deliver messages.
     pub poll_is_syscall: bool,
-    /// Whether a message may be accepted before the connection to its peer is made ([`Connections::is_connected`]).
+    /// True if a message may be accepted before the connection to its peer is made ([`Connections::is_connected`]).
     pub connects: bool,
-    /// Whether this BTL may ask for overtaking messages a second time ([`Sink::again`]),
+    /// True if this transport may request overtaking messages a second time ([`Sink::again`]),
     /// so that a sender must keep the data until the receiver has confirmed them.
     pub relies_on_senders: bool,
 }
 
 impl Info {
-    /// A transport that listens in memory: a poll is no system call, and every peer is connected from the start.
+    /// Returns the constants of a transport in memory: a poll is no system call, it listens, and every peer is connected from the start.
     pub const fn of_memory(name: &'static str, exclusivity: u32, limits: Limits) -> Info {
         Info {
             name,
@@ -99,21 +99,21 @@ impl Info {
     }
 }
 
-/// What a transport knows of messages that it has accepted and not yet delivered at their destination.
+/// How a transport accounts for messages that it has accepted and not yet delivered at their destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traffic {
-    /// Nothing.
+    /// The transport does not count them.
     #[default]
     Uncounted,
-    /// They are in memory that `pending` of their destination reads.
+    /// They are in memory that [`Btl::pending`] of their destination checks.
     InMemory,
-    /// The messages that this process has accepted, and those that it has delivered: over all processes of a job the sums are equal
-    /// exactly if no message is in flight.
+    /// The number of messages that this process has accepted, and the number that it has delivered: summed over all processes of a job,
+    /// the two are equal exactly if no message is in flight.
     Counted { sent: u64, received: u64 },
 }
 
 impl Traffic {
-    /// Returns the traffic of two transports together.
+    /// Returns the traffic of two transports combined.
     pub fn and(self, other: Traffic) -> Traffic {
         match (self, other) {
             (Traffic::InMemory, other) | (other, Traffic::InMemory) => other,
@@ -137,17 +137,17 @@ impl Traffic {
 pub struct Capabilities<'a> {
     /// Single copy from peers.
     pub single_copy: Option<&'a dyn SingleCopy>,
-    /// Accesses to peers' registered memory by the network.
+    /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
     /// Zero-copy sending to a peer whose queue is full.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`].
     pub pipeline: Option<&'a dyn Pipeline>,
-    /// Connections that are made, measured, cut and closed.
+    /// Control of connections that are made, measured, cut and closed.
     pub connections: Option<&'a dyn Connections>,
-    /// Ways to be woken other than by the process's own doorbell.
+    /// Means of waking a sleeping process other than its own doorbell.
     pub wakeup: Option<&'a dyn Wakeup>,
-    /// The messages in flight.
+    /// How messages in flight are counted.
     pub traffic: Traffic,
 }
 
@@ -199,7 +199,7 @@ impl Capabilities<'_> {
     }
 }
 
-/// Fragment lengths that serve a transport better than its longest payload.
+/// Fragment lengths that suit a transport better than its longest payload.
 pub trait Pipeline {
     /// Returns the best fragment length for `bytes` bytes of a message.
     /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
@@ -220,18 +220,18 @@ pub trait Connections {
         BANDWIDTH
     }
 
-    /// Returns true if no accepted message waits for the connection to a peer; a connection is not made while this process does not call `progress`.
+    /// Returns true if no accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
     /// A transport for which this may be false sets [`Info::connects`].
     fn is_connected(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns what carries the connections, for explanations: a library and its version.
+    /// Returns the library that carries the connections and its version, for explanations.
     fn about(&self) -> Option<String> {
         None
     }
 
-    /// Starts a connection to a peer without a message, if there is none; returns true if there is one.
+    /// Starts a connection to a peer without sending a message, if none exists; returns true if one exists.
     fn open(&self, _to: Endpoint) -> bool {
         true
     }
@@ -246,21 +246,21 @@ pub trait Connections {
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Waits, for a bounded time, until this process has handed over what was accepted, because it may not call `progress` for long.
+    /// Waits, for a bounded time, until this process has handed over all accepted messages, because it may not call `progress` for long.
     fn flush(&self) {}
 
-    /// Does the work of [`Connections::flush`], and lets the peers distinguish this end from a death.
+    /// Does the work of [`Connections::flush`], and allows the peers to distinguish this end from a death.
     ///
     /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
     /// The transport may be used again afterwards.
     fn shutdown(&self) {}
 
     /// Disconnects from a process of another job, until a communicator contains it again;
-    /// what was accepted for it still arrives, and what it sends is still delivered.
+    /// messages accepted for it still arrive, and messages that it sends are still delivered.
     fn disconnect(&self, _peer: ProcId) {}
 }
 
-/// Wake-ups of a sleeping process by other means than its own doorbell.
+/// Means of waking a sleeping process other than its own doorbell.
 pub trait Wakeup {
     /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
     /// a transport whose peers ring the process's doorbell adds none.
@@ -275,14 +275,14 @@ pub trait Wakeup {
     fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}
 }
 
-/// Runs of this process's memory, to be filled in order.
+/// Segments of this process's memory, to be filled in order.
 pub type Target<'a> = &'a [&'a [Cell<u8>]];
 
-/// Single copy: reads a peer's memory without its help.
+/// Single copy: reads a peer's memory without the peer's cooperation.
 pub trait SingleCopy {
-    /// Fills `local`, run by run, with the bytes of `remote` in the peer's address space.
+    /// Fills the segments of `local`, one after the other, with the bytes of `remote` in the peer's address space.
     ///
-    /// The remote regions carry no safety requirement: one that the peer does not own is an error, not undefined behaviour.
+    /// The remote regions carry no safety requirement: a region that the peer does not own results in an error, not in undefined behaviour.
     fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
     /// The cooperative copy, if the transport supports it.
@@ -295,7 +295,8 @@ pub trait SingleCopy {
 ///
 /// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side. Returns the number with which the sender is asked for help; `None` if too many copies are open.
+    /// Opens a copy of `len` bytes on the receiver's side. Returns the number that the request for help to the sender carries; `None` if too many
+    /// copies are open.
     ///
     /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
@@ -327,7 +328,7 @@ pub trait CooperativeCopy {
     fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
 }
 
-/// How much the receiver copies in one call.
+/// How much of a cooperative copy the receiver copies in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
     /// The first half, so that both ends have the same amount.
@@ -336,24 +337,24 @@ pub enum Share {
     Rest,
 }
 
-/// Progress of the receiver's part of a copy.
+/// State of the receiver's part of a copy after one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Bytes taken by this call, after those of the previous call.
+    /// Number of bytes that this call has taken; they follow those of the previous call.
     pub bytes: usize,
-    /// True if pieces are left that are not taken; if false, all other bytes are the sender's.
+    /// True if some pieces have not been taken by either side; if false, the sender copies all other bytes.
     pub open: bool,
-    /// Whether those bytes were read.
+    /// Result of the read of these `bytes`.
     pub result: Result<(), GetError>,
 }
 
-/// Sends long messages piecewise from the sender's memory, so that a full transport does not make a copy of them.
+/// Sends long messages piecewise from the sender's memory, so that a full transport makes no copy of them.
 pub trait Lending {
     /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES), as [`Btl::send`] does,
     /// except that [`SendError::WouldBlock`] may have taken a prefix of it:
     /// then the sender must offer the same message again until it is taken, or call `leave_rest`.
     fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
 
-    /// The sender will not offer a refused message again: if a prefix of it was taken, the rest is copied.
+    /// Called if the sender will not offer a refused message again: if a prefix of it was taken, the transport copies the rest.
     fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
 }

@@ -134,7 +134,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Returns true if the message has no payload; it is sent nevertheless, for its header.
+    /// Returns true if the message has no payload; such a message is sent for its header.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -162,10 +162,11 @@ pub trait Sink {
     /// Delivers one active message from `from`; both slices end with the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Announces a long payload that has begun to arrive. Returns true if the sink receives it in place, so that it is copied only once.
+    /// Announces a long payload that has begun to arrive. Returns true if the sink wants to receive it in place, which saves a copy.
     ///
-    /// With `true` the sink has taken `begun`, the first of `len` bytes; the rest is offered by [`Sink::land`], and [`Sink::landed`] replaces `deliver`.
-    /// With `false` the message is delivered by `deliver` when it is complete.
+    /// If the result is true, the sink has taken `begun`, the first of `len` bytes; the rest is offered by [`Sink::land`], and [`Sink::landed`]
+    /// replaces `deliver`.
+    /// If it is false, the message is delivered by `deliver` when it is complete.
     fn begin(&self, _from: ProcId, _am: Am, _header: Header, _len: usize, _begun: &[u8]) -> bool {
         false
     }
@@ -173,7 +174,7 @@ pub trait Sink {
     /// Requests the destination of bytes `range` of an announced payload.
     ///
     /// The sink either calls `fill` once with a slice of that length and returns true,
-    /// or returns false: then the receiver has given the message up, and its rest is dropped.
+    /// or returns false: then the receiver has given the message up, and the rest of the payload is dropped.
     fn land(
         &self,
         _from: ProcId,
@@ -185,19 +186,19 @@ pub trait Sink {
         false
     }
 
-    /// All `len` bytes of a payload are at the destination that [`Sink::land`] gave; replaces `deliver`.
+    /// Called when all `len` bytes of a payload are at the destination that [`Sink::land`] gave; replaces `deliver`.
     fn landed(&self, _from: ProcId, _am: Am, _header: Header, _len: usize) {}
 
-    /// A peer that this process has communicated with is unreachable; `why` is a sentence that names both.
+    /// Called when a peer that this process has communicated with is unreachable; `why` is a sentence that names both.
     fn lost(&self, _peer: ProcId, _why: &str) {}
 
-    /// A process of another job that this process still needs has closed the connection in order;
+    /// Called when a process of another job that this process still needs has closed the connection in order;
     /// requests to it that are not answered may be sent again, over a new connection.
     fn parted(&self, _peer: ProcId) {}
 
-    /// An overtaking message to `to` that was not copied ([`Info::relies_on_senders`]) may have been lost with a link.
+    /// Called when an overtaking message to `to` that was not copied ([`Info::relies_on_senders`]) may have been lost with a link.
     ///
-    /// A sender that still has its `len` bytes calls `send` with them once. One that does not calls nothing, and the message counts as no longer wanted.
+    /// A sender that still has the `len` bytes calls `send` with them once. If it sends nothing, the message counts as cancelled.
     fn again(
         &self,
         _to: ProcId,
@@ -208,6 +209,6 @@ pub trait Sink {
     ) {
     }
 
-    /// One of several links to a peer is lost, and the others carry its messages; `what` is a sentence for the user, at the process that prints it.
+    /// Called when one of several links to a peer is lost and the others carry its messages; `what` is the text for the user, at the process that prints it.
     fn link_lost(&self, _peer: ProcId, _what: Option<&str>) {}
 }

@@ -1,4 +1,4 @@
-//! Opening of transports: the built-in components, what each is opened with, and why a component is not available.
+//! Opening of transports: the built-in components, and the reasons why a component is unavailable.
 //!
 //! A component that is not available is reported with its reason, and the job continues without it. A component that the user named must exist.
 
@@ -40,13 +40,13 @@ pub struct Opened {
     /// True if all processes of the job must pass a fence before the first message, because a component has published an address in the modex.
     pub fence: bool,
     pub refused: Vec<(&'static str, OpenError)>,
-    /// Sentences about components that the user has named and whose library cannot be used.
+    /// Texts about components that the user has named and whose library cannot be used.
     pub warnings: Vec<String>,
 }
 
 /// Opens all selected components.
 ///
-/// The error names a component that was asked for and does not exist.
+/// The error names a component that was selected and does not exist.
 pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     let selection = context.params.get(&SELECTION).map_err(SelectError::Param)?;
     let mut known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
@@ -63,7 +63,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
-            // All processes get the same result here, even if one cannot open its own transport.
+            // All processes compute the same result here, even if one cannot open its own transport.
             opened.fence |= (component.posts)(context);
             (component.open)(context)
         } else {
@@ -72,7 +72,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         opened.add(context, &selection, component.name, result)?;
     }
     for component in &plugins {
-        // The user has named it, so all processes have got here.
+        // The user has named the component, so all processes of the job execute this.
         opened.fence = true;
         let result = component.open(context);
         opened.add(context, &selection, component.name(), result)?;
@@ -120,7 +120,7 @@ fn load_plugins(
     for name in others {
         match plugin::Component::load(name, context) {
             Ok(component) => plugins.push(component),
-            // The check of the selection names what exists.
+            // The later check of the selection reports the missing component.
             Err(plugin::FileError::Missing) => {}
             Err(reason) => {
                 return Err(SelectError::Plugin {
@@ -133,7 +133,7 @@ fn load_plugins(
     Ok(plugins)
 }
 
-/// Returns the sentence about a component that the user has named and whose library cannot be used: another transport may replace it unnoticed.
+/// Returns a warning about a component that the user has named and whose library cannot be used, because another transport may replace it unnoticed.
 fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<String> {
     let is_named = matches!(selection, Selection::Only(_));
     let is_library = matches!(error, OpenError::Library(_) | OpenError::Plugin { .. });

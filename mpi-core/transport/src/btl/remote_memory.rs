@@ -1,4 +1,4 @@
-//! Accesses to a peer's registered memory: what a transport offers whose network reads and writes memory without the peer's processor.
+//! Access to registered memory of a peer, for transports whose network reads and writes memory without the peer's processor.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use super::{Endpoint, Region};
 pub struct Exposed {
     /// Names the registration in [`RemoteMemory::withdraw`].
     pub number: u64,
-    /// What a peer needs for an access; only this transport understands it.
+    /// The data that a peer needs for an access; only this transport interprets them.
     pub key: Vec<u8>,
 }
 
@@ -23,25 +23,26 @@ pub enum Rights {
     ReadWrite,
 }
 
-/// Part of a peer's registered memory, and memory of this process of the same length.
+/// Part of a peer's registered memory, and local memory of the same length.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
     /// The key of the registration.
     pub key: &'a [u8],
-    /// The first byte of the part.
+    /// Offset of the part in the registered memory.
     pub offset: u64,
-    /// The memory of this process.
+    /// The local memory.
     pub local: Region,
 }
 
-/// Accesses to a peer's registered memory by the network, while both processes do other work.
+/// Accesses to a peer's registered memory, executed by the network while both processes do other work.
 ///
-/// Each has a number, by which its end is asked for.
+/// Each access has a number, with which the caller asks for its outcome.
 pub trait RemoteMemory {
-    /// Returns the length in bytes from which a message is worth a registration.
+    /// Returns the minimum length in bytes of a message for which a registration pays off.
     fn shortest(&self) -> usize;
 
-    /// Returns true if memory of a device is read where it is, though the engine has only the host memory that stands for it (`mpi_base::accelerator::twins`).
+    /// Returns true if device memory is read directly, although the engine passes only the host memory that represents it
+    /// (`mpi_base::accelerator::twins`).
     fn reads_devices(&self) -> bool {
         false
     }
@@ -55,22 +56,22 @@ pub trait RemoteMemory {
     /// Ends a registration.
     fn withdraw(&self, number: u64);
 
-    /// Starts to fill the memory of this process with that of the peer.
+    /// Starts to copy the peer's memory into local memory.
     ///
     /// # Safety
     /// Only this read uses `span.local` until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended it.
     unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts to fill the memory of the peer with that of this process; its end does not show that the data are in place ([`RemoteMemory::flush`]).
+    /// Starts to copy local memory into the peer's memory; its end does not imply that the data are there ([`RemoteMemory::flush`]).
     ///
     /// # Safety
     /// `span.local` is neither freed nor written until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended the write.
     unsafe fn write(&self, to: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts a flush: when it has ended, all earlier writes to the peer that had ended are in its memory.
+    /// Starts a flush: when it has ended, the data of all earlier writes to the peer that had ended are in its memory.
     fn flush(&self, to: Endpoint) -> Result<u64, GetError>;
 
-    /// Returns whether an access that has ended succeeded, once; `None` while it is active.
+    /// Returns whether an access that has ended succeeded; `None` while it is active. Returns each outcome once.
     fn outcome(&self, access: u64) -> Option<bool>;
 
     /// Ends an access whose outcome is not needed: waits, for a bounded time, until the network has finished with its memory.

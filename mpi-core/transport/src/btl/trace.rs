@@ -109,7 +109,7 @@ impl Btl for Traced {
         self.inner.pending()
     }
 
-    /// A lent message would not be traced.
+    /// Lent buffers are withheld: a lent message would not be traced.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             lending: None,

@@ -61,7 +61,7 @@ impl Place {
     fn here() -> Result<Place, RteError> {
         let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map_err(system("reading the machine's boot id"))?;
-        // If /proc hides the namespace, a unique value isolates this rank; it then has a node of its own.
+        // If /proc hides the namespace, a unique value isolates this rank, which then forms its own node.
         let network = std::fs::read_link("/proc/self/ns/net").map_or_else(
             |_| format!("hidden {}", std::process::id()),
             |link| link.display().to_string(),
@@ -78,7 +78,7 @@ impl Place {
 pub(crate) fn machine() -> u64 {
     let seed = match Place::here() {
         Ok(place) => format!("{} {}", place.boot_id, place.network),
-        // A process that cannot find out counts as alone on its machine.
+        // If the machine is unknown, the process is treated as alone on its machine.
         Err(_) => return u64::from(std::process::id()),
     };
     let digest = Sha256::digest(seed);
@@ -87,7 +87,7 @@ pub(crate) fn machine() -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Returns why this process cannot identify its machine, so that [`machine`] differs in each process; `None` if it can.
+/// Returns why this process cannot identify its machine, in which case [`machine`] differs in each process; `None` if it can.
 pub(crate) fn unknown_machine() -> Option<String> {
     let error = Place::here().err()?;
     Some(format!(
@@ -138,7 +138,7 @@ fn system(doing: &str) -> impl FnOnce(io::Error) -> RteError {
     move |error| RteError::System { doing, error }
 }
 
-/// Sets up the memory of this node with its other ranks; collective over the job.
+/// Sets up the shared memory of this node's ranks; collective over the job.
 pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteError> {
     let me = rte.identity().rank;
     let key = Key::random().map_err(RteError::Pass)?;
@@ -149,7 +149,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         key,
         processors: cpu::processors(),
     };
-    // Every rank listens before the fence, since none knows yet which one will be the lowest.
+    // Every rank listens before the fence, because the lowest rank is not known yet.
     let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
     rte.put(KEY, &card.to_bytes())?;
     rte.fence()?;
@@ -193,14 +193,14 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
 
 /// Returns how many of the node's ranks, including this one, share the processors `mine`.
 ///
-/// `None` if all of them share them anyway, or if the node is oversubscribed.
+/// `None` if the ranks' masks are no restriction (all ranks share all processors), or if the node is oversubscribed.
 fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {
     let sharers = cpu::sharers(mine?, all.iter().map(Option::as_deref));
     let bound = sharers < all.len();
     (bound && all.len() <= cpu::usable_unbound()?).then_some(sharers)
 }
 
-/// For [`crate::fuzz`]: an accepted card that is written is read as the same card.
+/// For [`crate::fuzz`]: encoding an accepted card and decoding it again gives the same card.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     if let Some(card) = Card::parse(bytes) {

@@ -1,6 +1,6 @@
-//! What a launcher and its processes tell each other about checkpoints, as lines of PMI-1.
+//! Messages between a launcher and its processes about checkpoints, as lines of PMI-1.
 //!
-//! Only our own mpirun sends notices, only if it was started with a folder for checkpoints, which it announces in the environment
+//! Only Portcullis's mpirun sends notices, only if it was started with a folder for checkpoints, which it announces in the environment
 //! ([`SERVED`]), and only to processes that have announced that they understand them ([`super::wire::HEARS_CHECKPOINTS`]).
 //! The protocol is that of `mpi_crs::coordinator`.
 
@@ -9,20 +9,20 @@ use super::wire::{CHECKPOINT, Line, Message, hex, unhex};
 /// The variable that is `1` in the ranks of a launcher that takes checkpoints.
 pub const SERVED: &str = "PORTCULLIS_CHECKPOINTS";
 
-/// From the launcher to all processes of a job. Each round of agreement has a number of its own.
+/// A notice from the launcher to all processes of a job. Each round of agreement has its own number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A checkpoint is asked for: report how many points have been entered.
+    /// A checkpoint is requested: each process reports the number of points that it has entered.
     Ask { round: u64 },
-    /// Stop at this point, if it has not been passed.
+    /// Each process stops at this point, if it has not passed it.
     Target { round: u64, point: u64 },
-    /// All processes stop at this point: take the checkpoint there. The job ends after it if `stop`.
+    /// All processes stop at this point: the checkpoint is taken there. If `stop`, the job ends after it.
     Go { round: u64, point: u64, stop: bool },
     /// No checkpoint is taken in this round.
     Drop { round: u64 },
 }
 
-/// From a process to the launcher.
+/// A report from a process to the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The program asks for a checkpoint.
@@ -31,19 +31,19 @@ pub enum Report {
     Entered { round: u64, point: u64 },
     /// The process will stop at this point.
     Agreed { round: u64, point: u64 },
-    /// It has passed the target; the number of points entered so far.
+    /// The process has passed the target; `point` is the number of points entered so far.
     Passed { round: u64, point: u64 },
-    /// Rank 0: the checkpoint of this round is on the disk.
+    /// From rank 0: the checkpoint of this round is on disk.
     Taken { round: u64, number: u64, bytes: u64 },
-    /// Rank 0: it was not taken, with a sentence.
+    /// From rank 0: the checkpoint was not taken; `why` is a sentence.
     NotTaken { round: u64, why: String },
 }
 
-/// The longest sentence that a line carries, in bytes.
+/// Maximum length of a sentence in a line, in bytes.
 const SENTENCE: usize = 400;
 
 impl Notice {
-    /// Returns the line.
+    /// Returns the line of the notice.
     pub fn line(self) -> Line {
         let line = |what: &str, round: u64| {
             Line::cmd(CHECKPOINT)
@@ -60,7 +60,7 @@ impl Notice {
         }
     }
 
-    /// Reads a line; `None` if it is no notice.
+    /// Parses a line; `None` if it is not a notice.
     pub fn read(message: &Message) -> Option<Notice> {
         let round = number(message, "round")?;
         let point = || number(message, "point");
@@ -82,7 +82,7 @@ impl Notice {
 }
 
 impl Report {
-    /// Returns the line.
+    /// Returns the line of the report.
     pub fn line(&self) -> Line {
         let line = |what: &str| Line::cmd(CHECKPOINT).with("what", what);
         let at = |what: &str, round: &u64, point: &u64| {
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// Reads a line; `None` if it is no report.
+    /// Parses a line; `None` if it is not a report.
     pub fn read(message: &Message) -> Option<Report> {
         let what = message.get("what")?;
         if what == "request" {

@@ -1,18 +1,18 @@
-//! Death notices of the launcher, where the job survives deaths.
+//! Death notices of the launcher, for jobs that survive deaths.
 //!
 //! With the parameter `mpi_ft_enable`, our mpirun keeps a job when one of its processes dies, and announces this in the environment of its ranks ([`SERVED`]).
 //! Its PMI server then notifies every process of every job it has started of every death, once; see [`Rte::deaths`](super::Rte::deaths).
 
-/// The variable that is `1` in the ranks of a launcher that keeps their job when one of them dies, and that notifies the others.
+/// The variable that is `1` in ranks whose launcher keeps the job when one of them dies, and notifies the others.
 pub const SERVED: &str = "PORTCULLIS_FT";
 
 /// A process that has died.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Death {
-    /// The name of its job, as its [`Identity`](super::Identity) had it.
+    /// The name of the process's job, as in its [`Identity`](super::Identity).
     pub job: String,
-    /// Its rank there.
+    /// The rank of the process in that job.
     pub rank: u32,
-    /// True if it has not died but left MPI in order, and continues without it.
+    /// True if the process has not died but has left MPI in order, and continues without it.
     pub left: bool,
 }

@@ -1,9 +1,9 @@
 //! Service names of processes without a launcher, visible to the same user's processes on this machine.
 //!
 //! A name is a file in a directory that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
-//! UID is the effective user. A program with raised privileges uses the directory in `/tmp`, since the user that started it
-//! chooses the other one.
-//! The publisher holds a lock on the file while the name is published, so a name ends with its process in any case:
+//! UID is the effective user ID. A program with raised privileges uses only the directory in `/tmp`, since the user that started it
+//! controls the environment variable.
+//! The publisher holds a lock on the file while the name is published, so a name ends with its process, however that process ends:
 //! a file that can be locked was left by a dead publisher, and the process that finds it removes it.
 //! The file holds the port; it is empty only between its creation and its first write, when the name does not exist yet.
 
@@ -48,7 +48,7 @@ impl MachineNames {
                 Err(error) => return Err(error),
             };
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-                // The publisher has ended. Another process may have replaced the file meanwhile, so it is removed only if it is still the same.
+                // The publisher has ended. Another process may have replaced the file meanwhile, so the file is removed only if the path still leads to it.
                 remove_if_same(&path, &file);
                 return Ok(None);
             }
@@ -101,7 +101,7 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
     }
 }
 
-/// Locks a file; fails if its publisher holds it. A process that reads it holds a lock only briefly, so this retries.
+/// Locks a file; fails if its publisher holds the lock. A process that only reads the file holds a lock briefly, so this function retries.
 fn lock(file: &File) -> bool {
     const LOOKS: u32 = 20;
     (0..LOOKS).any(|look| {

@@ -3,8 +3,8 @@
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
 //! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: no launcher has started this process; one is started on the first spawn. It refuses if a launcher exists that offers no wire-up,
-//!   because N processes that each believe to be alone are worse than an error.
+//! * `singleton`: for a process without a launcher; it starts one on its first spawn. It refuses if a launcher exists that offers no wire-up,
+//! because N processes that each believe to be alone are worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
@@ -14,7 +14,7 @@
 //! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
 //!
 //! The environment is read only through an [`Env`], so that tests can simulate every launcher.
-//! An [`Env`] holds how the launcher started this process; variables that name a file or code come from [`mpi_base::environment`].
+//! An [`Env`] describes how the launcher started this process; variables that name a file or code are read through [`mpi_base::environment`].
 
 pub(crate) mod cards;
 pub mod checkpoints;
@@ -62,7 +62,7 @@ pub struct Component {
     open: fn(&Env, &Params) -> Result<Offer, RteError>,
 }
 
-/// Whether a component has found its launcher.
+/// The result of a component's search for its launcher.
 enum Offer {
     Here(Box<dyn Rte>),
     NotHere(String),
@@ -74,7 +74,7 @@ pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, pmix::COMPONENT, singleto
 /// The identity of this process within its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Unique among all jobs of this machine, past and present.
+    /// The name of the job, unique among all jobs of this machine, past and present.
     pub job: String,
     pub rank: u32,
     pub size: u32,
@@ -82,14 +82,14 @@ pub struct Identity {
     pub appnum: Option<u32>,
     /// `MPI_UNIVERSE_SIZE`.
     pub universe_size: Option<u32>,
-    /// Whether `MPI_Comm_spawn` started this job.
+    /// True if `MPI_Comm_spawn` started this job.
     pub spawned: bool,
 }
 
-/// The memory shared with the ranks of this node.
+/// The shared memory of this node and this rank's place in it.
 #[derive(Debug)]
 pub struct NodeMembership {
-    /// This process's slot in the memory that `mpi_base::node::Node::create` has made.
+    /// This process's claimed rank in the memory that `mpi_base::node::Node::create` has made.
     pub place: Claim,
     /// Job ranks, indexed by local rank.
     pub local_ranks: Vec<u32>,
@@ -97,7 +97,7 @@ pub struct NodeMembership {
     pub sharers: Option<usize>,
 }
 
-/// The losses that a launcher can report or suffer.
+/// A loss that the launcher reports, or the loss of the launcher itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
@@ -117,7 +117,7 @@ impl fmt::Display for Lost {
 
 /// Returns `MPI_UNIVERSE_SIZE` under our mpirun, for a job of `size` processes on hosts with `slots` slots.
 ///
-/// If the job occupies all slots, its spawned processes are placed as if nothing were running, so `slots` more fit.
+/// If the job occupies all slots, its spawned processes are placed as if no process were running, so a further `slots` processes fit.
 pub fn universe_of(slots: usize, size: usize) -> usize {
     match slots > size {
         true => slots,
@@ -127,13 +127,13 @@ pub fn universe_of(slots: usize, size: usize) -> usize {
 
 /// The launcher, as seen by one of its processes.
 pub trait Rte: Send + Sync {
-    /// The name of the component.
+    /// Returns the name of the component.
     fn component(&self) -> &'static str;
 
-    /// The identity of this process; it never changes.
+    /// Returns the identity of this process; it never changes.
     fn identity(&self) -> &Identity;
 
-    /// Publishes bytes to the other processes of the job after the next fence; each key is put once.
+    /// Publishes bytes to the other processes of the job; they become readable after the next fence. Each key may be put once.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError>;
 
     /// Waits until all processes of the job have called it.
@@ -148,14 +148,14 @@ pub trait Rte: Send + Sync {
     /// Returns the loss that prevents this process from continuing, if one occurred before `finalize`.
     fn lost(&self) -> Option<Lost>;
 
-    /// Returns the deaths reported since the last call, in the order of their reports.
+    /// Returns the deaths reported since the last call, in the order in which they were reported.
     ///
     /// It never waits. It costs a system call where the launcher reports deaths, so it is for waiting threads and not for the poll loop.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }
 
-    /// Returns true if the launcher agrees with its processes on checkpoints.
+    /// Returns true if the launcher coordinates checkpoints with its processes.
     fn takes_checkpoints(&self) -> bool {
         false
     }
@@ -193,7 +193,7 @@ pub trait Rte: Send + Sync {
         Err(self.lacks("way to start processes while a job runs"))
     }
 
-    /// Returns the jobs, with reasons, of which this process was notified since the last call that they failed to start after [`Rte::spawn_job`] had returned.
+    /// Returns the jobs, with reasons, that were reported since the last call as failed to start after [`Rte::spawn_job`] had returned.
     /// It never waits.
     fn failed_spawns(&self) -> Vec<FailedSpawn> {
         Vec::new()
@@ -203,7 +203,7 @@ pub trait Rte: Send + Sync {
     /// the launcher ends connected jobs together.
     fn tell_connections(&self, _jobs: &[u64]) {}
 
-    /// Returns what the parent has left for this job under a key ([`SpawnRequest::left`]).
+    /// Returns the value that the parent has left for this job under a key ([`SpawnRequest::left`]).
     fn left_by_parent(&self, _key: &str) -> Option<String> {
         None
     }
@@ -280,10 +280,10 @@ pub fn is_launched() -> bool {
         .any(mpi_base::environment::is_set)
 }
 
-/// The component in use, and why the ones before it are not.
+/// The component in use, and why the components before it were rejected.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
-    /// Components that were tried before, each with its reason.
+    /// Components that were tried before, each with the reason for its rejection.
     pub rejected: Vec<(&'static str, String)>,
 }
 
@@ -321,7 +321,7 @@ pub enum RteError {
         rank: u32,
         size: u32,
         pid: u32,
-        /// Its program, while it is alive.
+        /// The program of that process, while it is alive.
         program: Option<String>,
     },
     /// A launcher started several processes without wire-up.
@@ -354,7 +354,7 @@ pub enum RteError {
         namespace: String,
         rank: u32,
     },
-    /// A PMIx launcher does not report the job size, or one that is too small for this rank.
+    /// A PMIx launcher does not report the job size, or reports one that is too small for this rank.
     NoSize {
         namespace: String,
         rank: u32,

@@ -35,7 +35,7 @@ pub const KVSNAME_MAX: usize = 256;
 /// Maximum length of a key in bytes.
 pub const KEY_MAX: usize = 64;
 
-/// A notice, which a server sends without a request: `cmd=process_died job=KVSNAME rank=RANK`.
+/// A notice from the server, sent without a request: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
 /// Only our own mpirun sends it, only where a job survives deaths, and only to clients that have sent [`HEARS_DEATHS`].
 /// With `left=1` the process has not died but has sent `finalize`; in both cases its peers get no more messages from it.
@@ -45,7 +45,7 @@ pub const DEATH: &str = "process_died";
 /// The key of `init` whose value `1` announces that the client understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
-/// The other notice of a server: `cmd=spawn_failed job=KVSNAME why=HEX`.
+/// Another notice from the server: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
 /// A spawned job will never connect to the process that has spawned it; none of its processes is left.
 /// Only our own mpirun sends it, and only to a process whose spawn request contained [`HEARS_FAILURE`].
@@ -73,14 +73,14 @@ pub const TAKES_HEX: &str = "portcullis_hex";
 /// Suffix of the key of a hexadecimal value.
 pub const HEX_SUFFIX: &str = ".hex";
 
-/// Why received bytes, or a message to be sent, are not valid PMI-1.
+/// Why received bytes, or a message to be sent, are invalid in PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
     /// More bytes than [`LINE_MAX`] without a newline.
     LineTooLong { len: usize },
     /// A line that does not begin with `cmd=`.
     NotAMessage { line: String },
-    /// A message of another kind than the expected one.
+    /// A message of another kind than expected.
     Unexpected { wanted: String, line: String },
     /// A message without a key it must have.
     Missing { key: String, line: String },
@@ -168,12 +168,12 @@ impl Message {
         }
     }
 
-    /// The name of the command.
+    /// Returns the name of the command.
     pub fn cmd(&self) -> &str {
         self.get("cmd").unwrap_or_default()
     }
 
-    /// The line, shortened, for error texts.
+    /// Returns the line, shortened, for error texts.
     pub fn shown(&self) -> &str {
         &self.line
     }
@@ -278,7 +278,7 @@ impl Line {
         }
     }
 
-    /// The name of the command, for error texts.
+    /// Returns the name of the command, for error texts.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -302,7 +302,7 @@ impl Line {
         self
     }
 
-    /// Returns the bytes to send, newline included, of any length: for a server, whose clients read whole lines.
+    /// Returns the bytes to send, newline included, of any length. For servers only: their clients read lines of any length.
     pub fn finish(self) -> Result<Vec<u8>, WireError> {
         if let Some((key, value)) = self.bad {
             return Err(WireError::Unsendable { key, value });

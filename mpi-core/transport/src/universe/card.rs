@@ -17,7 +17,7 @@ const ENTRIES: usize = u8::MAX as usize;
 const KEY: usize = u8::MAX as usize;
 const VALUE: usize = u16::MAX as usize;
 
-/// Why a card cannot have an entry; a transport without its entry is not reached from other jobs.
+/// Why a card cannot take an entry; a transport without an entry is not reached from other jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardError {
     /// The card has the maximum number of entries.
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// The 17th entry, that of one more transport, was once left out without a word.
+    /// Regression: the 17th entry, that of one more transport, was once dropped without an error.
     #[test]
     fn an_entry_that_a_card_does_not_take_is_an_error_that_names_it() {
         let mut card = Card::default();

@@ -1,13 +1,13 @@
 //! Processes of other jobs: their global names, local numbers and cards.
 //!
-//! A [`ProcId`] is this process's own number of a process: below the size of the job it is a rank of the job, above it a process
-//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third one differently.
+//! A [`ProcId`] is this process's own number for a process: below the size of the job it is a rank of the job, from that size on a process
+//! of another job, learned through `MPI_Comm_accept`, `MPI_Comm_connect` or `MPI_Comm_spawn`. Two processes may number the same third process differently.
 //! So messages identify a process by its [`Name`], job and rank, and carry its card with its addresses.
 //!
 //! Guarantees:
 //! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
 //! * when the last communicator that contains a process is freed ([`Universe::release`]), this process ends its side of the connection.
-//!   The process is forgotten when the other side has ended, too: until then it may connect again under the same number;
+//! The process is forgotten when the other side has ended its side too: until then it may connect again under the same number;
 //! * data from other processes are decoded before use: an unknown name is an error value, not a panic.
 
 use crate::btl::modex::Modex;
@@ -29,17 +29,17 @@ const RANK_BITS: u32 = 24;
 pub const RANKS_MAX: u32 = 1 << RANK_BITS;
 
 impl Name {
-    /// The name of a rank of a job; see [`job_number`].
+    /// Returns the name of a rank of a job; see [`job_number`].
     pub fn new(job: u64, rank: u32) -> Name {
         Name(job << RANK_BITS | u64::from(rank) & u64::from(RANKS_MAX - 1))
     }
 
-    /// Returns the number of its job.
+    /// Returns the number of the job.
     pub fn job(self) -> u64 {
         self.0 >> RANK_BITS
     }
 
-    /// Returns its rank in that job.
+    /// Returns the rank in that job.
     pub fn rank(self) -> u32 {
         (self.0 & u64::from(RANKS_MAX - 1)) as u32
     }
@@ -67,7 +67,7 @@ pub struct Universe {
 
 #[derive(Default)]
 struct Known {
-    /// Number of known processes of other jobs so far.
+    /// Number of processes of other jobs met so far.
     met: u32,
     by_name: HashMap<Name, ProcId>,
     others: HashMap<ProcId, Other>,
@@ -102,7 +102,7 @@ impl Known {
 }
 
 impl Universe {
-    /// The initial table of rank `me` of a job of `size` processes.
+    /// Creates the initial table of rank `me` of a job of `size` processes.
     pub fn new(job: u64, me: ProcId, size: u32) -> Universe {
         Universe {
             job,
@@ -116,7 +116,7 @@ impl Universe {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// This process's number in its own job.
+    /// Returns this process's number in its own job.
     pub fn me(&self) -> ProcId {
         self.me
     }
@@ -135,7 +135,7 @@ impl Universe {
         }
     }
 
-    /// Returns this process's number of a named process, if it is known.
+    /// Returns this process's number for a named process, if it is known.
     pub fn proc(&self, name: Name) -> Option<ProcId> {
         match name.job() == self.job {
             true => Some(name.rank()).filter(|rank| *rank < self.size),
@@ -157,7 +157,7 @@ impl Universe {
         }
         let mut known = self.known();
         if let Some(&proc) = known.by_name.get(&name) {
-            // A process that has connected before any other process named it gets its card now.
+            // A process that connected to us before any other process reported it has no card yet; set it now.
             if let Some(other) = known.others.get_mut(&proc)
                 && other.card == Card::default()
             {
@@ -178,7 +178,7 @@ impl Universe {
         Some(proc)
     }
 
-    /// The card of a process of another job.
+    /// Returns the card of a process of another job.
     pub fn card(&self, proc: ProcId) -> Option<Card> {
         self.known()
             .others
@@ -275,7 +275,7 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// The caller knows this process's key, which is published in its card and in its port names only.
+    /// Admits every name of another job: the caller has proved that it knows this process's key, which only this process's card and port names contain.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;
@@ -374,7 +374,7 @@ mod tests {
         universe.hold([proc].into_iter());
         universe.connected(proc);
         assert_eq!(universe.release([proc].into_iter()), [proc]);
-        // It calls again before it has ended the first connection.
+        // The process connects again before it has ended the first connection.
         assert_eq!(universe.introduce(other, Card::default()), Some(proc));
         universe.hold([proc].into_iter());
         universe.disconnected(proc);

@@ -1,8 +1,8 @@
 //! Bonding: several links to a peer, used as one transport.
 //!
-//! **Links.** A bond is made of all networks of a process; those that reach a peer are the links to it.
+//! **Links.** A bond consists of all networks of a process; those that reach a peer are its links to that peer.
 //! The first link carries the first message. The others are connected when a long message is sent,
-//! and carry messages from the moment at which their connection exists, so a network that is blocked delays none.
+//! and carry messages once their connection exists, so a blocked network delays no message.
 //!
 //! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link that
 //! is expected to deliver them first: the one with the smallest `(outstanding + length) / speed` ([`speed`]).
@@ -11,19 +11,19 @@
 //! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
 //! When a link dies, the messages sent over it and not acknowledged are retransmitted over the remaining links.
 //! For this, ordered messages are copied.
-//! Overtaking ones go straight from their sender's memory and are not copied: the sender is asked for them again ([`Sink::again`]),
-//! and a [`VOID`] replaces a message that its sender no longer has, so that the sequence has no gap.
+//! Overtaking messages are sent from their sender's memory without a copy: the bond asks the sender for their data again ([`Sink::again`]),
+//! and sends a [`VOID`] in place of a message that its sender no longer has, so that the sequence has no gap.
 //! The receiver drops duplicates and delivers ordered messages by number, whichever link they arrived on.
 //! The peer is lost only when its last link has died; the error text then quotes the reason of every link.
-//! The death of a link is printed when the peer has proved by a message that it lives: the death of a peer ends all links.
+//! The death of a link is printed only after a later message has proved that the peer is alive, because a peer's death also ends all of its links.
 //!
 //! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with header `[number, its own number | link << 8]`
 //! and a payload that begins with [`PREFIX`] bytes: its own header, and the two cumulative acknowledgements of the other direction.
 //! Ordered and overtaking messages have separate sequences, both from 1.
 //! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
-//! It is sent when much has arrived, and before a process sleeps.
+//! It is sent when enough bytes or messages have arrived, and before a process sleeps.
 //!
-//! The messages of a bond name themselves, so a link carries them beside those of peers to which it is the only link,
+//! The handler numbers of a bond's messages are its own, so a link carries them together with messages of peers that only this link reaches,
 //! and the two ends may use different links.
 
 mod repair;
@@ -47,9 +47,9 @@ use through::Through;
 pub const IN_ORDER: Am = Family::Multirail.am(12);
 /// A message of the sequence in which messages may overtake others.
 pub const FREELY: Am = Family::Multirail.am(13) | OVERTAKES;
-/// The active message of acknowledgements.
+/// The active message that carries acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
-/// The active message sent under the sequence number of a cancelled message, so that the sequence has no gap; its payload is the prefix alone.
+/// The active message sent under the sequence number of a cancelled message, so that the sequence has no gap; its payload is only the prefix.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
 /// Length of the prefix of each payload: the message's header and two acknowledgements.
@@ -62,11 +62,11 @@ const WINDOW: usize = 8 << 20;
 /// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// A message is cut into this many fragments for each of equally fast links, so that the shares can follow the speeds,
+/// Number of fragments per link into which a message is cut if all links are equally fast; several, so that the links' shares can follow their speeds.
 const PIECES: u64 = 8;
-/// but no fragment is shorter than this, since each costs a few system calls.
+/// Minimum length of a fragment, since each costs a few system calls.
 const SHORTEST: usize = 32 << 10;
-/// Maximum of the factor by which fragments are shorter, because a link is slow.
+/// Upper bound of the factor by which fragments are shortened when one link is slow.
 const MOST_SPREAD: u64 = 32;
 /// Maximum number of buffers kept for reuse.
 const SPARE: usize = 128;
@@ -78,20 +78,20 @@ pub struct Multirail<L> {
     links: Vec<L>,
     sides: Vec<OnceCell<Box<Side>>>,
     spare: RefCell<Vec<Vec<u8>>>,
-    /// The peers to which an acknowledgement or a retransmission is due, and whether it is due now.
+    /// The peers to which an acknowledgement or a retransmission is due. `urgent`: the next poll must handle them.
     due: RefCell<Vec<ProcId>>,
     urgent: Cell<bool>,
-    /// The deaths of links that their polls have reported: peer, link and reason.
+    /// Deaths of links, as reported by the links' polls: peer, link and reason.
     deaths: RefCell<Vec<(ProcId, usize, String)>>,
-    /// How finely messages are divided for the speeds of the links to the peer of the last acknowledgement.
+    /// Divisor of the fragment length for links of different speeds ([`Side::spread`]), as of the last acknowledgement from any peer.
     spread: Cell<u64>,
     /// The links whose death has been printed.
     printed: Cell<u32>,
 }
 
-/// How a peer is reached.
+/// How messages to a peer are sent.
 pub enum Reached {
-    /// By one link, over which messages need no bond.
+    /// Over one link, without the bond's prefix.
     Alone(usize, Endpoint),
     Bonded(Endpoint),
     No,
@@ -118,7 +118,7 @@ where
         }
     }
 
-    /// Returns how a peer is reached, and why the other links are not used. If not `mixed`, only links of the first one's kind are bonded.
+    /// Returns how a peer is reached, and why the other links are not used. If `mixed` is false, only links of the same kind as the first are bonded.
     pub fn route(&self, peer: ProcId, mixed: bool) -> (Reached, Vec<Rejection>) {
         let Some(side) = self.side(peer) else {
             return (Reached::No, Vec::new());
@@ -144,7 +144,7 @@ where
         (reached, self.rejections(ways))
     }
 
-    /// Why no link of a kind reaches a peer, each reason once.
+    /// Returns why kinds of links do not reach a peer; each reason once, and none for a kind that has a live link.
     fn rejections(&self, ways: &[Way]) -> Vec<Rejection> {
         let mut all: Vec<Rejection> = Vec::new();
         let each = || self.links.iter().zip(ways);
@@ -165,7 +165,7 @@ where
         all
     }
 
-    /// The names of the links to a peer, with their numbers, for explanations.
+    /// Returns the names of the links to a peer, with their numbers, for explanations.
     pub fn names(&self, peer: ProcId) -> String {
         let ways = self.side(peer).map_or(&[][..], |side| self.ways(side));
         let mut names: Vec<(&str, u32)> = Vec::new();
@@ -187,7 +187,7 @@ where
         Some(self.sides.get(peer as usize)?.get_or_init(make))
     }
 
-    /// The links to a peer; never called while a link polls, because a link may have to connect to answer.
+    /// Returns the links to a peer. Must not be called while a link polls, because a link may have to connect to answer.
     fn ways<'a>(&self, side: &'a Side) -> &'a [Way] {
         side.ways.get_or_init(|| {
             let each = self.links.iter();
@@ -260,13 +260,13 @@ where
             }
         }
         match result {
-            // Another link is tried once that poll has recorded the death: it may have no connection yet.
+            // The caller tries another link once that poll has recorded the death: the other link may have no connection yet.
             Err(SendError::PeerGone) if self.has_idle(side) => Err(SendError::WouldBlock),
             other => other,
         }
     }
 
-    /// Returns true if a live link to a peer is not in use.
+    /// Returns true if a live link to a peer is not yet in use.
     fn has_idle(&self, side: &Side) -> bool {
         let mut ways = self.ways(side).iter();
         ways.any(|way| way.is_live() && way.stage.get() != Stage::Open)
@@ -296,7 +296,7 @@ where
                 payload.put(&mut bytes[PREFIX..]);
             }
         }
-        // The prefix is written last: `fill` may have sent messages, which acknowledge more.
+        // The prefix is written last: `fill` may have sent messages, whose prefixes raise the acknowledgements.
         bytes[..PREFIX].copy_from_slice(&side.prefix(header));
         bytes
     }
@@ -334,7 +334,7 @@ where
         ways.into_iter().take(count)
     }
 
-    /// The time until a message is delivered over a link, in nanoseconds.
+    /// Returns the expected time until a message is delivered over a link, in nanoseconds.
     fn cost(&self, link: &Way, way: usize, len: usize) -> u64 {
         let claimed = || self.links[way].capabilities().bandwidth(link.endpoint);
         link.speed.time(len, claimed)
@@ -345,14 +345,14 @@ where
         each.filter_map(|link| link.capabilities().connections)
     }
 
-    /// The links to a peer that are in use.
+    /// Returns the links to a peer that are in use.
     fn used(&self, to: Endpoint) -> impl Iterator<Item = (&L, &Way)> {
         let ways = self.side(to.0).and_then(|side| side.ways.get());
         let each = self.links.iter().zip(ways.into_iter().flatten());
         each.filter(|(_, way)| way.is_live() && way.stage.get() == Stage::Open)
     }
 
-    /// Notes that something is due to a peer.
+    /// Records that an acknowledgement or a retransmission is due to a peer; with `now`, the next poll handles it.
     fn set_due(&self, side: &Side, now: bool) {
         if !side.is_due.replace(true) {
             self.due.borrow_mut().push(side.peer);
@@ -362,7 +362,7 @@ where
         }
     }
 
-    /// Polls one link; returns the number of messages that the sink has got.
+    /// Polls one link; returns the number of messages that the sink has received.
     #[inline]
     pub fn poll(&self, way: usize, sink: &dyn Sink) -> usize {
         let through = Through {
@@ -378,7 +378,7 @@ where
         through.delivered.get()
     }
 
-    /// Retransmits and acknowledges what is due.
+    /// Sends the retransmissions and acknowledgements that are due.
     fn do_due(&self, sink: &dyn Sink) {
         self.urgent.set(false);
         self.record_deaths(sink);
@@ -402,7 +402,7 @@ where
         }
     }
 
-    /// Acknowledges everything, because the process is about to sleep; returns true if a retransmission is due.
+    /// Sends all outstanding acknowledgements, because the process is about to sleep; returns true if a retransmission is due.
     pub fn before_sleep(&self) -> bool {
         let mut busy = !self.deaths.borrow().is_empty();
         for peer in self.due.take() {
@@ -423,7 +423,7 @@ where
     }
 }
 
-/// Returns what is constant about a bond of these links.
+/// Returns the [`Info`] of a bond of these links.
 fn bonded<L>(links: &[L]) -> Info
 where
     L: Deref,

@@ -10,10 +10,10 @@ where
     L: Deref,
     L::Target: Btl,
 {
-    /// Retransmits what dead links may have lost, until no link takes more.
+    /// Retransmits the messages that dead links may have lost, until no link takes more.
     pub(super) fn repair(&self, side: &Side, sink: &dyn Sink) {
         while let Some((which, number)) = { side.again.borrow().front().copied() } {
-            // Skipped if it was acknowledged in the meantime.
+            // Skipped if the peer has acknowledged the message in the meantime.
             let way = match side.take(which, number) {
                 Some((am, What::Copy(bytes))) => {
                     let way = self.mend(side, am, number, [&bytes, &[]]);
@@ -60,7 +60,7 @@ where
         ways.collect::<Vec<_>>().into_iter().find(offer)
     }
 
-    /// Records the deaths that the links have reported; outside of their polls, because this process may have to ask which links reach the peer.
+    /// Records the deaths that the links have reported. Must run outside of the links' polls, because this process may have to ask which links reach the peer.
     #[cold]
     pub(super) fn record_deaths(&self, sink: &dyn Sink) {
         for (peer, way, why) in self.deaths.take() {
@@ -124,12 +124,12 @@ where
         side.has_unsaid.set(true);
     }
 
-    /// Prints the sentences about links that have died, because a message has proved that the peer lives.
+    /// Prints the texts about links that have died, because a message has proved that the peer is alive.
     /// The lower rank of the two prints one for each of its links, so that a network that fails under many ranks does not fill the screen.
     #[cold]
     pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
         let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);
-        // What arrived over the dead link before its end is no proof.
+        // A message that arrived over the dead link before its end proves nothing.
         if !side.ways.get().is_some_and(is_live) {
             return;
         }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The state of one peer.
 pub(super) struct Side {
     pub(super) peer: ProcId,
-    /// Each link of the bond, once this process has asked which of them reach the peer.
+    /// The state of each link of the bond to this peer, once this process has asked which of them reach it.
     pub(super) ways: OnceCell<Vec<Way>>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
@@ -17,7 +17,7 @@ pub(super) struct Side {
     /// Bytes and messages received since the last acknowledgement.
     pub(super) news_bytes: Cell<usize>,
     pub(super) news_messages: Cell<u32>,
-    /// Overtaking messages have arrived that no acknowledgement has reported.
+    /// True if overtaking messages have arrived that no acknowledgement has reported.
     pub(super) has_unreported: Cell<bool>,
     /// Bytes of overtaking messages that have arrived, for each link of the peer.
     pub(super) carried: [Cell<u64>; MOST],
@@ -25,9 +25,9 @@ pub(super) struct Side {
     pub(super) landings: [Cell<Landing>; MOST],
     /// Messages of dead links to retransmit: sequence and number.
     pub(super) again: RefCell<VecDeque<(usize, u64)>>,
-    /// An acknowledgement or a retransmission is due.
+    /// True if an acknowledgement or a retransmission is due.
     pub(super) is_due: Cell<bool>,
-    /// Sentences about dead links, to be printed when the peer has proved that it lives, with the links.
+    /// Texts about dead links, to be printed when the peer has proved that it is alive, each with its link.
     pub(super) unsaid: RefCell<Vec<(usize, String)>>,
     pub(super) has_unsaid: Cell<bool>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Side {
 /// One link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
-    /// It does not reach the peer, or may not be used.
+    /// The link does not reach the peer, or may not be used for it.
     is_unused: Cell<bool>,
     /// Why the link is unusable; `None` while it is alive.
     pub(super) dead: RefCell<Option<String>>,
@@ -43,12 +43,12 @@ pub(super) struct Way {
     pub(super) speed: Speed,
 }
 
-/// Whether messages use a link.
+/// How far a link to a peer is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// There is no connection.
+    /// No connection exists.
     Idle,
-    /// The connection is being made, and no message waits for it.
+    /// The connection is being established, and no message waits for it.
     Opening,
     Open,
 }
@@ -77,7 +77,7 @@ impl Way {
         self.is_unused.get()
     }
 
-    /// Does not use the link, though it reaches the peer.
+    /// Excludes the link from the bond to this peer, although it reaches the peer.
     pub(super) fn leave_out(&self, why: &str) {
         self.die(why);
         self.is_unused.set(true);
@@ -88,7 +88,7 @@ impl Way {
     }
 }
 
-/// The message whose payload is being received in place: its own number and prefix, and the link of the sender.
+/// The message whose payload is being received in place: its own handler number and prefix, and the sender's link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
     pub(super) am: Am,
@@ -97,7 +97,7 @@ pub(super) struct Landing {
     pub(super) acks: [u64; 2],
 }
 
-/// The two sequences: ordered, and free to overtake.
+/// Indices of the two sequences: ordered messages, and messages that may overtake.
 pub(super) const ORDERED: usize = 0;
 pub(super) const FREE: usize = 1;
 
@@ -120,16 +120,16 @@ pub(super) struct Kept {
     pub(super) what: What,
 }
 
-/// Where the data for a retransmission are.
+/// Where the data for a retransmission are stored.
 pub(super) enum What {
     /// A copy of prefix and payload.
     Copy(Vec<u8>),
-    /// In the sender's memory.
+    /// The data are still in the sender's memory.
     Left { header: Header, len: usize },
 }
 
 impl Kept {
-    /// Returns its length on a link, in bytes.
+    /// Returns the length of the message on a link, in bytes.
     pub(super) fn len(&self) -> usize {
         match &self.what {
             What::Copy(bytes) => bytes.len(),
@@ -180,7 +180,7 @@ impl Side {
         prefix
     }
 
-    /// Writes both acknowledgements, little-endian.
+    /// Writes both acknowledgements to `prefix`, little-endian.
     pub(super) fn tell(&self, prefix: &mut [u8]) {
         let [ordered, free] = self.acks();
         prefix[..8].copy_from_slice(&ordered.to_le_bytes());
@@ -195,7 +195,7 @@ impl Side {
         Some((kept.am, what))
     }
 
-    /// Puts back what [`Side::take`] has taken, and records the link that retransmitted it, if one did.
+    /// Puts back the data that [`Side::take`] has taken, and records the link that retransmitted them, if one did.
     pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
         if let Some(kept) = self.sent[which].borrow_mut().get(number) {
             kept.what = what;
@@ -215,7 +215,7 @@ impl Side {
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Takes the peer's report of what has arrived over each link of this process.
+    /// Processes the peer's report of the bytes that have arrived over each link of this process.
     pub(super) fn take_report(&self, carried: &[u8]) {
         let ways = self.ways.get().map_or(&[][..], |ways| ways);
         for (way, bytes) in ways.iter().zip(carried.as_chunks::<8>().0) {
@@ -223,7 +223,7 @@ impl Side {
         }
     }
 
-    /// Returns how finely a message is divided: by the number of links if they are equally fast, and more finely where one is faster,
+    /// Returns the divisor of the fragment length: the number of links if they are equally fast, and more if they differ,
     /// because a fragment on the slowest link takes longest. `None` until all links in use have been measured.
     pub(super) fn spread(&self) -> Option<u64> {
         let ways = self.ways.get()?;
@@ -239,7 +239,7 @@ impl Side {
         Some(2 * parts - rates.len() as u64)
     }
 
-    /// Counts a received message for the next acknowledgement; `link` is that of the sender for an overtaking message.
+    /// Counts a received message for the next acknowledgement; `link` is the sender's link of an overtaking message.
     pub(super) fn has_news(&self, bytes: usize, link: Option<usize>) {
         if let Some(carried) = link.and_then(|link| self.carried.get(link)) {
             carried.set(carried.get() + bytes as u64);
@@ -249,14 +249,14 @@ impl Side {
         self.news_bytes.set(self.news_bytes.get() + bytes);
     }
 
-    /// An acknowledgement with its report has been sent.
+    /// Resets the counters of unacknowledged arrivals after an acknowledgement with its report has been sent.
     pub(super) fn told(&self) {
         self.news_bytes.set(0);
         self.news_messages.set(0);
         self.has_unreported.set(false);
     }
 
-    /// A message whose prefix acknowledges everything has been sent.
+    /// Resets the same counters after a message whose prefix acknowledges everything has been sent.
     pub(super) fn told_by_prefix(&self) {
         if !self.has_unreported.get() {
             self.told();
@@ -295,14 +295,14 @@ impl Received {
         number <= self.upto || self.beyond.contains_key(&number)
     }
 
-    /// Takes the message that arrived early and whose turn it is now.
+    /// Takes the next message in sequence out of the buffer, if it has already arrived.
     pub(super) fn advance(&mut self) -> Option<Option<(Am, Vec<u8>)>> {
         let waited = self.beyond.remove(&(self.upto + 1))?;
         self.upto += 1;
         Some(waited)
     }
 
-    /// Records the arrival of a number; returns true if it is new.
+    /// Records the arrival of the overtaking message `number`; returns true if it is new.
     pub(super) fn admit_free(&mut self, number: u64) -> bool {
         if self.knows(number) {
             return false;

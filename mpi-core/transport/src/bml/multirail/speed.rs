@@ -1,29 +1,29 @@
 //! The measured speed of a link to a peer, from which the links' shares follow.
 //!
 //! The peer reports the number of bytes that have arrived over each link.
-//! A measurement is the number of bytes during [`ENOUGH`] in which the link was never idle; the speed is a running mean of measurements.
-//! Until the first one the link counts as fast as its interface claims, and a small amount of data is on its way at most.
+//! A measurement is the number of bytes that arrive during [`ENOUGH`] of busy time of the link; the speed is a running mean of measurements.
+//! Before the first measurement the link is assumed to be as fast as its interface claims, and only a small amount of data is sent over it.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The time that one measurement takes at least, longer than a queue in the network delivers faster than the network itself.
+/// Minimum duration of one measurement; longer than the time in which a queue in the network can deliver faster than the network itself.
 const ENOUGH: Duration = Duration::from_millis(4);
 /// The number of bytes after which a link without a measurement is avoided until the peer has reported.
 const UNMEASURED: u64 = 512 << 10;
-/// What is added to the expected time of a link that is avoided, in nanoseconds.
+/// Penalty on the expected time of a link that is avoided, in nanoseconds.
 const AVOIDED: u64 = 1 << 50;
 
 #[derive(Default)]
 pub(super) struct Speed {
-    /// Bytes that were sent, and those that have arrived as far as the peer has reported.
+    /// Bytes sent. `arrived`: those of them whose arrival the peer has reported.
     sent: Cell<u64>,
     arrived: Cell<u64>,
     /// Bytes per millisecond; 0 if nothing has been measured.
     rate: Cell<u64>,
-    /// Since when the link has been busy; `None` while it is idle.
+    /// Start of the current busy period; `None` while the link is idle.
     since: Cell<Option<Instant>>,
-    /// The measurement that is being made: bytes, and the time in which the link was busy.
+    /// The current measurement: bytes arrived. `busy`: busy time of the link.
     bytes: Cell<u64>,
     busy: Cell<Duration>,
 }
@@ -37,7 +37,7 @@ impl Speed {
         self.sent.set(self.sent.get() + bytes as u64);
     }
 
-    /// Takes the peer's report of all bytes that have arrived; a report of bytes that were never sent changes nothing.
+    /// Processes the peer's report of all bytes that have arrived; a report of more bytes than were sent changes nothing.
     pub fn report(&self, arrived: u64) {
         let more = arrived.saturating_sub(self.arrived.get());
         if more == 0 || more > self.outstanding() {
@@ -68,17 +68,17 @@ impl Speed {
         self.rate.set(rate);
     }
 
-    /// Bytes that have been sent and of whose arrival the peer has not reported.
+    /// Returns the number of bytes sent whose arrival the peer has not reported.
     fn outstanding(&self) -> u64 {
         self.sent.get() - self.arrived.get()
     }
 
-    /// The measured speed in bytes per millisecond.
+    /// Returns the measured speed in bytes per millisecond; `None` before the first measurement.
     pub fn rate(&self) -> Option<u64> {
         Some(self.rate.get()).filter(|rate| *rate > 0)
     }
 
-    /// The time until `len` more bytes have arrived, in nanoseconds; `claimed` is the interface's bandwidth in Mbit/s.
+    /// Returns the time until `len` more bytes have arrived, in nanoseconds; `claimed` is the interface's bandwidth in Mbit/s.
     pub fn time(&self, len: usize, claimed: impl FnOnce() -> u32) -> u64 {
         let bytes = self.outstanding().saturating_add(len as u64);
         // 1 Mbit/s are 125 bytes per millisecond.

@@ -1,5 +1,5 @@
-//! The sink of one link: passes on the messages of peers without a bond;
-//! processes acknowledgements, drops duplicates and restores the order of the others.
+//! The sink of one link. It passes on the messages of peers without a bond;
+//! for bonded peers it processes acknowledgements, drops duplicates and restores the order.
 
 use super::side::{FREE, Landing, ORDERED, Side};
 use super::{
@@ -22,7 +22,7 @@ fn is_bonded(am: Am) -> bool {
     matches!(am, IN_ORDER | FREELY | VOID | ACK)
 }
 
-/// Returns a message's own number and the sender's link from the second word of its header; `None` if no bond has written it.
+/// Returns a message's own handler number and the sender's link from the second word of its header; `None` if no bond wrote that word.
 fn own(am: Am, word: u64) -> Option<(Am, usize)> {
     let own = Am::try_from(word & 0xff).ok()?;
     let fits = match am {
@@ -48,14 +48,14 @@ where
         self.sink.deliver(from, am, header, payload);
     }
 
-    /// Delivers one message whose prefix has been checked.
+    /// Delivers one message of a bond whose prefix has been checked.
     fn hand_on(&self, from: ProcId, am: Am, bytes: &[u8]) {
         if let (Some(first), Some(second)) = (word(bytes, 0), word(bytes, 8)) {
             self.pass(from, am, [first, second], &bytes[PREFIX..]);
         }
     }
 
-    /// Takes a cumulative acknowledgement of both sequences.
+    /// Processes a cumulative acknowledgement of both sequences.
     fn acknowledged(&self, side: &Side, acks: [u64; 2]) {
         side.acknowledge(acks, &self.bond.spare);
         if side.has_unsaid.get() {
@@ -70,7 +70,7 @@ where
         }
     }
 
-    /// Counts an arrival, of which the peer must be notified.
+    /// Counts an arrival that must be acknowledged to the peer.
     fn count(&self, side: &Side, bytes: usize, link: Option<usize>) {
         side.has_news(bytes, link);
         let is_much =
@@ -155,7 +155,7 @@ where
         let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
             return false;
         };
-        // It may have arrived before, over a link that has died since.
+        // The message may have arrived before, over a link that has died since.
         let side = self.bond.side(from);
         if side.is_none_or(|side| side.received[FREE].borrow().knows(header[0])) {
             return false;
@@ -262,7 +262,8 @@ mod tests {
     }
 
     proptest! {
-        /// Arbitrary input is a message or dropped; each number is delivered at most once, and acknowledgements of what was never sent free nothing.
+        /// Arbitrary input is delivered as a message or dropped; each number is delivered at most once, and acknowledgements of messages never sent
+        /// free nothing.
         #[test]
         fn what_no_bond_has_written_does_no_harm(
             messages in prop::collection::vec(

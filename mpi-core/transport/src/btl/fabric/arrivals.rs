@@ -1,4 +1,4 @@
-//! Arrivals: the order of each peer's messages, and delivery to the sink or to the queue that waits for one.
+//! Arrivals: restores the order of each peer's messages, and delivers them to the sink or keeps them until a sink polls.
 
 use super::frame::{Frame, Kind};
 use super::peer::{Early, Peer, State};
@@ -8,7 +8,7 @@ use super::{Chore, Fabric, order};
 use crate::btl::{Am, Header, OVERTAKES, ProcId, Sink};
 use std::cell::Cell;
 
-/// What waits for a sink.
+/// An arrival that waits for a sink.
 pub(super) enum Held {
     Message {
         from: ProcId,
@@ -36,12 +36,12 @@ impl<'a, P: Port> Turn<'a, P> {
         }
     }
 
-    /// The number of messages that the sink has got.
+    /// Returns the number of messages that the sink has received.
     pub fn delivered(&self) -> usize {
         self.delivered.get()
     }
 
-    /// Passes what has waited to the sink, if there is one.
+    /// Passes the arrivals that have waited to the sink, if one is given.
     #[inline]
     pub fn deliver_held(&self) {
         if self.sink.is_some() && !self.fabric.held.borrow().is_empty() {
@@ -86,7 +86,7 @@ impl<'a, P: Port> Turn<'a, P> {
         }
     }
 
-    /// Handles a message whose turn it is.
+    /// Handles a message that is next in order.
     #[inline]
     fn take(&self, peer: &Peer, am: Am, header: Header, is_disconnect: bool, payload: &[u8]) {
         match is_disconnect {
@@ -119,7 +119,7 @@ impl<'a, P: Port> Turn<'a, P> {
         self.fabric.chores.borrow_mut().push(lose);
     }
 
-    /// The first message on a connection.
+    /// Records the first message on a connection.
     #[cold]
     fn meet(&self, peer: &Peer) {
         peer.is_made.set(true);
@@ -137,7 +137,7 @@ impl<P: Port> Events for Turn<'_, P> {
         let Some(frame) = Frame::decode(head) else {
             return;
         };
-        // A process that does not know this key is not of this job.
+        // A process that does not know this key does not belong to this job.
         if frame.key != self.fabric.key || payload.len() > self.fabric.info.limits.max_send {
             return;
         }

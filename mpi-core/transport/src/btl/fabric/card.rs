@@ -4,7 +4,7 @@
 //! "PF" | version u8 | fabric u8 | process u32 | key u64 | longest message u32 | length u16 | address | CRC-32 u32
 //! ```
 //!
-//! Libraries do not promise to survive a damaged address, so one is used only from a card whose process, length and checksum are right.
+//! Libraries may crash on a damaged address, so an address is used only from a card whose process, length and checksum are correct.
 //! [`Card::decode`] is total.
 
 use crate::btl::ProcId;
@@ -16,11 +16,11 @@ pub const MOST_ADDRESS: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
-    /// The number of the library to which the address belongs.
+    /// The number of the library that understands the address.
     pub fabric: u8,
     pub proc: ProcId,
     pub key: u64,
-    /// The longest payload of a message, which must be the same everywhere.
+    /// The longest payload of a message, which must be the same in all processes.
     pub longest: u32,
     pub address: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! Connections: cards, time limits, losses, and the transport's end.
+//! Connections: cards, time limits, losses, and the shutdown of the transport.
 
 use super::arrivals::Held;
 use super::card::Card;
@@ -36,7 +36,7 @@ impl<P: Port> Fabric<P> {
         Ok(())
     }
 
-    /// Does what had to wait until the library was not on the stack.
+    /// Handles the connection changes that were deferred because the library was on the stack.
     #[cold]
     pub(super) fn do_chores(&self, sink: Option<&dyn Sink>) {
         for chore in self.chores.take() {
@@ -77,7 +77,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Sends a message of this layer.
+    /// Sends a control message of this layer.
     fn say(&self, peer: &Peer, kind: Kind) -> Result<(), SendError> {
         let am: Am = if kind == Kind::Cut { OVERTAKES } else { 0 };
         let nothing: Header = [0; 2];

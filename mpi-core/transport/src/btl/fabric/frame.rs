@@ -18,7 +18,7 @@ const VERSION: u8 = 0x10;
 pub struct Frame {
     pub header: Header,
     pub from: ProcId,
-    /// The place in the order of the sender's messages; unused in messages that may overtake others.
+    /// The position in the order of the sender's messages; unused in messages that may overtake others.
     pub number: u16,
     pub am: Am,
     pub kind: Kind,
@@ -28,7 +28,7 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Message,
-    /// The sender leaves, and this is its last message on this connection.
+    /// The sender leaves; this is its last message on this connection.
     Disconnect,
     /// The sender has given up the connection.
     Cut,

@@ -1,4 +1,4 @@
-//! A C structure that is given by the offsets of its fields.
+//! C structures that are accessed by the offsets of their fields.
 //!
 //! The structures of both libraries grow at their ends, and a mask or a size says which fields are set.
 //! A block is longer than any version of its structure and zero where no field is set.
@@ -14,7 +14,7 @@ impl<const WORDS: usize> Default for Block<WORDS> {
 }
 
 impl<const WORDS: usize> Block<WORDS> {
-    /// Sets a field of 64 bits; offsets are constants of this library, and one outside is ignored.
+    /// Sets a field of 64 bits. Offsets are constants of this library; one outside of the block is ignored.
     #[must_use]
     pub fn with64(mut self, offset: usize, value: u64) -> Self {
         if let Some(word) = self.0.get_mut(offset / 8) {
@@ -49,12 +49,12 @@ impl<const WORDS: usize> Block<WORDS> {
         (self.get64(offset) >> ((offset % 8) * 8)) as u32
     }
 
-    /// The address of a structure that the library writes.
+    /// Returns the address of the structure, for a library that writes it.
     pub fn pointer_mut(&mut self) -> *mut std::ffi::c_void {
         self.0.as_mut_ptr().cast()
     }
 
-    /// The address of the structure.
+    /// Returns the address of the structure.
     pub fn pointer(&self) -> *const std::ffi::c_void {
         self.0.as_ptr().cast()
     }

@@ -127,13 +127,13 @@ impl Opened {
         })
     }
 
-    /// Returns a function.
+    /// Returns the function of this name.
     ///
     /// # Safety
-    /// `F` is the type of the function of this name.
+    /// `F` must be the type of the function of this name.
     pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, LibraryError> {
         let symbol = format!("{name}\0");
-        // SAFETY: the caller states the type.
+        // SAFETY: `F` is the type of this function, by the contract of this method.
         let found = unsafe { self.file.get::<F>(symbol.as_bytes()) };
         found.map(|found| *found).map_err(|_| LibraryError::Lacks {
             title: self.named.title,

@@ -1,16 +1,16 @@
-//! What the transports over network libraries have in common: [`Fabric`], a transport over any [`Port`].
+//! [`Fabric`], a transport over any [`Port`]: the common part of the transports over network libraries.
 //!
 //! **Cards.** Each process publishes the address of its port and a random key through the launcher ([`card`]).
-//! A connection is made when a peer is first needed; an address from a card that is not whole is not used.
+//! A connection is made when a peer is first needed; an address from an incomplete or damaged card is not used.
 //!
 //! **Sending** copies a message into a buffer of a bounded pool ([`pool`]); while all are in use, `send` returns `WouldBlock`.
 //! **Receiving** delivers a message straight from the library's memory, if it is its turn ([`order`]).
-//! Before a process sleeps, the library is polled without a sink; what arrives then is kept for the next `progress`.
+//! Before a process sleeps, the library is polled without a sink; messages that arrive then are kept for the next `progress`.
 //!
 //! **Ends.** A process that leaves sends a disconnect message after its last message and waits, for a bounded time, for those of its peers.
 //! A peer whose connection fails otherwise, or cannot be made in time, is lost.
 //!
-//! A component is a [`Port`] and its parameters; hardware and libraries are looked for in [`seen`] and [`library`].
+//! A component is a [`Port`] with its parameters; [`seen`] detects the hardware, and [`library`] loads the library.
 
 pub mod card;
 pub mod frame;
@@ -44,18 +44,18 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of messages to one peer that the library has not finished, so that a peer that does not answer leaves buffers to the others.
+/// Maximum number of unfinished messages to one peer, so that a peer that does not respond does not occupy all buffers.
 const UNSENT: u32 = 256;
-/// Maximum number of polls before a sleep; if the library still has something to do, the process does not sleep.
+/// Maximum number of polls before a sleep; if the library still has work after them, the process does not sleep.
 const ROUNDS: u32 = 16;
 
 /// A transport over a port.
 pub struct Fabric<P: Port> {
     me: ProcId,
-    /// The library's name in sentences.
+    /// The library's name in texts for the user.
     title: String,
     info: Info,
-    /// The number of the library in cards, and the modex key.
+    /// The number of the library in cards. `card_key`: the modex key of its cards.
     kind: u8,
     card_key: &'static str,
     /// The key of the messages to this process.
@@ -69,32 +69,32 @@ pub struct Fabric<P: Port> {
     pool: Pool,
     /// Arrivals that wait for a sink.
     held: RefCell<VecDeque<Held>>,
-    /// What must be done when the library is not on the stack.
+    /// Deferred work that must not run inside a callback of the network library.
     chores: RefCell<Vec<Chore>>,
     /// The peers whose messages the library has refused.
     refusing: RefCell<Vec<ProcId>>,
     /// The peers whose connection is being made.
     connecting: RefCell<Vec<ProcId>>,
-    /// A poll is running.
+    /// True while a poll is running.
     busy: Cell<bool>,
-    /// This process is leaving, and has sent its disconnect message or is about to.
+    /// True once this process is leaving and has sent its disconnect message or is about to.
     is_leaving: Cell<bool>,
     /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
     operations: Operations,
-    /// The length from which a message is read from its sender's memory.
+    /// Messages of at least this length are read from their sender's memory.
     read_min: usize,
-    /// Messages accepted, and those that a sink has got.
+    /// Messages accepted. `received`: messages that a sink has received.
     sent: Cell<u64>,
     received: Cell<u64>,
 }
 
-/// A change of a connection; the libraries do not allow it within their callbacks.
+/// A deferred change of a connection: the libraries do not allow it within their callbacks.
 enum Chore {
-    /// A message has arrived from a peer to which there is no connection.
+    /// A message has arrived from a peer without a connection: connect to it.
     Connect(ProcId),
-    /// A peer has left.
+    /// A peer has left: answer its disconnect message.
     Answer(ProcId),
     Lose(ProcId, String, port::Close),
 }
@@ -154,7 +154,7 @@ impl<P: Port> Fabric<P> {
         Ok(())
     }
 
-    /// Keeps a message that the library has refused, as it does while a connection is being made.
+    /// Queues a message that the library has refused, as it does while a connection is being made.
     #[cold]
     fn keep(&self, peer: &Peer, slot: Slot) {
         let mut refused = peer.refused.borrow_mut();
@@ -165,7 +165,7 @@ impl<P: Port> Fabric<P> {
         self.waits(peer);
     }
 
-    /// The library has reported that a peer cannot be reached.
+    /// Handles the library's report that a peer cannot be reached: returns the buffer and defers the loss.
     #[cold]
     fn gone(&self, peer: &Peer, slot: Slot, why: String) {
         self.pool.put(slot);
@@ -206,19 +206,19 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// The library has finished a message to a peer, so there is space.
+    /// Called when the library has finished a message to a peer, so that a buffer is free.
     fn finished(&self, peer: &Peer) {
         peer.unsent.set(peer.unsent.get().saturating_sub(1));
         self.has_space.set(true);
     }
 
-    /// A message to a peer waits in the library.
+    /// Counts a message to a peer that the library has not finished.
     fn waits(&self, peer: &Peer) {
         peer.unsent.set(peer.unsent.get() + 1);
         self.starts_waiting(peer);
     }
 
-    /// The time limit of a connection runs from the first message that waits for it.
+    /// Starts the time limit of a connection with the first message that waits for it.
     fn starts_waiting(&self, peer: &Peer) {
         if !peer.is_made.get() && peer.waits_since.get().is_none() {
             peer.waits_since.set(Some(Instant::now()));
@@ -267,7 +267,7 @@ impl<P: Port> Btl for Fabric<P> {
         };
         match peer.state.get() {
             State::Up | State::Lost => Reach::Yes(Endpoint(proc)),
-            // The library states here, and not at the first message, that it has no way to the peer, so that another transport can be used.
+            // The library reports already here, and not at the first message, that it has no path to the peer, so that another transport can be used.
             State::Fresh => match self.connect(peer) {
                 Ok(()) => Reach::Yes(Endpoint(proc)),
                 Err(why) => Reach::No(why),
@@ -309,7 +309,7 @@ impl<P: Port> Btl for Fabric<P> {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink called this function; the running call continues after it.
+        // Called by the sink of a running `progress`, which continues after this call.
         if self.busy.replace(true) {
             return 0;
         }

@@ -1,4 +1,4 @@
-//! Opening of a fabric transport: whether it is needed, asked for or has hardware, and its card.
+//! Opening of a fabric transport: decides whether it is needed, selected or has hardware, and publishes its card.
 
 use super::card::{Card, MOST_ADDRESS};
 use super::library::LibraryError;
@@ -20,7 +20,7 @@ pub type OpenPort<P> = fn(&OpenContext<'_>, &Settings) -> Result<(P, String), Li
 /// A component of the fabric transports.
 pub struct Fabrics<P: Port> {
     pub name: &'static str,
-    /// The number of its library in cards.
+    /// The number of the component's library in cards.
     pub kind: u8,
     /// The modex key of its cards.
     pub card_key: &'static str,
@@ -28,14 +28,14 @@ pub struct Fabrics<P: Port> {
     pub knobs: &'static Knobs,
     /// Finds the devices that its library serves.
     pub seen: fn(&Path) -> Vec<String>,
-    /// What such devices are called.
+    /// The name of such devices in texts.
     pub devices: &'static str,
     /// Loads the library and opens the port.
     pub open: OpenPort<P>,
 }
 
 impl<P: Port + Send + 'static> Fabrics<P> {
-    /// Opens the transport; loads nothing unless the user has named the component or its hardware is here.
+    /// Opens the transport. Loads nothing unless the user has named the component or this machine has its hardware.
     pub fn transports(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         if !context.needs_network().map_err(OpenError::Param)? {
             return Err(OpenError::NotNeeded);
@@ -71,7 +71,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             kind: self.kind,
             card_key: self.card_key,
             exclusivity: self.exclusivity,
-            // A device is polled in memory, and without one the library uses sockets.
+            // With a device, a poll reads memory; without one, the library uses sockets.
             poll_is_syscall: devices.is_empty(),
             title: match devices {
                 [] => title,
@@ -82,7 +82,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
     }
 }
 
-/// What identifies a fabric transport.
+/// The names of a fabric transport.
 pub struct Names {
     pub name: &'static str,
     /// The number of its library in cards.
@@ -90,11 +90,11 @@ pub struct Names {
     pub card_key: &'static str,
     pub exclusivity: u32,
     pub poll_is_syscall: bool,
-    /// The library's name in sentences.
+    /// The library's name in texts for the user.
     pub title: String,
 }
 
-/// Returns the modex, without which no address can be published.
+/// Returns the modex; fails without one, because then no address can be published.
 pub fn modex_of(context: &OpenContext<'_>) -> Result<Arc<dyn Modex>, OpenError> {
     context.modex.clone().ok_or_else(|| OpenError::NoModex {
         reason: "there is no launcher".into(),

@@ -10,16 +10,16 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long an operation that is given up is waited for.
+/// How long giving up an operation waits for its end.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 /// Maximum number of operations that the library has not finished, so that its memory is bounded.
 const MOST: usize = 64;
 
-/// The operations of one process that have not been asked for their outcome.
+/// The operations of one process whose outcome has not been taken.
 #[derive(Default)]
 pub(super) struct Operations {
     last: Cell<u64>,
-    /// The outcome of each; `None` while it is active.
+    /// The outcome of each operation by number; `None` while it is active.
     all: RefCell<HashMap<u64, Option<bool>>>,
     /// Number of outcomes in `all`.
     ended: Cell<usize>,
@@ -46,7 +46,7 @@ impl Operations {
         }
     }
 
-    /// Returns true if an outcome has not been asked for.
+    /// Returns true if an operation has ended and its outcome has not been taken.
     pub fn have_ended(&self) -> bool {
         self.ended.get() > 0
     }
@@ -97,7 +97,7 @@ impl<P: Port> Fabric<P> {
                 return Err(error);
             }
         }
-        // An active operation counts as a message in flight, since its end lets both processes go on.
+        // An active operation counts as a message in flight, since its end allows both processes to continue.
         self.sent.set(self.sent.get() + 1);
         Ok(number)
     }

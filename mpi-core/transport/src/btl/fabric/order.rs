@@ -15,7 +15,7 @@ pub enum Turn {
     Now,
     /// Keep it.
     Later,
-    /// It has been delivered before, or too many messages before it are missing: the connection is broken.
+    /// The message is a duplicate, or too many messages before it are missing: the connection is broken.
     Broken,
 }
 
@@ -44,12 +44,12 @@ impl<T> Order<T> {
         }
     }
 
-    /// Keeps a message whose turn is later.
+    /// Stores a message that arrived before its predecessors.
     pub fn keep(&mut self, number: u16, message: T) {
         self.early.insert(number, message);
     }
 
-    /// The message whose turn it was has been delivered; returns the next one if it has arrived already.
+    /// Advances past the message just delivered; returns the next one if it has already arrived.
     #[inline]
     pub fn advance(&mut self) -> Option<T> {
         self.next = self.next.wrapping_add(1);

@@ -10,22 +10,22 @@ use std::time::Instant;
 pub(super) struct Peer {
     pub proc: ProcId,
     pub state: Cell<State>,
-    /// The key of its card, which each message to it carries.
+    /// The key of the peer's card, which each message to it carries.
     pub key: Cell<u64>,
     /// The number of the next ordered message to it.
     pub next: Cell<u16>,
     pub order: RefCell<Order<Early>>,
-    /// Messages that the library did not take.
+    /// Messages that the library has refused.
     pub refused: RefCell<VecDeque<Slot>>,
     /// Number of messages to it that the library has not finished.
     pub unsent: Cell<u32>,
-    /// A message has been handed over to it or has arrived from it on this connection.
+    /// True if, on this connection, a message was handed over to the library or has arrived.
     pub is_made: Cell<bool>,
     /// When the first message began to wait for the connection.
     pub waits_since: Cell<Option<Instant>>,
-    /// Something was sent to it or has arrived from it, so that it must be notified of an end.
+    /// True if something was sent to the peer or has arrived from it, so that it must be notified when the connection ends.
     pub has_spoken: Cell<bool>,
-    /// Its last message on this connection has arrived.
+    /// True if the peer's last message on this connection has arrived.
     pub has_left: Cell<bool>,
 }
 
@@ -61,7 +61,7 @@ impl Peer {
         })
     }
 
-    /// Forgets the connection; the next message makes a new one.
+    /// Resets the connection; the next message makes a new one.
     pub fn reset(&self) {
         self.state.set(State::Fresh);
         self.next.set(0);
@@ -72,7 +72,7 @@ impl Peer {
         self.has_left.set(false);
     }
 
-    /// Returns true if it must be notified when this process leaves.
+    /// Returns true if the peer must be notified when this process leaves.
     pub fn expects_disconnect(&self) -> bool {
         self.state.get() == State::Up && self.has_spoken.get()
     }

@@ -1,7 +1,7 @@
 //! A bounded pool of send buffers.
 //!
-//! A library that does not send at once refers to the message until it has; the pool bounds the memory of such messages.
-//! There are many short buffers, so that small messages do not wait for long ones, and memory is touched only when it is used.
+//! A library that does not send at once refers to the message until it has sent it; the pool bounds the memory of such messages.
+//! Short buffers are numerous, so that small messages do not wait for long ones. Buffers are allocated only when they are needed.
 
 use super::frame::HEADER;
 use crate::btl::ProcId;
@@ -15,7 +15,7 @@ const SHORTS: usize = 1 << 10;
 /// A send buffer with a message; boxed, so that its address does not change.
 pub type Slot = Box<Buffer>;
 
-/// The context is first, so that its address is that of the buffer.
+/// A send buffer. The context is the first field, so its address is that of the buffer.
 #[repr(C)]
 pub struct Buffer {
     /// Memory that some libraries need while they send the message.
@@ -24,7 +24,7 @@ pub struct Buffer {
     len: usize,
     /// The peer to which it is sent.
     pub peer: ProcId,
-    /// A value of the port that has the slot.
+    /// A value that the port stores while it owns the slot.
     pub tag: usize,
 }
 
@@ -39,22 +39,22 @@ impl Buffer {
         })
     }
 
-    /// The header of the message.
+    /// Returns the header of the message.
     pub fn head(&self) -> &[u8] {
         &self.bytes[..HEADER]
     }
 
-    /// The payload of the message.
+    /// Returns the payload of the message.
     pub fn payload(&self) -> &[u8] {
         &self.bytes[HEADER..HEADER + self.len]
     }
 
-    /// Header and payload.
+    /// Returns header and payload.
     pub fn message(&self) -> &[u8] {
         &self.bytes[..HEADER + self.len]
     }
 
-    /// The whole memory, for a registration.
+    /// Returns the whole memory of the buffer, for a registration.
     pub fn whole(&self) -> &[u8] {
         &self.bytes
     }
@@ -64,13 +64,13 @@ impl Buffer {
         self.bytes[..HEADER].copy_from_slice(head);
     }
 
-    /// The payload, to be written.
+    /// Returns the payload, to be written.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[HEADER..HEADER + self.len]
     }
 }
 
-/// The free buffers of a transport, and the numbers of those that may still be made.
+/// The free buffers of a transport, and the number of buffers that may still be allocated, for short and long ones.
 pub struct Pool {
     /// Length of a long buffer.
     long: usize,
@@ -83,7 +83,7 @@ struct Class {
 }
 
 impl Pool {
-    /// A pool with `longs` buffers for payloads of at most `max` bytes.
+    /// Creates a pool with up to `longs` long buffers for payloads of at most `max` bytes.
     pub fn new(max: usize, longs: usize) -> Pool {
         let class = |unmade| Class {
             slots: Vec::new(),

@@ -1,7 +1,7 @@
-//! The port: what the shared part of a fabric transport requires from the binding of one library.
+//! The port: the interface between the shared part of a fabric transport and the binding of one library.
 //!
 //! A port owns the memory of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to memory that has been freed.
-//! All events are passed on within [`Port::progress`].
+//! A port reports all events within [`Port::progress`].
 
 #![allow(unsafe_code)]
 
@@ -24,13 +24,13 @@ pub trait Port {
     /// Sends the bytes of a slot to a connected peer.
     fn post(&self, peer: ProcId, slot: Slot) -> Posted;
 
-    /// Polls the library and passes on what has happened.
+    /// Polls the library and reports events to `events`.
     fn progress(&self, events: &dyn Events);
 
     /// Asks the library to hand over everything that was posted.
     fn flush(&self);
 
-    /// Returns true if nothing is left of the last [`Port::flush`], and no connection is being closed.
+    /// Returns true if the last [`Port::flush`] is complete, and no connection is being closed.
     fn is_quiet(&self) -> bool;
 
     /// Returns true if the descriptor will become readable at the next event, false if [`Port::progress`] must be called first.
@@ -39,7 +39,7 @@ pub trait Port {
     /// The descriptor that becomes readable at an event.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Registered memory, if the library reads and writes that of peers.
+    /// Returns the interface to registered memory, if the library reads and writes that of peers.
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
@@ -59,7 +59,7 @@ pub enum Operation<'a> {
     Flush,
 }
 
-/// Registered memory, and operations on that of peers.
+/// Registered memory of this process, and operations on that of peers.
 pub trait Memory {
     /// Registers memory; `None` if that is not possible.
     ///
@@ -70,10 +70,10 @@ pub trait Memory {
     /// Ends a registration.
     fn unregister(&self, number: u64);
 
-    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call, else [`Events::ended`] reports its end.
+    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call; otherwise [`Events::ended`] reports its end.
     ///
     /// # Safety
-    /// Until the operation has ended, only it uses the local memory that it reads into, and that which it writes from is neither freed nor written.
+    /// Until the operation has ended, no other code uses the local memory of a read, and the local memory of a write is neither freed nor written.
     unsafe fn start(
         &self,
         peer: ProcId,
@@ -85,9 +85,9 @@ pub trait Memory {
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// After everything that was posted has been handed over.
+    /// The connection ends after everything that was posted has been handed over.
     InOrder,
-    /// At once; what was posted is dropped.
+    /// The connection ends at once: messages that were posted are dropped.
     AtOnce,
 }
 
@@ -97,7 +97,7 @@ pub enum Posted {
     Done(Slot),
     /// The library refers to the slot; [`Events::sent`] returns it.
     Pending,
-    /// The library has no space now and has taken nothing.
+    /// The library has no space now and has not taken the message.
     Again(Slot),
     /// The peer cannot be reached any more.
     Gone(Slot, String),
@@ -105,7 +105,7 @@ pub enum Posted {
 
 /// Receives the events of a port.
 pub trait Events {
-    /// A message has arrived; both slices end with the call.
+    /// A message has arrived; both slices are valid only during the call.
     fn arrived(&self, head: &[u8], payload: &[u8]);
 
     /// The library no longer refers to a slot; `why` is set if its message was not sent.

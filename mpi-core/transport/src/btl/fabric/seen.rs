@@ -1,4 +1,4 @@
-//! The fabric hardware of this machine, as the system lists it.
+//! Detection of the fabric hardware of this machine in `/sys/class`.
 
 use std::path::Path;
 

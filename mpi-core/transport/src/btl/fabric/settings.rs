@@ -1,4 +1,4 @@
-//! MCA parameters that all fabric transports have.
+//! MCA parameters that all fabric transports share.
 
 use crate::btl::Limits;
 use mpi_base::param::{self, About, Level, Param, ParamError, Params, Value};
@@ -123,14 +123,14 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Decides whether memory is read: without a device a library copies as often as messages do.
+    /// Decides whether memory is read: without a device a library copies the data as often as messages do.
     pub fn look_at(&mut self, devices: &[String]) {
         if self.read == Reading::Auto && !devices.is_empty() {
             self.read = Reading::Yes;
         }
     }
 
-    /// Returns true if the library is asked for reads of memory.
+    /// Returns true if the library is asked for reads of remote memory.
     pub fn reads(&self) -> bool {
         self.read == Reading::Yes
     }

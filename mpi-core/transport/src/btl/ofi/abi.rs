@@ -22,40 +22,40 @@ crate::functions! {
     }
 }
 
-/// The interface that is requested, 1.9: the widest that has all of these functions.
+/// The requested version of the interface, 1.9, which has all of these functions.
 pub const VERSION: u32 = 1 << 16 | 9;
 
 pub const EAGAIN: isize = -11;
 pub const ENOMEM: isize = -12;
 pub const ENODATA: c_int = -61;
-/// An error entry is in the completion queue.
+/// Error code: the completion queue has an error entry.
 pub const EAVAIL: isize = -259;
 pub const ENOSYS: c_int = -38;
 
 pub const MSG: u64 = 1 << 1;
-/// Operations on registered memory.
+/// Capability: operations on registered memory.
 pub const RMA: u64 = 1 << 2;
 pub const READ_ACCESS: u64 = 1 << 8;
 pub const WRITE_ACCESS: u64 = 1 << 9;
 pub const REMOTE_READ: u64 = 1 << 12;
 pub const REMOTE_WRITE: u64 = 1 << 13;
-/// A write has a completion,
+/// Flag of a write: report a completion.
 pub const COMPLETION: u64 = 1 << 24;
-/// when its data are in the peer's memory.
+/// Flag of a write: the completion means that the data are in the peer's memory.
 pub const DELIVERY_COMPLETE: u64 = 1 << 28;
 pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
-/// The caller provides 32, or 64, bytes for each operation.
+/// Mode bits: the caller provides 32 (`CONTEXT`) or 64 (`CONTEXT2`) bytes of memory for each operation.
 pub const CONTEXT: u64 = 1 << 59;
 pub const CONTEXT2: u64 = 1 << 52;
 pub const ORDER_SEND_AFTER_SEND: u64 = 1 << 8;
 pub const UNSPECIFIED: u64 = u64::MAX;
-/// Buffers must be registered.
+/// Registration mode: local buffers must be registered.
 pub const MR_LOCAL: u32 = 4;
 pub const MR_VIRTUAL_ADDRESSES: u32 = 0x10;
 pub const MR_PROVIDER_KEYS: u32 = 0x40;
 pub const MR_OF_ENDPOINT: u32 = 0x200;
-/// What this transport can do about registrations: LOCAL, VIRT_ADDR, ALLOCATED, PROV_KEY, ENDPOINT.
+/// The registration modes that this transport supports: LOCAL, VIRT_ADDR, ALLOCATED, PROV_KEY, ENDPOINT.
 pub const MR_MODES: u32 = 4 | 0x10 | 0x20 | 0x40 | 0x200;
 pub const RELIABLE_DATAGRAM: u32 = 3;
 pub const THREADS_OF_DOMAIN: u32 = 3;

@@ -24,7 +24,7 @@ static LIBRARY: Named = Named {
     package: "libfabric1",
     oldest: "1.9",
     variables: &[
-        // The libraries of Omni-Path and True Scale, which Debian's libfabric loads, would take the handlers of signals away from the program.
+        // The libraries of Omni-Path and True Scale, which Debian's libfabric loads, would replace the program's signal handlers.
         ("HFI_NO_BACKTRACE", "1"),
         ("IPATH_NO_BACKTRACE", "1"),
     ],

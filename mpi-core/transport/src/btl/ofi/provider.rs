@@ -5,7 +5,7 @@ const ONLY_NAMED: [&str; 7] = ["shm", "sm2", "sockets", "udp", "psm3", "lnx", "u
 /// Providers over plain Ethernet, the best first; any other provider is better.
 const ETHERNET: [&str; 3] = ["tcp;ofi_rxm", "tcp", "net"];
 
-/// Returns the index of the best of these providers; `wanted` is a name, or the first parts of a layered one.
+/// Returns the index of the best of these providers; `wanted` is a name, or the leading layers of a layered one.
 pub fn choose(offered: &[String], wanted: &str) -> Option<usize> {
     let all = || offered.iter().enumerate();
     if !wanted.is_empty() {
@@ -23,7 +23,7 @@ pub fn choose(offered: &[String], wanted: &str) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Returns true if `name` is `first`, or `first` with further layers behind a semicolon.
+/// Returns true if `name` is `first`, or `first` followed by further layers after a semicolon.
 fn is_layer_of(name: &str, first: &str) -> bool {
     let rest = name.strip_prefix(first);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))

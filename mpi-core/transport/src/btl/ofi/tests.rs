@@ -14,7 +14,7 @@ fn job(size: u32, provider: &str, pairs: &[(&str, &str)]) -> Option<Vec<Box<dyn 
     let mut params: Params = cramped(pairs);
     params.set("btl_ofi_provider", provider, Source::CommandLine);
     let mut settings = params::KNOBS.read(&params).expect("they are right");
-    // With its own feature in place, though there is no device.
+    // Pretend that the machine has a fabric device.
     settings.look_at(&["a device".into()]);
     let mut all: Vec<Box<dyn Btl + Send>> = Vec::new();
     for me in 0..size {

@@ -1,4 +1,4 @@
-//! What a transport's plugin reports during one poll.
+//! The callbacks through which a transport's plugin reports events during one poll.
 #![allow(unsafe_code)]
 
 use crate::btl::ProcId;
@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The messages to which the plugin refers, by the number that it got.
+/// The messages that the plugin still refers to, by the number passed to its `send`.
 pub type Lent = RefCell<BTreeMap<u64, Slot>>;
 
-/// What stands behind `portcullis_events`.
+/// The object behind the plugin's `portcullis_events` pointer.
 pub struct Poll<'a> {
     pub events: &'a dyn Events,
     pub lent: &'a Lent,
@@ -39,7 +39,7 @@ unsafe fn reason(why: *const c_char) -> Option<String> {
 }
 
 pub unsafe extern "C" fn arrived(events: *mut abi::Events, message: *const c_void, bytes: usize) {
-    // A shorter message is not one of this library.
+    // A message shorter than a header is not one of this library.
     if message.is_null() || bytes < HEADER {
         return;
     }

@@ -1,4 +1,4 @@
-//! Finding and loading the plugin file of a transport, and the check of its table.
+//! Search, loading and checking of a transport's plugin file and its table.
 #![allow(unsafe_code)]
 
 use mpi_base::installation;
@@ -15,9 +15,9 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The framework in the names of its files.
+/// The framework in the names of transports' plugin files.
 const FRAMEWORK: &str = "btl";
-/// The maximum number of a transport's parameters, so that a table of other bytes is not read for long.
+/// Maximum number of a transport's parameters; bounds the reads if the table is garbage.
 const MOST_PARAMS: usize = 256;
 
 /// A transport file whose table has been checked.
@@ -37,13 +37,13 @@ pub struct Plugin {
 /// Why a transport's file is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// No folder has one of that name.
+    /// No folder has a file of that name.
     Missing,
     /// Users that are not trusted can write the file or its folder.
     Untrusted(PathBuf, Untrusted),
     Manifest(PathBuf, ManifestError),
     Open(PathBuf, OpenError),
-    /// What is wrong with its table.
+    /// The table is invalid; the text gives the reason.
     Table(PathBuf, String),
 }
 
@@ -81,7 +81,7 @@ impl std::error::Error for FileError {}
 pub struct Found {
     pub name: String,
     pub file: PathBuf,
-    /// Its version, or why it cannot be used.
+    /// The transport's version, or why the file cannot be used.
     pub version: Result<String, FileError>,
 }
 
@@ -106,7 +106,7 @@ pub fn list(params: &Params) -> Vec<Found> {
 
 /// Loads the first file of this name in the search order.
 ///
-/// The page names the file while it starts.
+/// The state page names the file while it starts.
 pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plugin, FileError> {
     let search = Search::of_this_process();
     let mut files = search.files(params).into_iter();
@@ -120,7 +120,7 @@ pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plu
     })
 }
 
-/// Checks the table of a transport that is part of the library, as that of a file.
+/// Checks the table of a transport that is part of the library, in the same way as that of a file.
 pub fn built_in<T: Guest>() -> Result<Plugin, FileError> {
     let file = Path::new("the library");
     let text = |text: &CStr| text.to_string_lossy().into_owned();
@@ -133,7 +133,7 @@ pub fn built_in<T: Guest>() -> Result<Plugin, FileError> {
         component: text(T::NAME),
         version: text(T::VERSION),
     };
-    // SAFETY: the package makes the table at compile time, and all that it points to is constant.
+    // SAFETY: the package builds the table at compile time, and everything that it points to is constant.
     let read = unsafe { check(table::<T>(), &manifest, file) };
     read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
 }
@@ -153,7 +153,7 @@ fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<P
     read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
 }
 
-/// Where this process searches, and what it trusts.
+/// The folders that this process searches, and the owners that it trusts.
 struct Search {
     places: Places,
     trust: Trust,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What stands behind `portcullis_job`.
+/// The object behind the plugin's `portcullis_job` pointer.
 pub struct JobFacts {
     pub me: ProcId,
     pub size: u32,

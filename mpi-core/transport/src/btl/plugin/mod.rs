@@ -1,9 +1,9 @@
-//! Transports from plugin files: a `Fabric` over a port whose functions are those of a C table.
+//! Transports from plugin files: a `Fabric` over a port that calls the functions of a C table.
 //!
 //! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
-//! Where files are searched, and which are trusted, is the business of [`mpi_base::plugin_file`]; the tables are those of the package `portcullis-plugin`.
-//! `dgram` is part of the library and has the same table, the same checks of it, and the same port.
-//! An address is published with the transport's version in front, so a peer with another version is not reached, for a reason that names both.
+//! [`mpi_base::plugin_file`] decides which folders are searched and which files are trusted; the package `portcullis-plugin` defines the tables.
+//! `dgram` is part of the library; its table, the checks of it and its port are the same as for a file.
+//! A published address begins with the transport's version, so a peer with another version is not reached, and the reason names both versions.
 
 mod events;
 mod file;
@@ -25,21 +25,21 @@ use mpi_base::param::About;
 use mpi_base::state::StatePage;
 use port::PluginPort;
 
-/// The number of plugins in cards; their modex keys differ.
+/// The number of all plugins in cards; their modex keys differ.
 const KIND: u8 = 255;
 
-/// The library's own transports behind the table; a file of the same name replaces one.
+/// The library's own transports that use the plugin table; a file of the same name replaces one.
 const BUILT_IN: &[(&str, BuiltIn)] = &[("dgram", file::built_in::<Dgram>)];
 
 type BuiltIn = fn() -> Result<Plugin, FileError>;
 
-/// The page of this process, which names a plugin's file while it starts.
+/// Returns the state page of this process, which names a plugin's file while it starts.
 fn page_of(context: &OpenContext<'_>) -> Option<Held<StatePage>> {
     let (node, _) = context.node.as_ref()?;
     node.state(node.rank()).ok()
 }
 
-/// A transport behind the table, not yet opened.
+/// A transport with a plugin table, not yet opened.
 pub struct Component {
     plugin: Plugin,
     knobs: &'static Knobs,

@@ -1,4 +1,4 @@
-//! The port of a plugin: the functions of its table.
+//! The port of a plugin: calls the functions of its table.
 #![allow(unsafe_code)]
 
 use super::events::{Lent, Poll};
@@ -19,20 +19,20 @@ use std::os::fd::BorrowedFd;
 use std::ptr::{from_ref, null_mut};
 use std::time::Duration;
 
-/// A plugin's transport, open.
+/// An open transport of a plugin.
 pub struct PluginPort {
     plugin: Plugin,
     shown: String,
     pub(super) this: *mut c_void,
-    /// False if the user has switched accesses to memory off.
+    /// False if the user has disabled accesses to memory.
     reads: bool,
     /// The version, its length, and the transport's own address.
     address: Vec<u8>,
     lent: Lent,
     last: Cell<u64>,
-    /// For the reason of a failed send; kept, since clearing one costs more than a short message.
+    /// Buffer for the reason of a failed send; reused, since clearing one costs more than a short message.
     why: RefCell<Why>,
-    /// Behind the plugin's `portcullis_job`; boxed, and dropped after the plugin's `free`.
+    /// The object behind the plugin's `portcullis_job`; boxed, and dropped after the plugin's `free`.
     facts: Box<JobFacts>,
 }
 
@@ -103,12 +103,12 @@ impl PluginPort {
         &self.plugin.table
     }
 
-    /// Calls a function of the plugin, out of which nothing may be thrown.
+    /// Calls a function of the plugin; no exception may leave that function.
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
         guarded(self, function, call)
     }
 
-    /// The address for the card.
+    /// Returns the address for the card.
     fn published(&self) -> Result<Vec<u8>, String> {
         let address = self.table().address.ok_or("it has no function address")?;
         let mut own = vec![0; MOST_OWN];
@@ -128,7 +128,7 @@ impl PluginPort {
         Ok(all)
     }
 
-    /// Returns a peer's own address, if the peer has the same version.
+    /// Returns a peer's own address, if the peer has the same version of the transport.
     fn checked<'a>(&self, published: &'a [u8]) -> Result<&'a [u8], String> {
         let parts = published.split_first().and_then(|(len, rest)| {
             let (version, own) = rest.split_at_checked(usize::from(*len))?;
@@ -146,7 +146,7 @@ impl PluginPort {
     }
 }
 
-/// The reason in `why`, or that the code has none.
+/// Returns the reason in `why`, or a text with the code if there is none.
 fn sentence(code: i32, why: &Why) -> String {
     let text = why.sentence();
     match code {
@@ -189,7 +189,7 @@ impl Port for PluginPort {
         };
         let number = self.last.get() + 1;
         self.last.set(number);
-        // The plugin may report the message as sent before `send` returns, in no case that the header allows; its memory is boxed either way.
+        // The header forbids the plugin to report the message as sent before `send` returns; even then the memory is safe, since it is boxed.
         let (data, bytes) = (slot.message().as_ptr(), slot.message().len());
         let mut kept = self.why.try_borrow_mut();
         let mut own;
@@ -233,7 +233,7 @@ impl Port for PluginPort {
         self.guarded("progress", || unsafe { progress(self.this, pointer) });
     }
 
-    /// A plugin hands over what it has taken by itself, in its polls.
+    /// Does nothing: a plugin hands over accepted messages by itself, in its polls.
     fn flush(&self) {}
 
     fn is_quiet(&self) -> bool {
@@ -267,7 +267,7 @@ impl Port for PluginPort {
 }
 
 impl PluginPort {
-    /// The descriptor, or a negative number, and the longest sleep in nanoseconds.
+    /// Returns the descriptor, or a negative number, and the longest sleep in nanoseconds.
     fn wait_on(&self) -> (i32, u64) {
         let Some(wait_on) = self.table().wait_on else {
             return (-1, 0);

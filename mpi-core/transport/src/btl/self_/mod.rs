@@ -50,7 +50,7 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     Ok(vec![Box::new(Loop::new(around.me, limits))])
 }
 
-/// Maximum queue length; then `send` returns `WouldBlock`.
+/// Maximum queue length; `send` returns `WouldBlock` while it is reached.
 const DEPTH: usize = 256;
 
 struct Loop {
@@ -59,7 +59,7 @@ struct Loop {
     queue: RefCell<VecDeque<Message>>,
     /// Buffers of delivered messages, for reuse.
     spare: RefCell<Vec<Vec<u8>>>,
-    /// The sink is running.
+    /// True while the sink is running.
     busy: Cell<bool>,
 }
 
@@ -132,7 +132,7 @@ impl Btl for Loop {
         if self.queue.borrow().is_empty() || self.busy.replace(true) {
             return 0;
         }
-        // Messages sent by the sink are left for the next call, so that this one ends.
+        // Messages that the sink sends are left for the next call, so that this one ends.
         let round = self.queue.borrow().len();
         let mut delivered = 0;
         while delivered < round

@@ -1,6 +1,6 @@
-//! Copies of long messages between the devices of one node, without the host's memory.
+//! Copies of long messages between the devices of one node that bypass host memory.
 //!
-//! The memory that the engine sends or receives may stand for device memory ([`twins`]).
+//! The memory that the engine sends or receives may represent device memory ([`twins`]).
 //! The sender announces the message with a handle of its allocation, and the receiver opens the handle and starts a copy to its own device, or to its host memory.
 //! Where there is no handle, or it cannot be opened, the message is sent in fragments.
 
@@ -23,13 +23,13 @@ struct Active {
     number: u64,
     by: &'static dyn Accelerator,
     flight: Flight,
-    /// The target, if it is on a device, and the bytes of the message.
+    /// The target, if it is on a device. `bytes`: the length of the message.
     target: Option<Arc<Twin>>,
     bytes: usize,
 }
 
 impl DeviceCopies {
-    /// Returns true if a copy may not have ended, whose end rings no doorbell.
+    /// Returns true if a copy may not have ended. The end of a copy rings no doorbell, so the process must poll for it.
     #[inline]
     pub fn are_active(&self) -> bool {
         self.active.try_borrow().is_ok_and(|all| !all.is_empty())
@@ -67,7 +67,7 @@ fn parsed(key: &[u8]) -> Option<(&'static dyn Accelerator, Export)> {
 }
 
 impl RemoteMemory for DeviceCopies {
-    /// Only memory that stands for device memory is exposed, which is long.
+    /// Only memory that represents device memory is exposed, and such memory is always long.
     fn shortest(&self) -> usize {
         1
     }

@@ -12,12 +12,12 @@ use super::super::{ProcId, Sink};
 use super::SCAN;
 use super::span::Spans;
 
-/// Messages taken from one ring before the next one is polled and a waiting thread checks its condition.
+/// Maximum number of messages taken from one ring before the next one is polled and a waiting thread checks its condition.
 const TURN: usize = 32;
-/// Bytes taken from one ring in one turn, likewise.
+/// Maximum number of bytes taken from one ring in one turn, for the same reason.
 ///
 /// With data in both directions, the space is released and reused sooner, while it is in the cache.
-/// Also, unexpected data are copied once more: a peer that had answered and gone on with the next window of 64 messages of 16 KiB
+/// Also, unexpected data are copied once more: without this bound, a peer that had answered and continued with the next window of 64 messages of 16 KiB
 /// had a third of them buffered, because they were taken together with the answer that its partner waited for.
 /// Both directions, two cores that share a cache, without a bound and with 128, 64 and 32 KiB: 16 KiB 35.8, 41.8, 45.6 and 45.9 GB/s, 32 KiB 38.0, 52.1, 52.8 and 51.2;
 /// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
@@ -36,11 +36,11 @@ pub(super) struct Incoming {
     rings: Vec<Ring>,
     /// Index in `rings` by local rank.
     place: Vec<Option<u32>>,
-    /// The rings to poll, by local rank, once this process has asked for marks; until then `None`.
+    /// Marks of the rings to poll, by local rank, once this process has asked senders for marks; until then `None`.
     marks: Option<Vec<u64>>,
-    /// Local ranks with invalid ring contents, since [`Incoming::take_condemned`] was last called.
+    /// Local ranks whose rings have had invalid contents since the last call of [`Incoming::take_condemned`].
     condemned: Vec<u32>,
-    /// Some ring has a cell that can never be read.
+    /// True if some ring has a cell that can never be read.
     odd: Cell<bool>,
 }
 
@@ -48,7 +48,7 @@ struct Ring {
     from: u32,
     proc: ProcId,
     consumer: Consumer,
-    /// Choice of the span in use, if the ring is long enough for one.
+    /// Measurements that choose the span in use; `None` if the ring is too short for a choice.
     spans: Option<Spans>,
 }
 
@@ -67,7 +67,7 @@ impl Incoming {
         }
     }
 
-    /// Delivers what has arrived, one turn per ring.
+    /// Delivers messages that have arrived, one turn per ring.
     #[inline]
     pub fn progress(&mut self, sink: &dyn Sink) -> usize {
         let called = self.inbox.calls() != self.calls;
@@ -160,7 +160,7 @@ impl Incoming {
             }
     }
 
-    /// Returns true if a message has arrived, or a sender has called. Called before the process sleeps, so it also finds cells that can never be read.
+    /// Returns true if a message has arrived, or a sender has made a request. Called before the process sleeps, so it also finds cells that can never be read.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);

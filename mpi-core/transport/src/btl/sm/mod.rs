@@ -2,7 +2,7 @@
 //!
 //! A small payload travels inside a ring's cell, a medium one in the ring's byte area, a longer one in a pooled fragment;
 //! the same ring carries the notices of all three, so they keep their order.
-//! A send is a store; a receive is a poll.
+//! The fast path has no system call and no lock: a send is a store to the receiver's ring, and a receive polls it.
 //! Up to [`SCAN`] senders are polled one by one; beyond that, the receiver asks senders to set marks and polls only marked rings.
 //!
 //! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]), because only then it needs one.
@@ -79,7 +79,7 @@ pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
-/// Shared memory is the only transport to a peer that it reaches.
+/// Higher than that of any other transport: shared memory is always preferred for a peer that it reaches.
 const EXCLUSIVITY: u32 = 1 << 10;
 
 /// Maximum number of senders that are polled one by one. A poll costs 0.7 ns (measured); marks cost an atomic operation per message.
@@ -88,10 +88,11 @@ const SCAN: usize = 32;
 /// Number of polls without a message after which a process counts as waiting, which leaves time to populate pages.
 const IDLE: u32 = 256;
 
-/// Fragment lengths: of contiguous data, of contiguous data in streams, and of data that must be packed.
+/// Fragment length of contiguous data.
 const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
-/// Of a lone contiguous message between cores that share only their last cache: sender and receiver work one fragment apart, and there each line takes both sides long.
+/// Fragment length of a lone contiguous message between cores that share only their last cache: sender and receiver work one fragment apart, and
+/// there each side takes long for each line.
 const SHORT_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
@@ -128,22 +129,22 @@ struct Sm {
     /// Job ranks by local rank.
     procs: Vec<ProcId>,
     info: Info,
-    /// True if the node's cores share only their last cache, so that rings are cycled through.
+    /// True if the node's cores share only their last cache, so that senders cycle through the whole span of a ring.
     is_cycled: bool,
     /// Maximum length in bytes of a message that the sender sends by the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
-    /// Some `outgoing` may have been refused a send since this process was last idle.
+    /// True if some entry of `outgoing` may have refused a send since this process was last idle.
     wants_space: Cell<bool>,
     single_copy: Option<Cma>,
     device_copies: DeviceCopies,
-    /// Number of polls, which distinguishes a stream of sends from a dialogue.
+    /// Number of polls, which distinguishes a stream of sends from a ping-pong.
     looks: Cell<u32>,
-    /// Number of polls in a row that found nothing, up to the next that populates pages ([`Sm::count_idle_poll`]).
+    /// Number of consecutive polls that found nothing, since pages were last populated ([`Sm::count_idle_poll`]).
     idle: Cell<u32>,
-    /// A local rank that has written an invalid position into a ring, and that has not been reported to the layer above.
+    /// A local rank that has written an invalid position into a ring and whose loss has not been reported yet.
     broken: Cell<Option<u32>>,
 }
 
@@ -267,7 +268,7 @@ impl Sm {
         }
     }
 
-    /// Counts a poll that found nothing, and uses every [`IDLE`]th in a row to populate pages that later messages need.
+    /// Counts a poll that found nothing; every [`IDLE`]th consecutive one populates pages that later messages need.
     #[inline]
     fn count_idle_poll(&self) {
         let idle = self.idle.get() + 1;
@@ -425,7 +426,8 @@ impl Pipeline for Sm {
         fragment(self.info.limits, bytes, packed, alone)
     }
 
-    /// A single message arrives sooner in four fragments than in two, since the ends overlap less (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
+    /// A single message arrives sooner in four fragments than in two, since less of the two copies is outside of their overlap
+    /// (see [`fragment`]): 64 KiB 1.62 and 1.48 us.
     /// Streams use longer ones: with a buffer for each message, messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
     fn eager_fragment(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
         if bytes > self.follow_max as u64 {

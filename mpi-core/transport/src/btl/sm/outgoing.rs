@@ -27,15 +27,15 @@ pub(super) struct Outgoing {
     inbox: Held<Inbox>,
     me: usize,
     to: u32,
-    /// The receiver has been notified of this ring.
+    /// True if the receiver has been notified of this ring.
     announced: bool,
-    /// The common case, in one test: announced, and the receiver executes this process's memory fences (`membarrier`).
+    /// True in the common case: the ring is announced, and the receiver can execute this process's memory fences (`membarrier`). One test on the fast path.
     usual: bool,
-    /// Length of the refused payload, until it is accepted.
+    /// Length of the payload that was refused last, until one is accepted.
     wants_space: Option<usize>,
-    /// The number of polls at the last send.
+    /// The number of this process's polls at the last send.
     looks: u32,
-    /// The receiver's shared memory is invalid.
+    /// True if the receiver's shared memory is invalid, so that nothing is sent any more.
     condemned: bool,
 }
 
@@ -144,7 +144,7 @@ impl Outgoing {
         self.looks = looks;
     }
 
-    /// Notifies the receiver while it may not know this ring, or cannot execute this process's fences.
+    /// Notifies the receiver if it may not know this ring, or cannot execute this process's fences.
     #[cold]
     fn notify_first(&mut self) -> bool {
         if !self.announced {
@@ -171,7 +171,7 @@ impl Outgoing {
         self.producer.is_broken() && !self.condemned
     }
 
-    /// The local rank that reads the ring.
+    /// Returns the local rank that reads the ring.
     pub fn to(&self) -> u32 {
         self.to
     }

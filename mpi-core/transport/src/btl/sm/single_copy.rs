@@ -1,12 +1,12 @@
 //! Single copy by system calls, from the sender's memory to the receiver's ([`mpi_base::cma`]).
 //!
-//! *Alone*, the receiver reads.
-//! *Together*, the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
+//! *Alone*: the receiver reads the whole message.
+//! *Together*: the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
 //! two cores copy, and each finds its half in its own cache if the same buffers are sent again.
 //! Data that are copied together are accessed by the kernel only, never by loads and stores of either program,
 //! and each piece by one of the two processes.
 //!
-//! A receiver has a few offers open at a time, so that in a stream of messages it can read the first half of the next one
+//! A receiver may have a few offers open at a time, so that in a stream of messages it can read the first half of the next message
 //! while the sender writes the second half of the previous one.
 
 use std::cell::Cell;
@@ -215,7 +215,7 @@ fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
         .map(move |(from, run)| run.cut(start.saturating_sub(from)..run.len().min(end - from)))
 }
 
-/// Division of a copy into pieces; both sides compute it from the length alone.
+/// Division of a copy into pieces; both sides compute it from the length only.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     len: usize,

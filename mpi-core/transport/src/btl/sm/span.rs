@@ -34,7 +34,7 @@ const STRETCHES: u32 = 4;
 const PATIENCE: [u32; 2] = [2048, 64];
 /// The span that was not used at first must be faster by this factor.
 const MARGIN: f32 = 1.125;
-/// Price in [`Known::next`]: a span that costs twice as much is sampled once in this number of samples.
+/// The `price` in [`Known::next`]: a span that costs twice as much as the other is sampled once in this number of samples.
 const PRICE: f32 = 32.0;
 
 /// How much of a ring is used.
@@ -62,10 +62,10 @@ impl Span {
 /// Measurements of one ring.
 pub(super) struct Spans {
     known: Known<Span>,
-    /// The span used at first, and now.
+    /// The span used at first. `now`: the span used at present.
     first: Span,
     now: Span,
-    /// Number of stretches before sampling started.
+    /// Number of stretches until sampling starts.
     before: u32,
     /// The current stretch: bytes received, and start time.
     come: usize,
@@ -76,7 +76,7 @@ pub(super) struct Spans {
 }
 
 impl Spans {
-    /// The measurements of a ring of `ring` bytes, of which senders use `span` at first; `None` if there is nothing to choose.
+    /// Creates the measurements of a ring of `ring` bytes, of which senders use `span` bytes at first; `None` if the ring offers no choice.
     pub fn new(ring: usize, span: usize) -> Option<Spans> {
         let first = match span > SHORT {
             true => Span::Long,

@@ -1,4 +1,4 @@
-//! Tests of single copy, by one side alone and by both together.
+//! Tests of single copy, by the receiver alone and by both sides together.
 
 use std::cell::Cell;
 use std::time::Duration;

@@ -33,7 +33,7 @@ pub fn courses() -> impl Strategy<Value = Course> {
     prop::collection::vec((any::<bool>(), act), 1..60)
 }
 
-/// One of the two processes, alone in its job.
+/// One of the two processes; each is the only process of its job.
 struct Side {
     btl: Box<dyn Btl>,
     universe: Arc<Universe>,
@@ -43,7 +43,7 @@ struct Side {
     came: Came,
 }
 
-/// Expects all messages in order, over all connections.
+/// Checks that all messages arrive in order, over all connections.
 #[derive(Default)]
 struct Came {
     next: Cell<u64>,

@@ -2,7 +2,8 @@
 //!
 //! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
 //! interfaces (`eth0`), networks (`10.1.0.0/16`, `fd00::/8`) or families (`ipv4`, `ipv6`) to use exclusively or to leave out.
-//! Reachability is never derived from an address, it is tried ([`super::rendezvous_points`]). The order only decides which address is tried first:
+//! Reachability is never derived from an address, it is tested by connecting ([`super::rendezvous_points`]). The order only decides which address is
+//! tried first:
 //! the loopback address on the same machine, then networks of both ends, then the rest, each by speed.
 //!
 //! Two machines have a network in common if an address of each is in it ([`in_common`]). Both ends compute the same list from their records.
@@ -36,7 +37,7 @@ const UNKNOWN_SPEED: u32 = 1_000;
 /// Higher than any speed that network interfaces report, since loopback is a copy in memory.
 const LOOPBACK_SPEED: u32 = 100_000;
 
-/// An interface name, a network or a family, as the user writes it.
+/// A pattern as the user writes it: an interface name, a network or a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Name(String),
@@ -145,7 +146,7 @@ pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
     Ok(locals)
 }
 
-/// The number of an interface; those beyond the largest number do not count as networks of their own.
+/// Returns the number of an interface; interfaces beyond the largest number do not count as separate networks.
 fn number(names: &mut Vec<String>, name: &str) -> u8 {
     let at = names.iter().position(|known| known == name);
     let at = at.unwrap_or_else(|| {
@@ -155,7 +156,7 @@ fn number(names: &mut Vec<String>, name: &str) -> u8 {
     u8::try_from(at).unwrap_or(NO_CABLE)
 }
 
-/// The number of interfaces from which a cable leads to other machines.
+/// Returns the number of interfaces from which a cable leads to other machines.
 pub fn interfaces(locals: &[Local]) -> usize {
     let mut numbers: Vec<u8> = locals.iter().map(|local| local.interface).collect();
     numbers.retain(|number| *number != NO_CABLE);
@@ -198,7 +199,7 @@ fn same_network(a: IpAddr, b: IpAddr, prefix: u8) -> bool {
     differing >= u32::from(prefix).min(bits)
 }
 
-/// The address without the bits of the host.
+/// Returns the address with its host bits cleared.
 fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
     let prefix = u32::from(prefix);
     match ip {
@@ -213,13 +214,13 @@ fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// The networks that two machines have in common, with this and the other machine's address in each, the faster ones first.
+/// Returns the networks that two machines have in common, with this and the other machine's address in each, the faster ones first.
 ///
-/// Each interface of either machine is in one of them at most, so that two networks have no cable in common.
+/// Each interface of either machine is in at most one of them, so that two networks never use the same cable.
 /// Both machines get the same networks in the same order.
 pub fn in_common<'a>(ours: &'a [Local], theirs: &'a [Local]) -> Vec<(&'a Local, &'a Local)> {
     let has_cable = |local: &&Local| local.interface != NO_CABLE;
-    // An address of both machines is a bridge with the same number everywhere.
+    // An address that both machines have is a bridge with the same address on every machine.
     let is_shared = |our: &&Local| theirs.iter().any(|their| their.ip == our.ip);
     let mut pairs: Vec<(&Local, &Local)> = Vec::new();
     for our in ours.iter().filter(has_cable).filter(|our| !is_shared(our)) {
@@ -288,7 +289,7 @@ pub fn candidates(
             }
             continue;
         }
-        // On another machine, an address equal to one of this machine is a bridge with the same number everywhere; it would lead back to this machine.
+        // On another machine, an address equal to one of this machine is a bridge with the same address on every machine; it would lead back to this machine.
         if !same_machine && ours.iter().any(|our| our.ip == their.ip) {
             continue;
         }

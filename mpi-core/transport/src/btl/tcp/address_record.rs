@@ -13,8 +13,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const VERSION: u8 = 2;
 
-/// Maximum number of addresses in a record; a machine with more publishes its fastest ones.
-/// A record of this size still fits a launcher that takes 900 digits.
+/// Maximum number of addresses in a record; a machine with more publishes only its fastest ones.
+/// A record of this size still fits the values of launchers that are limited to 900 digits.
 pub const ADDRESSES: usize = 16;
 
 /// The bit of the number of links that is set if a link is used for each common network.
@@ -32,7 +32,7 @@ pub struct AddressRecord {
 }
 
 impl AddressRecord {
-    /// The addresses that fit the record.
+    /// Returns the addresses that fit the record.
     pub fn published(&self) -> &[Local] {
         &self.addresses[..self.addresses.len().min(ADDRESSES)]
     }

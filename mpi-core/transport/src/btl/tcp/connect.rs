@@ -97,14 +97,14 @@ impl Tcp {
     /// Listens again: this process makes progress, so it has returned to MPI.
     #[cold]
     pub(super) fn come_back(&self) {
-        // Another process may have taken the port meanwhile; the next call of `progress` tries again,
+        // Another process may have taken the port meanwhile; then the next call of `progress` tries again,
         // and until then this process can still connect to its peers.
         let reopened = self.connector.borrow_mut().reopen(self.epoll.as_fd());
         self.away.set(reopened.is_err());
     }
 
     /// Returns how long a peer that refuses connections is tried again; `None`: without a limit.
-    /// If processes leave MPI and come back, a peer may stay away for as long as its program likes,
+    /// If processes leave MPI and start a session again, a peer may stay away for an unlimited time,
     /// and the launcher ends the job if it has died.
     /// Otherwise a refusal can also come from a firewall, and then no process may wait without a limit.
     fn patience(&self, peer: &Peer) -> Option<Duration> {
@@ -135,7 +135,7 @@ impl Tcp {
         }
     }
 
-    /// Sets the state of a peer, and notifies [`Names`](crate::btl::Names) when its connection starts or ends.
+    /// Sets the connection state of a peer, and notifies [`Names`](crate::btl::Names) when its connection starts or ends.
     pub(super) fn turn(&self, peer: &Peer, fate: Fate) {
         let before = peer.fate.replace(fate);
         match (before.is_linked(), fate.is_linked()) {
@@ -145,7 +145,7 @@ impl Tcp {
         }
     }
 
-    /// Takes over an established connection.
+    /// Makes an authenticated connection the connection to its peer.
     pub(super) fn welcome(&self, met: Met) {
         let Some(peer) = self.peer(met.proc) else {
             return;

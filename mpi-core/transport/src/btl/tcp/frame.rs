@@ -14,7 +14,7 @@
 use super::super::{Am, Header};
 use std::fmt;
 
-/// The bytes of a frame before its payload.
+/// Length of a frame's header in bytes.
 pub const HEADER: usize = 24;
 
 /// A decoded header.
@@ -69,7 +69,7 @@ impl fmt::Display for FrameError {
 }
 
 impl Frame {
-    /// The frame of an active message with a payload of `len` bytes.
+    /// Returns the frame of an active message with a payload of `len` bytes.
     #[inline]
     pub fn message(am: Am, header: Header, len: usize) -> Frame {
         Frame {
@@ -139,7 +139,7 @@ mod tests {
             prop_assert_eq!(Frame::decode(&frame.encode(), MAX), Ok(frame));
         }
 
-        /// Random bytes rarely pass the first check; a damaged frame does.
+        /// Random bytes rarely pass the first check; damaged frames do.
         #[test]
         fn a_damaged_frame_is_a_frame_or_an_error(len in 0..=2 * MAX, at in 0..HEADER, bit in 0u32..8) {
             let mut bytes = Frame { kind: Kind::Message, am: 1, header: [2, 3], len }.encode();

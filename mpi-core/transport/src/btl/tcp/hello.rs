@@ -85,7 +85,7 @@ impl Hello {
         (known && hello.verify(key, Label::Hello, &[], &bytes[FIELDS..])).then_some(hello)
     }
 
-    /// The listener's answer.
+    /// Returns the listener's challenge.
     pub fn challenge(&self, key: &Key, nonce: &Nonce) -> [u8; CHALLENGE] {
         let mut out = [0; CHALLENGE];
         out[..NONCE].copy_from_slice(nonce);

@@ -24,7 +24,7 @@ const READS: usize = 16;
 
 pub struct Incoming {
     buffer: Box<[u8]>,
-    /// The range that has been read and not parsed.
+    /// The range of the buffer that has been read and not parsed.
     start: usize,
     end: usize,
     /// A long frame being received.
@@ -33,7 +33,7 @@ pub struct Incoming {
     spare: Vec<u8>,
     /// The longest payload the peer may send.
     max: usize,
-    /// The last frame was long, and the next one may be, so only its beginning is read into the buffer.
+    /// True if the last frame was long and the next one may be long too, so that only its beginning is read into the buffer.
     wary: bool,
 }
 
@@ -45,7 +45,7 @@ struct Body {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The destination that the sink gives.
+    /// The payload is read to the destination that the sink gives.
     Landing,
     Spare,
     /// The receiver has given the message up.

@@ -1,21 +1,21 @@
-//! The transport between machines: TCP over every address both ends have, IPv4 and IPv6.
+//! The transport between machines: TCP over all addresses of both ends, IPv4 and IPv6.
 //!
 //! **Addresses.** Each process listens on one port and publishes an [`address_record`] through the launcher: its addresses, the port, and a random key.
-//! A connection is made when it is first needed. All addresses are raced and both ends authenticate themselves ([`rendezvous_points`], [`hello`]).
+//! A connection is made when it is first needed. All addresses are tried in a race, and both ends authenticate themselves ([`rendezvous_points`], [`hello`]).
 //! Until then outgoing messages are queued.
 //!
 //! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); fragments of long messages may be lent ([`Lending`]).
 //! **Receiving** reads many short frames in one call and long payloads directly to their destination ([`incoming`]).
-//! Up to [`DIRECT`] connections are read without asking epoll first, which is faster while a thread waits for data;
-//! epoll is polled now and then, for new connections and for more than [`DIRECT`] of them.
+//! Up to [`DIRECT`] connections are read without an epoll call first, which is faster while a thread waits for data;
+//! epoll is polled once in [`ASK`] calls, for new connections and for connections beyond [`DIRECT`].
 //!
 //! **Shutdown.** A process that leaves MPI, or that disconnects from a peer, sends a disconnect message after its last frame, and keeps reading until the peer's disconnect message.
 //! A disconnect message belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
-//! A stream that ends otherwise is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
+//! A stream that ends without one is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
 //!
 //! The component opens one transport per link, each with its own port and connections, and the BML bonds them.
 //! By default there is a link for each network that both machines are in ([`address::in_common`]), and each but the first uses only its network.
-//! If a parameter gives their number, they begin with different networks, and each may use every network.
+//! If a parameter sets the number of links, the links start with different networks, and each may use every network.
 //!
 //! Ownership: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every established one; nothing is shared between threads.
 //! The methods of [`Tcp`] on them are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
@@ -106,7 +106,7 @@ pub fn open_to_other_jobs(
     let mut settings = Settings::read(params).map_err(OpenError::Param)?;
     settings.links = 1;
     settings.most_card = IN_PORT_NAME;
-    // A configured port belongs to the connections within the job.
+    // A configured port is used for the connections within the job.
     settings.port = 0;
     let context = OpenContext {
         me: universe.me(),
@@ -150,7 +150,7 @@ struct Tcp {
     up: RefCell<Vec<ProcId>>,
     /// The peers whose connection has ended and must be closed.
     ended: RefCell<Vec<ProcId>>,
-    /// The peers to disconnect from that are still connecting, or that were named while the sink ran.
+    /// The peers to disconnect from that are still connecting, or whose disconnect was requested while the sink ran.
     leaving: RefCell<Vec<ProcId>>,
     /// Connections in shutdown.
     parting: RefCell<Vec<parting::Parting>>,
@@ -158,15 +158,15 @@ struct Tcp {
     looks: Cell<u32>,
     /// Number of peers whose socket buffer was full at the last write.
     stuck: Cell<usize>,
-    /// A send was refused since this process last slept.
+    /// True if a send was refused since this process last slept.
     wants_space: Cell<bool>,
-    /// The sink is running.
+    /// True while the sink is running.
     busy: Cell<bool>,
-    /// This process has left MPI and has not come back.
+    /// True while this process has left MPI and has not started a session again.
     away: Cell<bool>,
-    /// This process has left MPI at least once.
+    /// True if this process has left MPI at least once.
     has_left: Cell<bool>,
-    /// Messages accepted and delivered.
+    /// Messages accepted. `received`: messages delivered.
     sent: Cell<u64>,
     received: Cell<u64>,
 }
@@ -370,7 +370,7 @@ impl Btl for Tcp {
     }
 
     fn pending(&self) -> bool {
-        // The ended connection may be replaced by one in reserve.
+        // A connection in reserve may replace the ended connection.
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
@@ -413,7 +413,7 @@ impl Connections for Tcp {
             return false;
         };
         if peer.fate.get() == Fate::Fresh {
-            // A connection that cannot be started is started again at the next call.
+            // If the connection cannot be started now, the next call tries again.
             let _ = self.call(peer);
         }
         peer.fate.get() == Fate::Up
@@ -427,7 +427,7 @@ impl Connections for Tcp {
         if let Some(peer) = self.peer(to.0)
             && let Some(met) = &*peer.socket.borrow()
         {
-            // Reading finds the end of the stream at both ends.
+            // Both ends then find the end of the stream when they read.
             let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         }
     }

@@ -1,8 +1,9 @@
 //! Sending side of one connection.
 //!
-//! A frame goes to the socket at once, header and payload in one call, if the queue is empty;
+//! A frame is written to the socket at once, header and payload in one call, if the queue is empty;
 //! a short payload is copied behind its header first, since one run of bytes is faster than two in the kernel.
-//! What the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before anything else.
+//! The part that the socket does not take is copied to a queue, so that the caller may reuse its memory; the queue is bounded and is written before
+//! anything else.
 //! Only a lent frame is not copied: its sender keeps what the socket has not taken and offers it again; until then other frames wait in the queue.
 //! After a full socket the next write waits for EPOLLOUT, which Linux reports when a third of the buffer is free,
 //! so few frames of a stream of long ones are copied.
@@ -25,7 +26,7 @@ pub struct Outgoing {
     queue: Vec<u8>,
     /// Number of bytes of the queue that have been written.
     written: usize,
-    /// The socket was full at the last write.
+    /// True if the socket was full at the last write.
     stuck: bool,
     /// A lent frame of which the socket has taken a part; it goes before the queue.
     begun: Option<Begun>,
@@ -61,7 +62,7 @@ impl Outgoing {
         self.written == self.queue.len() && self.begun.is_none()
     }
 
-    /// Returns true if there are queued bytes that wait for nothing but socket space.
+    /// Returns true if there are queued bytes that wait only for socket space.
     pub fn is_on_its_way(&self) -> bool {
         self.written < self.queue.len() && self.begun.is_none()
     }

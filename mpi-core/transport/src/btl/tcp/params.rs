@@ -138,7 +138,7 @@ const MOST_NETWORKS: usize = 4;
 #[derive(Clone)]
 pub(super) struct Settings {
     pub limits: Limits,
-    /// 0: one for each network.
+    /// Number of links; 0: one for each network.
     pub links: u32,
     pub filter: Filter,
     pub port: u32,

@@ -1,8 +1,8 @@
 //! Connections in orderly shutdown. Each direction of a connection ends by its own disconnect message.
 //!
 //! This process flushes its queue and sends a disconnect message; it delivers what the peer sends until the peer's disconnect message has arrived. Then the connection is closed.
-//! A disconnect message ends one direction of one connection and says nothing about other connections between the same two processes.
-//! Two processes that part and connect again use a new connection, while the old one stays here until the slower of them has sent its disconnect message.
+//! A disconnect message ends one direction of one connection and does not affect other connections between the same two processes.
+//! Two processes that disconnect and connect again use a new connection, while the old one stays here until the slower of them has sent its disconnect message.
 //! Everything that arrives on the old connection is delivered before anything of the new one, so messages keep their order.
 
 use super::frame::{Frame, Kind};
@@ -21,7 +21,7 @@ pub(super) struct Parting {
     proc: ProcId,
     met: Met,
     outgoing: Outgoing,
-    /// `None` when the other end's disconnect message has arrived.
+    /// The reader; `None` once the other end's disconnect message has arrived.
     incoming: Option<Incoming>,
     has_said: bool,
 }
@@ -162,7 +162,7 @@ impl Tcp {
         delivered
     }
 
-    /// Disconnects from a peer until it is named again. A connection on which this process has sent nothing is left open:
+    /// Disconnects from a peer until a communicator contains it again. A connection on which this process has sent nothing is left open:
     /// the peer may have made it for its next requests.
     pub(super) fn begin_disconnect(&self, proc: ProcId) {
         let Some(peer) = self.peers.known(proc) else {

@@ -12,9 +12,9 @@ use std::cell::{Cell, RefCell};
 pub(super) struct Peer {
     proc: Cell<ProcId>,
     pub fate: Cell<Fate>,
-    /// It has been connected at least once, so no firewall refuses connections between the two machines.
+    /// True if the peer has been connected at least once, so no firewall refuses connections between the two machines.
     pub was_up: Cell<bool>,
-    /// Its address record, once it has been read.
+    /// The peer's address record, once it has been read.
     pub card: RefCell<Option<AddressRecord>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
@@ -22,11 +22,11 @@ pub(super) struct Peer {
     pub network: RefCell<Option<String>>,
     pub outgoing: RefCell<Outgoing>,
     pub incoming: RefCell<Option<Incoming>>,
-    /// The socket is registered for EPOLLOUT.
+    /// True if the socket is registered for EPOLLOUT.
     pub stuck: Cell<bool>,
-    /// An older connection to it is still closing; its messages are delivered first.
+    /// True if an older connection to the peer is still closing; its messages are delivered first.
     pub is_second: Cell<bool>,
-    /// This process has sent, or queued, something on the current connection.
+    /// True if this process has sent, or queued, something on the current connection.
     pub has_spoken: Cell<bool>,
 }
 

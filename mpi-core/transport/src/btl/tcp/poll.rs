@@ -92,12 +92,12 @@ impl Tcp {
         let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
             return;
         };
-        // A failed write is not reported here: data the peer sent before must still be read, and reading reports the error.
+        // The error of a failed write is not reported here: data that the peer sent before must still be read, and reading reports the error.
         let _ = outgoing.flush(met.socket.as_fd());
         self.ask_for_room(peer, outgoing.is_stuck());
     }
 
-    /// Registers a socket for EPOLLOUT exactly while its queue waits for space.
+    /// Registers a socket for EPOLLOUT if, and only if, its queue waits for space.
     pub(super) fn ask_for_room(&self, peer: &Peer, stuck: bool) {
         if peer.stuck.get() == stuck {
             return;
@@ -156,7 +156,7 @@ impl Tcp {
             End::Garbled(error) => error.to_string(),
             End::System(error) => rendezvous_points::text(error),
         };
-        // After a protocol error nothing more can be sent to the peer.
+        // After a protocol error the connection is unusable in both directions.
         let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }

@@ -1,6 +1,6 @@
 //! The part of UCX's C interface that this transport uses: functions, and the offsets and bits of structures.
 //!
-//! Compared in the headers of UCX 1.13 and 1.21: offsets and values are the same, and structures have only grown at their ends.
+//! Checked against the headers of UCX 1.13 and 1.21: offsets and values are the same in both, and structures have only grown at their ends.
 //! Each structure begins with a mask of the fields that are set.
 
 #![allow(unsafe_code)]
@@ -18,7 +18,7 @@ pub const NO_RESOURCE: Status = -2;
 pub const NO_MEMORY: Status = -4;
 pub const UNREACHABLE: Status = -6;
 pub const BUSY: Status = -15;
-/// The last error; a pointer from here to -1 is a status.
+/// The last error; a pointer value from this one to -1 is a status.
 pub const LAST: isize = -100;
 
 /// The callback of an active message: argument, header and its length, data and their length, parameters.
@@ -44,7 +44,7 @@ pub struct ReceiveParameters {
 
 /// The data stay valid until they are released, if the callback returns [`IN_PROGRESS`].
 pub const MAY_KEEP: u64 = 1 << 16;
-/// The data have not arrived; they must be fetched.
+/// The data have not arrived; the receiver must fetch them.
 pub const RENDEZVOUS: u64 = 1 << 17;
 
 crate::functions! {
@@ -200,7 +200,7 @@ pub fn plain() -> Block<16> {
     Block::default()
 }
 
-/// The status that a pointer is, if it is one: null is success, the last hundred addresses are errors.
+/// Returns the status that a pointer encodes, if it is one: null is success, the last hundred addresses are errors.
 pub fn status_of(pointer: Pointer) -> Option<Status> {
     match pointer.addr() as isize {
         0 => Some(OK),

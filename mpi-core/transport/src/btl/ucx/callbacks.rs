@@ -1,6 +1,6 @@
 //! The functions that UCX calls: a message, the end of a send, the failure of a peer.
 //!
-//! They only take notes, which the worker handles when UCX is no longer on the stack, so what follows from a message may call UCX again.
+//! They only record events, which the worker handles when UCX is no longer on the stack, so that the handling of a message may call UCX again.
 //! UCX calls them only from within its own functions, on the thread that has called those; a worker is used by one thread at a time.
 
 #![allow(unsafe_code)]
@@ -72,13 +72,13 @@ impl Shared {
         })
     }
 
-    /// Returns the next message.
+    /// Removes and returns the next message.
     #[inline]
     pub fn next_arrival(&self) -> Option<Arrival> {
         self.arrivals.borrow_mut().pop_front()
     }
 
-    /// Keeps the memory of a message that has been handled.
+    /// Keeps the buffer of a message that has been handled, for reuse.
     #[inline]
     pub fn reuse(&self, arrival: Arrival) {
         let mut spare = self.spare.borrow_mut();
@@ -88,7 +88,7 @@ impl Shared {
     }
 }
 
-/// Notes an active message.
+/// Records an active message.
 pub unsafe extern "C" fn on_message(
     argument: Pointer,
     head: *const c_void,
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn on_message(
     }
 }
 
-/// Notes the end of a send, and frees its request.
+/// Records the end of a send, and frees its request.
 pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Pointer) {
     // SAFETY: the argument is a slot that `Worker::post` has given up with `Box::into_raw` for this call, which UCX makes once.
     let slot = unsafe { Box::from_raw(argument.cast::<Buffer>()) };
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn on_sent(request: Pointer, status: Status, argument: Poi
     unsafe { (shared.free)(request) };
 }
 
-/// Notes the end of an operation on registered memory, and frees its request.
+/// Records the end of an operation on registered memory, and frees its request.
 pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Pointer) {
     // SAFETY: the argument is a note that `RegisteredMemory::begin` has given up with `Box::into_raw` for this call, which UCX makes once.
     let note = unsafe { Box::from_raw(argument.cast::<Note>()) };
@@ -149,7 +149,7 @@ pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Poin
     unsafe { (shared.free)(request) };
 }
 
-/// Notes the failure of a peer.
+/// Records the failure of a peer.
 pub unsafe extern "C" fn on_error(argument: Pointer, _endpoint: Pointer, status: Status) {
     // SAFETY: the argument is the endpoint's `Hook`, which is freed after the endpoint is closed; `shared` outlives the worker.
     let (shared, peer) = unsafe {

@@ -1,6 +1,6 @@
 //! Registered memory of UCX, and operations on that of peers.
 //!
-//! A key is the address of the memory and UCX's packed key of it. It is used only from a message with this job's key.
+//! A key consists of the address of the memory and UCX's packed key. It is used only if it came in a message with this job's key.
 
 #![allow(unsafe_code)]
 
@@ -26,7 +26,7 @@ pub(super) struct RegisteredMemory {
 }
 
 impl RegisteredMemory {
-    /// For a context that outlives this value and was made with the feature of remote memory access.
+    /// Creates the table for a context that outlives this value and was made with the feature of remote memory access.
     pub fn of(ucp: MemoryFunctions, context: Pointer) -> RegisteredMemory {
         RegisteredMemory {
             ucp,
@@ -140,7 +140,7 @@ impl RegisteredMemory {
         failed(status).map(|()| true)
     }
 
-    /// Returns UCX's form of an operation's key, and the address in the peer's memory; null for a flush.
+    /// Unpacks the key of an operation for this endpoint; returns UCX's key and the address in the peer's memory, or null for a flush.
     ///
     /// # Safety
     /// The endpoint is valid.
@@ -168,7 +168,7 @@ impl RegisteredMemory {
         Ok((key, u64::from_le_bytes(*base).wrapping_add(span.offset)))
     }
 
-    /// Frees the key of an operation that has ended, if it has one; never called by UCX.
+    /// Frees the key of an operation that has ended, if it has one; must not be called within a callback of UCX.
     pub fn forget_key(&self, key: Pointer) {
         if !key.is_null() {
             // SAFETY: a key that `ucp_ep_rkey_unpack` has made and whose operation has ended; each operation frees its own key once.
@@ -177,7 +177,7 @@ impl RegisteredMemory {
     }
 }
 
-/// The error of a status that is none of success.
+/// Returns the error of a status, or `Ok` for success.
 fn failed(status: Status) -> Result<(), GetError> {
     match status {
         abi::OK => Ok(()),

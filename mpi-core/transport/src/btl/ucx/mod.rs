@@ -24,15 +24,15 @@ static LIBRARY: Named = Named {
     package: "libucx0",
     oldest: "1.11",
     variables: &[
-        // UCX would take the handlers of signals away from the program.
+        // UCX would replace the program's signal handlers.
         ("UCX_ERROR_SIGNALS", ""),
-        // Its hooks of munmap and others are for a cache of registrations, which is not used.
+        // UCX's hooks of munmap and others are for a registration cache, which is not used.
         ("UCX_MEM_EVENTS", "n"),
         ("UCX_WARN_UNUSED_ENV_VARS", "n"),
-        // It would print to the program's standard output, also about errors that this transport reports or handles.
+        // UCX would print to the program's standard output, also about errors that this transport reports or handles.
         ("UCX_LOG_LEVEL", "fatal"),
         ("UCX_LOG_FILE", "stderr"),
-        // A connection that is not answered would block the process.
+        // Blocking mode would block the process while a connection is not answered.
         ("UCX_TCP_CONN_NB", "y"),
     ],
 };

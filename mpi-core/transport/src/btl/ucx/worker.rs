@@ -18,9 +18,9 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-/// The active message of this library.
+/// The number of this library's active message in UCX.
 const ID: c_uint = 17;
-/// How long the end of the worker waits for its endpoints.
+/// How long dropping the worker waits for the end of its endpoints.
 const CLOSING: Duration = Duration::from_secs(2);
 
 /// Time between two polls of a sleeping process, if UCX's transports have no descriptor.
@@ -31,16 +31,16 @@ pub struct Worker {
     texts: Option<Texts>,
     context: Pointer,
     worker: Pointer,
-    /// `None` if long messages are sent in fragments.
+    /// Operations on registered memory; `None` if long messages are sent in fragments.
     memory: Option<RegisteredMemory>,
     descriptor: Option<RawFd>,
     address: Vec<u8>,
     shared: ManuallyDrop<Box<Shared>>,
-    /// By process number.
+    /// Indexed by process number.
     endpoints: RefCell<Vec<Option<Endpoint>>>,
-    /// Endpoints whose end has begun.
+    /// Endpoints that are being closed.
     closing: RefCell<Vec<Closing>>,
-    /// The request of a flush, or null.
+    /// The request of the last flush, or null.
     flush: Cell<Pointer>,
 }
 
@@ -224,7 +224,7 @@ impl Worker {
         if unsafe { (self.ucp.ucp_request_check_status)(request) } == abi::IN_PROGRESS {
             return false;
         }
-        // SAFETY: as above; the caller forgets it.
+        // SAFETY: the request has ended and has not been freed; the caller forgets the pointer when this function returns true.
         unsafe { (self.ucp.ucp_request_free)(request) };
         true
     }
@@ -245,7 +245,7 @@ impl Worker {
         self.shared.reuse(arrival);
     }
 
-    /// Frees the keys of operations that have ended, and passes their ends on.
+    /// Frees the keys of operations that have ended, and reports their ends.
     #[cold]
     fn end_operations(&self, events: &dyn Events) {
         for (number, status, key) in self.shared.ended.take() {
@@ -256,7 +256,7 @@ impl Worker {
         }
     }
 
-    /// Forgets the requests of endpoints and flushes that have ended.
+    /// Drops the requests of closed endpoints and of the flush if they have ended.
     fn check_requests(&self) {
         if abi::status_of(self.flush.get()).is_none() && self.has_ended(self.flush.get()) {
             self.flush.set(null_mut());
@@ -278,7 +278,7 @@ impl Port for Worker {
     }
 
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
-        // UCX checks few of the lengths within an address; the card is whole, so it is the one that the peer has published.
+        // UCX checks few of the lengths within an address; the card is complete and undamaged, so this is the address that the peer has published.
         let hook = Box::new(Hook {
             shared: &raw const **self.shared,
             peer,
@@ -286,7 +286,7 @@ impl Port for Worker {
         let mut handle: Pointer = null_mut();
         let mut status = self.create_endpoint(address, true, &hook, &mut handle);
         if status == abi::UNREACHABLE {
-            // Older versions do not notice failures in shared memory; there the launcher reports deaths.
+            // Older versions do not detect failures in shared memory; there the launcher reports deaths.
             status = self.create_endpoint(address, false, &hook, &mut handle);
         }
         if status != abi::OK {
@@ -419,8 +419,8 @@ impl Port for Worker {
 
 impl Memory for Worker {
     unsafe fn register(&self, region: Region, _rights: Rights) -> Option<Exposed> {
-        // UCX has no rights of its own: its registrations allow all accesses.
-        // SAFETY: the caller promises that the memory stays.
+        // UCX does not distinguish access rights: its registrations allow all accesses.
+        // SAFETY: by the contract of `Memory::register` the memory is not freed before `unregister`.
         unsafe { self.memory.as_ref()?.register(region) }
     }
 
@@ -442,7 +442,7 @@ impl Memory for Worker {
             return Err(GetError::PeerGone);
         };
         let shared: *const Shared = &raw const **self.shared;
-        // SAFETY: an endpoint of this worker; the caller promises what the operation requires of the memory.
+        // SAFETY: an endpoint of this worker; by the contract of `Memory::start` the local memory stays valid as the operation requires.
         unsafe { memory.start(endpoint.handle, shared, operation, number) }
     }
 }
@@ -460,7 +460,7 @@ impl Drop for Worker {
             self.check_requests();
         }
         if !self.is_quiet() {
-            // UCX may still refer to buffers and hooks, so all of them stay.
+            // UCX may still refer to buffers and hooks, so all of them are leaked.
             std::mem::forget(self.closing.take());
             return;
         }

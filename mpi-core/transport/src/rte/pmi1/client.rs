@@ -1,7 +1,7 @@
 //! The client of PMI-1: requests and replies in lockstep over one socket.
 //!
 //! On request a server also reports deaths ([`DEATH`]) and failed spawns ([`SPAWN_FAILED`]), at any time;
-//! these lines are never taken for replies.
+//! these lines are never mistaken for replies.
 //!
 //! A value of [`Client::put`] becomes one or more values on the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
 //! `name.rank.2` and so on hold the rest of the digits.
@@ -24,11 +24,11 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// The server was asked to report deaths.
+    /// True if the server was asked to report deaths.
     hears_deaths: bool,
-    /// The server accepts hexadecimal values in a spawn request.
+    /// True if the server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
-    /// Notices that have been received and not been taken.
+    /// Notices that have been received and not been returned to the caller.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
     checkpoints: Vec<Notice>,
@@ -91,8 +91,8 @@ impl Client {
 
     /// Sends the greeting; every server accepts version 1.1.
     ///
-    /// `hears_deaths` requires a server that has announced that it reports deaths.
-    /// The same for `hears_checkpoints` and notices about checkpoints.
+    /// `hears_deaths` requires a server that has announced that it reports deaths;
+    /// `hears_checkpoints` requires one that has announced notices about checkpoints.
     pub fn init(&mut self, hears_deaths: bool, hears_checkpoints: bool) -> Result<(), RteError> {
         let hello = Line::cmd("init")
             .with("pmi_version", 1)
@@ -162,7 +162,7 @@ impl Client {
             // Lines that arrived with the last reply are already buffered.
             loop {
                 match self.lines.next_line() {
-                    // No request is pending, so other lines are no replies and are dropped.
+                    // No request is pending, so any other line cannot be a reply and is dropped.
                     Ok(Some(line)) => {
                         let _ = Message::parse(&line).map(|message| self.note(&message));
                     }
@@ -220,7 +220,7 @@ impl Client {
         Ok(name.to_string())
     }
 
-    /// Returns `None` if the server does not know.
+    /// Returns the number of this process's program; `None` if the server does not know it.
     pub fn appnum(&mut self) -> Result<Option<u32>, RteError> {
         let message = self.ask(Line::cmd("get_appnum"), "appnum")?;
         Ok(message
@@ -229,7 +229,7 @@ impl Client {
             .and_then(|n| u32::try_from(n).ok()))
     }
 
-    /// Returns `None` if the server does not know.
+    /// Returns the universe size; `None` if the server does not know it.
     pub fn universe_size(&mut self) -> Result<Option<u32>, RteError> {
         let message = self.ask(Line::cmd("get_universe_size"), "universe_size")?;
         Ok(message
@@ -309,7 +309,7 @@ impl Client {
         self.ask(Line::cmd("barrier_in"), "barrier_out").map(drop)
     }
 
-    /// Service and port names may contain any characters, so they are sent as digits.
+    /// Publishes a port under a service name. Both may contain any characters, so they are sent as hexadecimal digits.
     pub fn publish(&mut self, service: &str, port: &str) -> Result<(), RteError> {
         let line = Line::cmd("publish_name")
             .with("service", hex(&text::to_bytes(service)))
@@ -317,7 +317,7 @@ impl Client {
         self.ask(line, "publish_result").map(drop)
     }
 
-    /// Returns `None` if the server does not know the service.
+    /// Returns the port of a service; `None` if the server does not know the service.
     pub fn lookup(&mut self, service: &str) -> Result<Option<String>, RteError> {
         let line = Line::cmd("lookup_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "lookup_result") {
@@ -330,7 +330,7 @@ impl Client {
         }
     }
 
-    /// Returns false if the server does not know the service.
+    /// Withdraws a service name; returns false if the server does not know it.
     pub fn unpublish(&mut self, service: &str) -> Result<bool, RteError> {
         let line = Line::cmd("unpublish_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "unpublish_result") {
@@ -444,7 +444,7 @@ struct SpawnLines {
 }
 
 impl SpawnLines {
-    /// The block of one program.
+    /// Adds the block of one program.
     fn program(
         &mut self,
         request: &SpawnRequest,
@@ -478,7 +478,7 @@ impl SpawnLines {
         self.bytes.extend_from_slice(line.as_bytes());
     }
 
-    /// Adds a line whose value extends to its end, in digits if it contains a newline.
+    /// Adds a line whose value extends to its end; a value that contains a newline is sent as hexadecimal digits.
     fn value(&mut self, key: &str, value: &[u8]) -> Result<(), RteError> {
         self.bytes.extend_from_slice(key.as_bytes());
         match (value.contains(&b'\n'), self.takes_hex) {
@@ -551,7 +551,7 @@ pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
         false => line.with("message", text),
     };
     if let Ok(bytes) = line.finish() {
-        // If the launcher has ended, only the exit status is left.
+        // If the launcher has ended, only the exit status can report the abort.
         let _ = send_all(socket, &bytes);
     }
 }

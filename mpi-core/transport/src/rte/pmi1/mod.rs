@@ -1,9 +1,9 @@
 //! `pmi1`: the PMI-1 wire protocol, which most clusters' launchers and our own mpirun support.
 //!
 //! Found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`; or by `PMI_PORT`, an address to connect to, with `PMI_ID`.
-//! In a child of a rank, `PMI_FD` is not a connected socket; then this component is not available.
+//! In a child of a rank, `PMI_FD` is not a connected socket; then this component is unavailable.
 //!
-//! Our own mpirun also provides in the environment what must be requested from other launchers (`PORTCULLIS_*`), and passes the node's memory,
+//! Our own mpirun also provides in the environment the values that must be requested from other launchers (`PORTCULLIS_*`), and passes the node's memory,
 //! so that a start on one host costs a single request.
 //!
 //! Values are sent as hexadecimal digits, in pieces that every server accepts; see [`client`].
@@ -49,7 +49,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
-    // Before any message: a second process with the same socket would receive the replies to the first one.
+    // Checked before any message is sent: a second process with the same socket would receive the replies to the first one.
     let inherited = Inherited::find(env, rank, size)?;
     let is_served = |name| env.get(name) == Some("1");
     let takes_checkpoints = is_served(checkpoints::SERVED);
@@ -100,7 +100,7 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// This process's slot in the node's memory, passed by our own mpirun.
+/// This process's claimed rank in the node's memory, passed by our own mpirun.
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,
@@ -162,9 +162,9 @@ pub(super) struct Pmi1 {
     inherited: Mutex<Option<Inherited>>,
     patience: Duration,
     finalized: AtomicBool,
-    /// The launcher is our own mpirun.
+    /// True if the launcher is our own mpirun.
     is_ours: bool,
-    /// It agrees with its processes on checkpoints.
+    /// True if the launcher coordinates checkpoints with its processes.
     takes_checkpoints: bool,
 }
 
@@ -237,7 +237,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // Our mpirun provides it in the environment.
+                // Our mpirun passes the number of sharers in the environment instead.
                 sharers: None,
             }),
             None => cards::meet(self, self.patience),

@@ -226,7 +226,7 @@ pub fn text(field: &[c_char]) -> String {
 }
 
 impl Proc {
-    /// Returns another process of the same namespace, or all of it.
+    /// Returns the name of another process of the same namespace, or of all of its processes.
     pub fn peer(&self, rank: u32) -> Proc {
         Proc { rank, ..*self }
     }
@@ -238,7 +238,7 @@ impl Value {
         data: Data { whole: [0; 3] },
     };
 
-    /// A value that refers to `bytes`, which must outlive it.
+    /// Creates a value that refers to `bytes`, which must outlive it.
     pub fn of_bytes(bytes: &[u8]) -> Value {
         let bytes = Bytes {
             start: bytes.as_ptr().cast_mut().cast(),
@@ -250,7 +250,7 @@ impl Value {
         value
     }
 
-    /// Returns the number it holds, of whichever type the server chose.
+    /// Returns the number that the value holds, of whichever type the server chose.
     pub fn number(&self) -> Option<u64> {
         // SAFETY: `kind` names the member that was written; all of these are plain integers, for which every bit pattern is valid.
         unsafe {
@@ -266,7 +266,7 @@ impl Value {
     }
 }
 
-/// An info structure that refers to `text`, which must outlive it.
+/// Creates an info structure that refers to `text`, which must outlive it.
 pub fn text_info(key: &str, text: &CStr) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::STRING;
@@ -278,7 +278,7 @@ pub fn text_info(key: &str, text: &CStr) -> Info {
     }
 }
 
-/// A boolean info structure with the value true.
+/// Creates a boolean info structure with the value true.
 pub fn directive(key: &str) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::BOOL;

@@ -16,7 +16,7 @@ use std::sync::OnceLock;
 /// The file name in every version since 3.
 const SONAME: &str = "libpmix.so.2";
 
-/// Returns the files to try: the one the user named, or else those in the prefixes and the system's.
+/// Returns the files to try: the file that the user named, or otherwise those in the prefixes and the system's.
 pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
     if !named.as_os_str().is_empty() {
         return vec![named.into()];
@@ -32,7 +32,7 @@ pub fn candidates(named: &Path, prefixes: &[PathBuf]) -> Vec<PathBuf> {
     paths
 }
 
-/// Returns the installation prefix of the parent process, since most launchers do not say where their libraries are.
+/// Returns the installation prefix of the parent process, because most launchers do not report where their libraries are.
 pub fn prefix_of_parent() -> Option<PathBuf> {
     let parent = rustix::process::getppid()?;
     let program = std::fs::read_link(format!("/proc/{}/exe", parent.as_raw_nonzero())).ok()?;
@@ -124,7 +124,7 @@ impl Library {
         succeeded(unsafe { (self.finalize)(std::ptr::null(), 0) })
     }
 
-    /// Stores a value for the next commit.
+    /// Stores a value, which the next commit passes to the server.
     pub fn put(&self, key: &CStr, bytes: &[u8]) -> Result<(), Status> {
         let mut value = Value::of_bytes(bytes);
         // SAFETY: `key` is a C string and `value` refers to `bytes`; both outlive the call, which copies them and writes to neither.
@@ -144,7 +144,7 @@ impl Library {
         succeeded(unsafe { (self.fence)(std::ptr::null(), 0, &raw const collect, 1) })
     }
 
-    /// Returns the value of a key; `None` if the server does not have it. Does not wait for it to be put.
+    /// Returns the value of a key; `None` if the server does not have it. Does not wait until the key is put.
     pub fn get(&self, of: &Proc, key: &CStr, directive: &Info) -> Result<Option<Found>, Status> {
         let mut value: *mut Value = std::ptr::null_mut();
         // SAFETY: `of`, `key` and `directive` are valid and only read; `value` receives a pointer that the caller owns if the call succeeds.

@@ -3,7 +3,7 @@
 //! Found by `PMIX_NAMESPACE` and `PMIX_RANK`; libpmix is loaded only then ([`library`], [`abi`]).
 //! Every program uses nine of its functions, all of which exist since version 3.1; four more are used by programs with dynamic processes ([`spawn`], [`names`]).
 //!
-//! A child of a rank inherits these variables, too, and the server would take it for the rank itself.
+//! A child of a rank inherits these variables, too, and the server would mistake it for the rank itself.
 //! So a rank records its process id in the environment ([`RANK`]), from which a child recognises that it is not the rank.
 //!
 //! Only the rank, the size of the job, the program's number and the universe size are requested from the server,
@@ -52,7 +52,7 @@ pub const COMPONENT: Component = Component {
 /// The variable from which the children of a rank recognise that they are not the rank: namespace, rank and process id.
 pub(super) const RANK: &str = "PORTCULLIS_PMIX_RANK";
 
-/// Prefix of this library's keys, which keeps them apart from those of other libraries.
+/// Prefix of this library's keys, which distinguishes them from those of other libraries.
 const PREFIX: &str = "portcullis.";
 
 fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
@@ -108,7 +108,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     Ok(Offer::Here(Box::new(pmix)))
 }
 
-/// Returns the process that is the rank, if it is another one than this.
+/// Returns the ID of the process that is the rank, if it is not this process.
 fn parent_rank(env: &Env, identifier: &str) -> Option<u32> {
     let (known, process) = env.get(RANK)?.rsplit_once(' ')?;
     let process = process.parse().ok()?;
@@ -163,12 +163,12 @@ fn failed(library: &Library, doing: &str, status: Status) -> RteError {
 
 struct Pmix {
     identity: Identity,
-    /// Holds what a parent has left for its children.
+    /// The environment, which contains the values that a parent has left for its children.
     env: Env,
     me: Proc,
     library: Library,
     patience: Duration,
-    /// A value was put since the last commit.
+    /// True if a value was put since the last commit.
     uncommitted: AtomicBool,
     finalized: AtomicBool,
 }

@@ -1,4 +1,4 @@
-//! Progress: completions are read, arrived messages handed up, finished sends returned, and receive buffers posted again.
+//! Progress: reads completions, delivers arrived messages, returns the buffers of finished sends, and posts receive buffers again.
 
 #![allow(unsafe_code)]
 
@@ -37,12 +37,12 @@ impl Endpoint {
         }
         self.sleep.end();
         if self.receives.has_unposted() {
-            // What cannot be posted now is tried again at the next poll.
+            // Buffers that cannot be posted now are posted at the next poll.
             let _ = self.post_receives();
         }
     }
 
-    /// Gives the library all receive buffers that it does not have.
+    /// Posts all receive buffers that the library does not have.
     pub(super) fn post_receives(&self) -> Result<(), isize> {
         while let Some(receive) = self.receives.next_unposted() {
             // SAFETY: the domain is open, and receive buffers are freed after `Drop` of the endpoint, which unregisters them.
@@ -83,7 +83,7 @@ impl Endpoint {
         self.receives.give_back(index);
     }
 
-    /// The operation on registered memory to which a context belongs, which has ended.
+    /// Returns the number of the operation on registered memory that has ended with this context, if the context belongs to one.
     fn operation_of(&self, context: Pointer) -> Option<u64> {
         self.remote.as_ref()?.ended(context)
     }

@@ -1,4 +1,4 @@
-//! Memory that is registered with a provider, for providers that need it.
+//! Registration of local memory, for providers that require it.
 
 #![allow(unsafe_code)]
 
@@ -21,7 +21,7 @@ pub(super) struct RegisteredMemory {
 #[derive(Clone, Copy)]
 struct Registration {
     object: Object,
-    /// What is passed with the memory in each call.
+    /// The descriptor that is passed with the memory in each call.
     mark: Pointer,
 }
 
@@ -35,7 +35,7 @@ impl RegisteredMemory {
         }
     }
 
-    /// Registers memory at its first use, if the provider needs that; returns the mark, or null.
+    /// Registers memory at its first use, if the provider requires it; returns the descriptor, or null.
     ///
     /// # Safety
     /// The domain is open, and the memory is neither moved nor freed before [`RegisteredMemory::unregister`].
@@ -48,7 +48,7 @@ impl RegisteredMemory {
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(known.mark);
         }
-        // SAFETY: the caller promises an open domain and memory that stays.
+        // SAFETY: by the contract of this function the domain is open and the memory is neither moved nor freed before `unregister`.
         let registration = unsafe { self.register(bytes)? };
         self.known.borrow_mut().insert(key, registration);
         Ok(registration.mark)
@@ -61,7 +61,7 @@ impl RegisteredMemory {
     #[cold]
     unsafe fn register(&self, bytes: &[u8]) -> Result<Registration, isize> {
         let mut object = null_mut();
-        // SAFETY: the caller promises an open domain and memory that stays; a registration has a pointer at this offset.
+        // SAFETY: by the contract of this function the domain is open and the memory stays; a registration has a pointer at this offset.
         unsafe {
             let register: abi::Register = self
                 .domain

@@ -47,7 +47,7 @@ pub struct Endpoint {
     address: Vec<u8>,
     inject_size: usize,
     memory: RegisteredMemory,
-    /// `None` if long messages are sent in fragments.
+    /// Operations on registered memory; `None` if long messages are sent in fragments.
     remote: Option<Remote>,
     receives: ReceiveBuffers,
     peers: RefCell<HashMap<ProcId, u64>>,
@@ -98,7 +98,7 @@ impl Port for Endpoint {
             let why = self.objects.text(result as isize);
             return Err(format!("libfabric does not take its address: {why}"));
         }
-        // Entries stay: some providers fail when an address is removed and inserted again.
+        // Old entries are not removed: some providers fail when an address is removed and inserted again.
         self.peers.borrow_mut().insert(peer, number);
         Ok(())
     }
@@ -179,7 +179,7 @@ impl Port for Endpoint {
 
 impl Memory for Endpoint {
     unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed> {
-        // SAFETY: the caller promises that the memory stays.
+        // SAFETY: by the contract of `Memory::register` the memory is not freed before `unregister`.
         unsafe { self.remote.as_ref()?.expose(region, rights) }
     }
 
@@ -198,12 +198,12 @@ impl Memory for Endpoint {
         let remote = self.remote.as_ref().ok_or(GetError::Forbidden)?;
         let peer = self.peers.borrow().get(&peer).copied();
         let peer = peer.ok_or(GetError::PeerGone)?;
-        // SAFETY: the caller promises what the operation requires of the memory.
+        // SAFETY: by the contract of `Memory::start` the local memory stays valid and is used by no other code as the operation requires.
         unsafe {
             match operation {
                 Operation::Read(span) => remote.read(peer, span, number)?,
                 Operation::Write(span) => remote.write(peer, span, number)?,
-                // A write ends when its data are in the peer's memory.
+                // A write ends only when its data are in the peer's memory, so a flush is complete at once.
                 Operation::Flush => return Ok(true),
             }
         }
@@ -222,7 +222,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// The provider's name and the address of a card.
+/// Splits the address in a card into the provider's name and the endpoint's address.
 fn parts(address: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = address.split_first()?;
     rest.split_at_checked(usize::from(*len))

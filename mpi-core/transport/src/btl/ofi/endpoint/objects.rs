@@ -1,4 +1,4 @@
-//! The open objects of libfabric, the fields of its structures, and errors as sentences.
+//! The open objects of libfabric, access to the fields of its structures, and error texts.
 
 #![allow(unsafe_code)]
 
@@ -58,7 +58,7 @@ impl Objects {
         }
     }
 
-    /// Closes the object that was opened last, if it is `object`.
+    /// Closes `object`, if it is the object that was opened last.
     pub fn close_last(&mut self, object: Object) {
         if self.open.last() == Some(&object) {
             self.open.pop();
@@ -102,7 +102,7 @@ pub(super) fn failure(doing: &'static str, reason: String) -> LibraryError {
     }
 }
 
-/// Returns a function that this library's version must have.
+/// Returns a function of an object, or an error if this version of the library lacks it.
 ///
 /// # Safety
 /// As for [`Object::function`].

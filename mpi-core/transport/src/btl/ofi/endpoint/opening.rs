@@ -1,4 +1,4 @@
-//! How an endpoint is opened: a provider is chosen, then fabric, domain, queue, address table and endpoint are opened.
+//! Opening of an endpoint: chooses a provider, then opens fabric, domain, queue, address table and endpoint.
 
 #![allow(unsafe_code)]
 
@@ -102,7 +102,7 @@ fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chos
     }
 }
 
-/// Chooses a provider that can read memory, if that is wanted, or else one that cannot.
+/// Chooses a provider that can read remote memory, if that is wanted, otherwise one that cannot.
 fn offer(
     functions: Functions,
     settings: &Settings,

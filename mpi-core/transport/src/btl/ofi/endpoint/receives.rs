@@ -1,4 +1,4 @@
-//! The buffers for arriving messages, which the library has except while a message is read from them.
+//! The buffers for arriving messages. The library owns each one except while a message is read from it.
 
 use super::super::abi::Pointer;
 use std::cell::RefCell;
@@ -9,7 +9,7 @@ const RECEIVES: usize = 64;
 
 pub(super) struct ReceiveBuffers {
     all: Vec<Receive>,
-    /// Receive buffers that the library has given back.
+    /// Receive buffers that the library has returned.
     unposted: RefCell<Vec<usize>>,
 }
 
@@ -42,12 +42,12 @@ impl ReceiveBuffers {
         self.all.get(index)
     }
 
-    /// Notes that the library has taken the buffer that [`ReceiveBuffers::next_unposted`] has returned.
+    /// Records that the library has taken the buffer that [`ReceiveBuffers::next_unposted`] returned.
     pub fn posted(&self) {
         self.unposted.borrow_mut().pop();
     }
 
-    /// Notes that the library has given back the buffer of this index.
+    /// Records that the library has returned the buffer of this index.
     pub fn give_back(&self, index: usize) {
         self.unposted.borrow_mut().push(index);
     }

@@ -1,6 +1,6 @@
-//! Memory that peers may access, and operations on that of peers.
+//! Memory of this process that peers may access, and operations on memory of peers.
 //!
-//! A key is the address that the provider expects, and the number of the registration.
+//! A key consists of the address that the provider expects and the key of the registration.
 
 #![allow(unsafe_code)]
 
@@ -14,24 +14,24 @@ use std::ptr::null_mut;
 /// The offset of the key in a registration (`fid_mr`), and that of the local descriptor.
 const KEY: usize = 32;
 const LOCAL_DESCRIPTOR: usize = 24;
-/// The first number that this process requests for a registration; lower ones are not used by others, but easy to confuse.
+/// Lower bound of the keys that this process requests for registrations; lower ones are free, but easy to confuse with other numbers.
 const FIRST: u64 = 1 << 20;
 
-/// What a provider requires of registrations.
+/// The provider's requirements for registrations.
 #[derive(Clone, Copy)]
 pub(super) struct Modes {
-    /// The memory of this process in an operation must be registered.
+    /// The local memory of an operation must be registered.
     pub local: bool,
-    /// An operation names the peer's address, and not the offset in the registration.
+    /// An operation names the virtual address in the peer, not the offset in the registration.
     pub virtual_addresses: bool,
-    /// The provider chooses the numbers.
+    /// The provider chooses the keys.
     pub provider_keys: bool,
-    /// A registration belongs to an endpoint.
+    /// A registration must be bound to an endpoint.
     pub of_endpoint: bool,
 }
 
 impl Modes {
-    /// Of the bits in `domain_attr`.
+    /// Decodes the mode bits in `domain_attr`.
     pub fn of(bits: u32) -> Modes {
         Modes {
             local: bits & abi::MR_LOCAL != 0,
@@ -64,7 +64,7 @@ struct Active {
     local: Option<Object>,
 }
 
-/// The memory of this process in an operation.
+/// The local memory of an operation.
 struct Local {
     start: Pointer,
     len: usize,
@@ -73,7 +73,7 @@ struct Local {
     registration: Option<Object>,
 }
 
-/// The memory of the peer in an operation: the address that the provider expects, and the key.
+/// The remote memory of an operation: the address that the provider expects, and the key.
 struct Place {
     address: u64,
     key: u64,
@@ -120,7 +120,7 @@ impl Remote {
         self.last.set(number);
         let memory: Pointer = std::ptr::with_exposed_provenance_mut(region.address as usize);
         let mut object = null_mut();
-        // SAFETY: the domain is open as long as this value; the caller promises that the memory stays.
+        // SAFETY: the domain stays open as long as this value; by the contract of this function the memory is not freed before the registration is closed.
         unsafe {
             let register: abi::Register = self.domain.function(abi::REGISTER)?;
             let result = register(
@@ -169,7 +169,7 @@ impl Remote {
             Rights::Read => abi::REMOTE_READ,
             Rights::ReadWrite => abi::REMOTE_READ | abi::REMOTE_WRITE,
         };
-        // SAFETY: the caller promises that the memory stays.
+        // SAFETY: by the contract of this function the memory is not freed before `unregister`, which closes the registration.
         let (number, object) = unsafe { self.register(region, access) }?;
         self.exposed.borrow_mut().insert(number, object);
         let address = match self.modes.virtual_addresses {
@@ -199,7 +199,7 @@ impl Remote {
     /// Only this read uses `span.local` until it has ended.
     pub unsafe fn read(&self, from: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
         let place = Place::of(&span)?;
-        // SAFETY: the caller promises memory that stays; the registration is closed when the read has ended.
+        // SAFETY: by the contract of this function the memory stays until the read has ended; the registration is closed then.
         let local = unsafe { self.local(span.local, abi::READ_ACCESS) }?;
         let mut context = Box::new([0u64; 8]);
         // SAFETY: an enabled endpoint; memory and context stay until the completion is read.
@@ -225,7 +225,7 @@ impl Remote {
     pub unsafe fn write(&self, to: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
         let write = self.write.ok_or(GetError::Forbidden)?;
         let place = Place::of(&span)?;
-        // SAFETY: the caller promises memory that stays; the registration is closed when the write has ended.
+        // SAFETY: by the contract of this function the memory stays until the write has ended; the registration is closed then.
         let local = unsafe { self.local(span.local, abi::WRITE_ACCESS) }?;
         let mut context = Box::new([0u64; 8]);
         let from = abi::LocalPart {
@@ -253,7 +253,7 @@ impl Remote {
         self.started(result, number, context, local)
     }
 
-    /// Returns the memory of this process in an operation, registered if the provider needs that.
+    /// Returns the local memory of an operation, registered if the provider requires it.
     ///
     /// # Safety
     /// The memory is not freed before the operation has ended.
@@ -265,7 +265,7 @@ impl Remote {
             registration: None,
         };
         if self.modes.local {
-            // SAFETY: the caller promises that the memory stays.
+            // SAFETY: by the contract of this function the memory stays until the operation has ended, when its registration is closed.
             let made = unsafe { self.register(region, access) };
             let (_, object) = made.ok_or(GetError::Forbidden)?;
             local.registration = Some(object);
@@ -275,7 +275,7 @@ impl Remote {
         Ok(local)
     }
 
-    /// Lists an operation that the provider has taken, or returns why it has not.
+    /// Records an operation that the provider has accepted, or returns why it was refused.
     fn started(
         &self,
         result: isize,
@@ -303,7 +303,7 @@ impl Remote {
         }
     }
 
-    /// Returns the number of the operation that has ended with this context, if it is one.
+    /// Returns the number of the operation that has ended with this context, if the context belongs to one.
     pub fn ended(&self, context: Pointer) -> Option<u64> {
         let ended = self.active.borrow_mut().remove(&context.addr())?;
         if let Some(object) = ended.local {

@@ -1,4 +1,4 @@
-//! Sleeps on the descriptor of a completion queue, which providers do not always signal, and some signal without an end.
+//! Sleeping on the descriptor of a completion queue: some providers do not always signal it, and others keep it signalled.
 
 #![allow(unsafe_code)]
 
@@ -6,11 +6,11 @@ use std::cell::Cell;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Providers have failed to signal their descriptor, so no sleep on it is longer.
+/// Maximum length of a sleep on the descriptor, because providers have failed to signal it.
 const WITH_DESCRIPTOR: Duration = Duration::from_millis(5);
-/// Sleep of a process whose provider has no descriptor, or one that is always readable.
+/// Length of a sleep if the provider has no descriptor, or one that is always readable.
 const WITHOUT: Duration = Duration::from_micros(100);
-/// A sleep that ends sooner without an event was no sleep; after this number of them the descriptor is not used any more.
+/// A sleep that ends sooner without an event is a false wake-up; after [`FALSE_WAKES`] of them in a row the descriptor is no longer used.
 const FALSE_WAKE: Duration = Duration::from_micros(50);
 const FALSE_WAKES: u32 = 64;
 
@@ -18,12 +18,12 @@ pub(super) struct Sleep {
     descriptor: Option<RawFd>,
     /// When the process began to sleep.
     since: Cell<Option<Instant>>,
-    /// The number of sleeps in a row that were none.
+    /// Number of false wake-ups in a row.
     false_wakes: Cell<u32>,
 }
 
 impl Sleep {
-    /// With the descriptor of an open completion queue, if it has one.
+    /// Creates the state for the descriptor of an open completion queue, if the queue has one.
     pub fn of(descriptor: Option<RawFd>) -> Sleep {
         Sleep {
             descriptor,
@@ -40,12 +40,12 @@ impl Sleep {
         self.since.set(None);
     }
 
-    /// Notes that a poll found completions.
+    /// Records that a poll found completions.
     pub fn found_completions(&self) {
         self.false_wakes.set(0);
     }
 
-    /// Notes that a poll found nothing, and counts a sleep that was none: some providers' descriptors stay readable.
+    /// Records that a poll found nothing, and counts a false wake-up: some providers' descriptors stay readable.
     pub fn found_nothing(&self) {
         if let Some(since) = self.since.get()
             && since.elapsed() < FALSE_WAKE
@@ -57,7 +57,7 @@ impl Sleep {
 
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.descriptor?;
-        // SAFETY: the descriptor belongs to the queue of the endpoint whose part this value is, and the queue is closed only with that endpoint.
+        // SAFETY: the descriptor belongs to the completion queue of the endpoint that owns this value, and the queue is closed only with that endpoint.
         (self.false_wakes.get() < FALSE_WAKES)
             .then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }

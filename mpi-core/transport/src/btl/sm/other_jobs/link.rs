@@ -19,7 +19,7 @@ pub(super) fn sizes() -> Sizes {
     }
 }
 
-/// The local rank of the process that created the segment.
+/// The local rank of the process that creates the segment. `GUEST`: that of the other process.
 const MAKER: u32 = 0;
 const GUEST: u32 = 1;
 
@@ -29,9 +29,9 @@ pub(super) struct Link {
     /// The other process, as an endpoint of `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
-    /// This process has sent its disconnect message, and writes no more.
+    /// True if this process has sent its disconnect message; it writes no more.
     has_said: Cell<bool>,
-    /// The other process has sent its disconnect message, and writes no more.
+    /// True if the other process's disconnect message has arrived; it writes no more.
     has_heard: Cell<bool>,
 }
 
@@ -50,7 +50,7 @@ impl Link {
         Ok(Link::new(sm, GUEST, socket))
     }
 
-    /// Attaches to the segment that a caller has brought.
+    /// Attaches to the segment that a calling process has sent.
     pub fn take(me: ProcId, peer: ProcId, caller: Caller, params: &Params) -> Result<Link, String> {
         let sm = end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?;
         Ok(Link::new(sm, MAKER, caller.socket))

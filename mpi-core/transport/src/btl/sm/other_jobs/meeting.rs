@@ -24,14 +24,14 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Time limit for the greeting of a caller.
+/// Time limit for the first message of a caller.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of callers without a greeting; beyond it the oldest one is dropped.
+/// Maximum number of callers whose first message has not arrived; beyond it the oldest one is dropped.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
 /// Maximum number of connections accepted or rejected per poll, so that a flood does not block the owner.
 const ACCEPTED: usize = 2 * BACKLOG as usize;
-/// How long a caller waits for a place in a full queue; it makes no other progress meanwhile.
+/// How long a caller waits for a slot in a full queue; it makes no other progress meanwhile.
 const QUEUE: Duration = Duration::from_secs(2);
 const GOODBYE: u8 = b'G';
 
@@ -110,7 +110,7 @@ pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Resul
     Ok(socket)
 }
 
-/// Connects, and waits for a place if the queue is full; the kernel serves waiting callers in order.
+/// Connects, and waits for a slot if the queue is full; the kernel serves waiting callers in order.
 fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     let address = entry.address()?;
     match connect(socket, &address) {
@@ -138,10 +138,10 @@ pub(super) struct Caller {
     pub socket: OwnedFd,
 }
 
-/// What the process at the other end of a socket has ended.
+/// How the process at the other end of a socket has ended its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It writes no more into this segment, and still reads it.
+    /// The process writes no more into this segment, and still reads it.
     Goodbye,
     /// It has closed its end: it has left MPI if it has sent its disconnect message before, otherwise it has died.
     Closed,
@@ -163,7 +163,7 @@ pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let _ = send(socket, &[GOODBYE], flags);
 }
 
-/// The socket at which other processes call this one.
+/// The socket on which this process accepts processes of other jobs.
 pub(super) struct Meeting {
     entry: Entry,
     listener: Option<OwnedFd>,

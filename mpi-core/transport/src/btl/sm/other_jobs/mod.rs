@@ -1,6 +1,6 @@
 //! Shared memory with processes of other jobs on the same node.
 //!
-//! Two processes of different jobs have no common segment. The one that first has something to send creates a two-process segment,
+//! Two processes of different jobs have no common segment. The process that first sends creates a two-process segment,
 //! passes its descriptor to the other one's socket ([`meeting`]), and writes at once; the other one finds it when it polls its sockets.
 //! If both begin at the same time, two such segments exist.
 //!
@@ -9,12 +9,13 @@
 //!
 //! # Disconnecting and connecting again
 //!
-//! A disconnect message ends one direction of one segment: its sender writes no more into *that* segment. It says nothing about other segments of the same two processes.
+//! A disconnect message ends one direction of one segment: its sender writes no more into *that* segment. It does not affect other segments of the
+//! same two processes.
 //! So one process may have disconnected and connected again while the slower one is still in the first disconnect:
 //! the new connection brings a new segment, and the late disconnect message goes to the old one.
 //!
-//! * A process sends through one segment, its outlet: one that it has created, or one that was brought, if it has sent its disconnect message in none that is still open:
-//!   what it wrote there is read first.
+//! * A process sends through one segment, its outlet: one that it has created, or one that the other process created, provided that this process has sent
+//! a disconnect message in no segment that is still open: what it wrote there is read first.
 //! * When the last communicator that contains the other process is freed, it sends its disconnect message in its outlet only.
 //!   A segment that was brought and never written by this process is left open: it may belong to the next connection.
 //! * A received disconnect message is answered with one, and the segment is closed, unless it is this process's outlet and the other process is still in use;
@@ -49,8 +50,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// The sockets are polled once in this number of polls of the segments, since polling them is a system call;
-/// this is often enough for a program that calls MPI rarely.
+/// Number of polls of the segments for each poll of the sockets, since polling the sockets is a system call;
+/// small enough for a program that calls MPI rarely.
 const ASK: u32 = 32;
 
 /// The card's key for the address of a process's socket.
@@ -75,9 +76,9 @@ struct OtherJobs {
     peers: Peers<Peer>,
     /// Polls of the segments since the sockets were polled.
     looks: Cell<u32>,
-    /// The sink is running.
+    /// True while the sink is running.
     busy: Cell<bool>,
-    /// This process has left MPI and has not come back.
+    /// True while this process has left MPI and has not started a session again.
     away: Cell<bool>,
 }
 
@@ -196,7 +197,7 @@ impl OtherJobs {
         if !linked && self.universe.is_unused(proc) {
             self.peers.forget(proc);
         }
-        // The last call may forget the process, so the check comes first.
+        // The last of these calls may forget the process, so the check comes first.
         (0..count).for_each(|_| self.universe.disconnected(proc));
     }
 
@@ -244,7 +245,7 @@ impl Btl for OtherJobs {
         };
         let sent = peer.with_outlet(|link| {
             let sent = link.sm.send(link.to, am, header, payload);
-            // The peer has closed the segment: in order, or its death is found at the next poll of the socket.
+            // The peer has closed the segment, in order or by its death; the next poll of the socket determines which.
             match sent {
                 Err(SendError::PeerGone) if self.has_calls() => {
                     self.looks.set(ASK);

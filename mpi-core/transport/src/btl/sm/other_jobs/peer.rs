@@ -1,6 +1,6 @@
 //! A process of another job on this node, and the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*, which it keeps until it sends its disconnect message there, so messages keep their order; it reads all segments.
+//! Each process sends through one segment, its *outlet*, until it sends its disconnect message there, so messages keep their order; it reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -11,7 +11,7 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 
-/// A place for a segment; free ones are reused.
+/// A slot for a segment; free ones are reused.
 type Slot = RefCell<Option<Link>>;
 
 pub(super) struct Peer {
@@ -29,9 +29,9 @@ pub(super) struct Ended {
     pub delivered: usize,
     /// The number of closed segments.
     pub closed: usize,
-    /// The other process has ended this process's outlet in order.
+    /// True if the other process has ended this process's outlet in order.
     pub has_parted: bool,
-    /// A segment has ended without a disconnect message.
+    /// True if a segment has ended without a disconnect message.
     pub is_death: bool,
 }
 

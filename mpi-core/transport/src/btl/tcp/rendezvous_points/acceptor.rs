@@ -21,7 +21,7 @@ pub(super) struct Accepted {
 pub(super) enum AcceptedStage {
     Silent,
     Challenged(Hello, Nonce),
-    /// Authenticated; kept in reserve while this process's own call to the peer is in progress, or an older connection to it has not ended.
+    /// Authenticated; kept in reserve while this process's own connection attempt is in progress, or an older connection to the peer has not ended.
     Proven(Hello, Nonce),
 }
 
@@ -121,7 +121,7 @@ impl Accepted {
             AcceptedStage::Silent => hello::HELLO,
             AcceptedStage::Challenged(..) => hello::PROOF,
             AcceptedStage::Proven(..) => {
-                // No data are due now; if some arrive, or if it has hung up, it is unusable as a reserve.
+                // No data are due now; if data arrive, or if the peer has hung up, the connection is unusable as a reserve.
                 let mut byte = [0];
                 let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
                 return match recv(&self.socket, &mut byte, flags) {

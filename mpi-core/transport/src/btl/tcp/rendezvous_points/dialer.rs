@@ -21,7 +21,7 @@ pub(super) struct Call {
     waiting: VecDeque<(Candidate, u32)>,
     racers: Vec<Racer>,
     next: Instant,
-    /// Until when an address that refuses is tried again; `None`: without a limit.
+    /// The time until which an address that refuses is tried again; `None`: without a limit.
     patient_until: Option<Instant>,
     failures: Vec<String>,
 }

@@ -50,7 +50,7 @@ impl Listeners {
         })
     }
 
-    /// The common port.
+    /// Returns the common port.
     pub fn port(&self) -> u16 {
         self.port
     }

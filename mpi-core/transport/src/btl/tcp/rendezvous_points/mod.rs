@@ -10,10 +10,10 @@
 //!
 //! **Simultaneous connections.** Two processes that connect to each other keep one connection: that of the process with the lower name, within a job the lower rank.
 //! The other process drops its own attempt when the lower one's incoming connection has been authenticated.
-//! The lower one keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
+//! The lower process keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
 //!
-//! **A connected peer that connects again** has closed the old connection, whose disconnect message this process has not read yet;
-//! or it is about to drop its attempt (simultaneous connections). So this connection is kept in reserve, too, until the old one has ended.
+//! **A connected peer that connects again** either has closed the old connection, whose disconnect message this process has not read yet,
+//! or is about to drop its attempt (simultaneous connections). So the new connection is kept in reserve, too, until the old one has ended.
 //!
 //! **Unknown clients** are dropped at the first wrong message.
 //! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello, or else the oldest one, is dropped.
@@ -40,7 +40,7 @@ use std::time::{Duration, Instant};
 
 /// How long an address may be silent before the next one joins the race.
 const STAGGER: Duration = Duration::from_millis(50);
-/// The same for an address that has accepted the connection: a process listens there, and it may be computing.
+/// The same limit for an address that has accepted the connection: a process listens there, and it may be computing.
 const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
@@ -50,7 +50,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const MOST_ACCEPTED: usize = 128;
 /// Maximum number of connections accepted per call.
 const DOOR: usize = 32;
-/// How often an address is tried again that has closed a connection before it answered.
+/// How often an address is tried again that closed a connection before it answered.
 const RETRIES: u32 = 50;
 
 /// The epoll token of all sockets of the connector.
@@ -92,7 +92,7 @@ pub enum Settled {
 /// The result of one step of a handshake.
 enum Step {
     Waiting,
-    /// It has advanced; call again.
+    /// The handshake has advanced; call again.
     On,
     Done,
     /// No process listens there now.
