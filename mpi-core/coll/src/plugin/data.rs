@@ -36,7 +36,7 @@ pub(super) unsafe fn to_send(buffer: *const Buffer) -> SendBuf {
 /// A buffer to write to; empty for a null pointer.
 ///
 /// # Safety
-/// As for [`to_send`], and the data are writable.
+/// The conditions of [`to_send`], and the data are writable.
 pub(super) unsafe fn to_recv(buffer: *const Buffer) -> RecvBuf {
     // SAFETY: the caller guarantees a null pointer or a readable structure.
     match unsafe { buffer.as_ref() } {

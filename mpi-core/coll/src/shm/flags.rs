@@ -6,10 +6,10 @@
 //!
 //! A flag holds the number, counted from one, of the barrier that its writer has entered.
 //! Barriers alternate between two sets of flags.
-//! The writer may be one barrier ahead but not two, since that requires this rank's own arrival; so no value is missed.
+//! The writer may be one barrier ahead of the reader but not two, since entering a second barrier requires the reader's arrival; so no value is missed.
 //!
 //! A line that another core has read costs a round trip before it can be written.
-//! So the writer of a flag at once prefetches the line of the next flag for writing, which no rank polls yet.
+//! So after writing a flag, the writer prefetches for writing the line of the next flag, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
