@@ -21,7 +21,7 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Upper limit of a test job's run time on any machine; a job that exceeds it hangs and fails.
+/// Upper limit of a test job's run time on any machine; a job that exceeds it is considered to hang, and fails.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Panic message of a rank that stops only because another rank has panicked.

@@ -30,7 +30,7 @@ static PRIORITY: About = priority::about("tuned", "30");
 /// The component.
 #[derive(Default)]
 pub struct Tuned {
-    /// Read for the first communicator.
+    /// The parsed settings; read when the first communicator is created.
     choices: OnceCell<Result<Rc<Choices>, String>>,
 }
 
@@ -105,7 +105,7 @@ fn read(params: &Params) -> Result<Rules, String> {
     Rules::parse(&text).map_err(|e| complain(&e))
 }
 
-/// What this process has read, for all its communicators.
+/// The decision table and the forced algorithms of this process, for all its communicators.
 struct Choices {
     rules: Rules,
     forced: Forced,
@@ -181,7 +181,7 @@ impl TunedModule {
     }
 }
 
-/// The size that decides: a number of bytes that the standard makes equal on all members.
+/// Returns the size that is compared with the table: a number of bytes that the standard makes equal on all members.
 fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
     let bytes = call.agreed_bytes().unwrap_or(0);
     match call {
@@ -195,7 +195,7 @@ impl Module for TunedModule {
         CallSet::ALL
     }
 
-    /// Exports what members could see differently: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
+    /// Exports the settings that could differ between members: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
         config.push(comm.engine().waiting().occupancy() as u8);
         config.extend(self.choices.fingerprint.to_le_bytes());

@@ -14,7 +14,7 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub enum Call {
     Barrier,
-    /// The root's `buf` is read, every other member's is written.
+    /// At the root `buf` is read, at every other member it is written.
     Bcast {
         buf: RecvBuf,
         root: u32,
@@ -73,14 +73,14 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r receives `counts[r]` elements in `recv`; in place, `recv` holds all the input.
+    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` points to the whole input.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank receives `recv.count` elements; in place, `recv` starts the whole input of `size * recv.count`.
+    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` points to the whole input of `size * recv.count` elements.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,

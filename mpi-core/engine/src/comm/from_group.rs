@@ -38,7 +38,7 @@ impl Process<'_> {
         control_group.found(Purpose::Program).await.map(Some)
     }
 
-    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or what is wrong with it, is significant on the local leader only.
+    /// `MPI_Intercomm_create_from_groups`; `other`, the leader of the remote group or the error in that argument, is significant on the local leader only.
     pub async fn inter_from_groups(
         self,
         (group, leader): (&Group, u32),
@@ -49,7 +49,7 @@ impl Process<'_> {
         let tag = conversation("intercommunicator", text);
         let made = self.comm_from_group(group, text).await;
         if let (Err(error), Some(Ok(proc))) = (&made, &other) {
-            // The leader of the other group waits for this one.
+            // The leader of the other group waits for this leader.
             bootstrap.inter().refuse(*proc, tag, error);
         }
         let Some(local) = made? else {

@@ -24,9 +24,9 @@ const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
-    /// The codes of errors that the program did not cause; all others are error classes of the caller.
-    ///
     /// The other leader cannot be reached.
+    ///
+    /// This and the next two codes are errors that the program did not cause; all other codes are error classes of the caller.
     pub const LOST: i32 = -1;
     /// A process that the call needs has failed.
     pub const FAILED: i32 = -2;

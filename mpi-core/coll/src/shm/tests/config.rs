@@ -12,7 +12,7 @@ use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
 use mpi_base::occupancy::Occupancy;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where data go one way, the sender returns from its call before the receiver has begun its: no rank waits for a reply.
+/// Where data go one way, the sender returns from its call before the receiver has begun its own call: no rank waits for a reply.
 #[test]
 fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
@@ -127,7 +127,7 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // Rings grow; none is deeper at first.
+            // Rings grow; `DEEP_AT_FIRST` is the maximum depth before they have grown.
             let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
