@@ -112,7 +112,8 @@ impl<'a> HardwareSplits<'a> {
 
     /// Makes a location on this node comparable among all nodes.
     fn whole_place(self, here: &Confinement) -> Place {
-        // An instance number is unique on one node only; hashed with the node's number it is unique in the job. Unconfined processes of a node get equal numbers.
+        // An instance number is unique on one node only; hashed with the node's number it is unique in the job.
+        // Unconfined processes of a node get equal numbers.
         here.words().map(|word| self.instance_here(word))
     }
 

@@ -7,8 +7,9 @@
 //! 3. each root passes the result to its group in another agreement.
 //!
 //! Promise: all members of a group succeed, or all fail.
-//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails, and each member that has the communicator revokes it,
-//! so that no process of the other side waits on it.
+//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails,
+//! and each member that has the communicator revokes it,
+//! so no process of the other side waits on it.
 
 use super::{Agreed, Agreement, Comm, LeaderError, U64Buf};
 use crate::Error;
