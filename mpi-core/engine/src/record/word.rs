@@ -64,11 +64,11 @@ pub enum Decision {
     From { source: u32, tag: i32 },
     /// Nothing had completed or arrived, this number of times in a row.
     Nothing { times: u32 },
-    /// The request at this index of the array, or, for calls on all requests, all of them.
+    /// The request at this index of the array was complete; for calls on all requests, all of them were.
     Place(u32),
     /// This number of [`Decision::Place`]s follow.
     Several(u32),
-    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 is one with a wildcard.
+    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 for a receive with a wildcard.
     Cancelled { plain: u32 },
     /// The operation could no longer be cancelled.
     TooLate,
@@ -121,7 +121,7 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(TAG | (asker as u64) << 4 | u64::from(tag) << 8, at)
 }
 
-/// Decodes the words of a file from number `first` on; on failure, returns the number of the damaged word.
+/// Decodes the words of a file; `first` is the index of the first one. On failure, returns the index of the damaged word.
 ///
 /// Trailing zeroes are padding. If the last decision lacks its second word it is dropped: the rank was killed before the program saw it.
 pub(crate) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
