@@ -106,7 +106,7 @@ fn name(basic: u64) -> &'static str {
     named.map_or("several basic types", |named| named.info().name)
 }
 
-/// Describes the data that a member with these words sends, as text.
+/// Describes the types that a member with these words sends and receives, as text.
 pub(super) fn text(words: &[u64]) -> String {
     match *words {
         [0, _, 0, _] => "no data".into(),

@@ -3,8 +3,9 @@
 //! All messages are active messages of [`Family::Ports`]; a process replies in whichever MPI call it is.
 //! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
 //!
-//! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK to the reply,
-//! and to a destination while a message to it is queued: this process may be disconnecting from either, since jobs may reconnect at once.
+//! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused
+//! or has replied to the ACCEPT, and to a destination while a message to it is queued:
+//! this process may be disconnecting from either, since jobs may reconnect at once.
 //! If the accepting process closes the connection in order, because it disconnects after an earlier use or leaves MPI, the connecting root sends
 //! KNOCK again; a repeated KNOCK has no effect.
 
@@ -31,7 +32,7 @@ const ACCEPT: Am = Family::Ports.am(1);
 const REFUSE: Am = Family::Ports.am(2);
 /// Connecting to accepting root. Header: [port, call].
 const CONFIRM: Am = Family::Ports.am(3);
-/// Connecting to accepting root: the caller has given up. Header: [port, call].
+/// Connecting to accepting root: the caller has given up. Header: [port or 0, call].
 const WITHDRAW: Am = Family::Ports.am(4);
 
 /// The maximum number of callers waiting at one port; more are refused.

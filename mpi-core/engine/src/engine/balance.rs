@@ -1,6 +1,7 @@
 //! Load balancing of oversubscribed ranks over the cores of a node.
 //!
-//! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores; it rebalances only after some hundred milliseconds.
+//! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
+//! it rebalances only after some hundred milliseconds.
 //! Until then every operation takes as long as 12 context switches instead of 8.
 //! So a waiting rank from time to time publishes its core on its state page and reads the cores of the other ranks of its node.
 //! If its core has at least two ranks more than another core of its affinity mask, it migrates to that core; the mask itself does not change.

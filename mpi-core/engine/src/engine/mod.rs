@@ -4,7 +4,8 @@
 //! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` holds the only engine.
 //!
 //! One thread at a time may use an engine.
-//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call, and [`Waiting::set_relax`] releases it while the engine waits;
+//! Below `MPI_THREAD_MULTIPLE` this is not checked. At that level `mpi-abi` holds one lock around every call,
+//! and the function of [`Waiting::set_relax`] releases it while the engine waits;
 //! several waiting threads share the polling ([`Threads`]).
 
 mod active_operations;

@@ -14,9 +14,11 @@
 //! Deaths in other jobs are reported in both cases (`abroad`).
 //!
 //! The functions for the program are in [`comm`](crate::comm); this module accesses communicators through the trait `Affected`:
-//! * [`Failures::revoke`](crate::comm::Failures::revoke): all operations of the communicator fail at all members; each member announces it to its neighbours in a circulant graph
+//! * [`Failures::revoke`](crate::comm::Failures::revoke): all operations of the communicator fail at all members;
+//!   each member announces the revocation to its neighbours in a circulant graph
 //!   (G. Bosilca et al., "Failure detection and propagation in HPC systems", SC'16), so that the death of some of them does not stop it;
-//! * [`Agreement::agree`](crate::comm::Agreement::agree): all living members agree on a number and on which members are dead, over messages (`era`) or in their node's shared memory (`node_agreement`);
+//! * [`Agreement::agree`](crate::comm::Agreement::agree): all living members agree on a number and on which members are dead,
+//!   over messages (`era`) or in their node's shared memory (`node_agreement`);
 //! * [`Constructors::shrink`](crate::comm::Constructors::shrink): creates a communicator of the living members, on which they agree in the same way.
 
 mod abroad;

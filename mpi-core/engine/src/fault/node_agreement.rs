@@ -4,7 +4,8 @@
 //! Each member computes its conclusion from the slots only; these are the same for all members once a round is settled.
 //!
 //! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
-//! 1. as long as no memory exists, the first participating member allocates some if all are on its node and contributes its address; the decision gives the address to all members;
+//! 1. as long as no memory exists, the first participating member allocates it, if all members are on its node, and contributes the address;
+//!    the decision gives the address to all members;
 //! 2. in the next agreement a member that cannot map the address contributes [`UNUSABLE`]; if no member does, all later agreements use the memory,
 //!    otherwise none does.
 //!

@@ -1,7 +1,8 @@
 //! Partitioned communication (MPI 5.0, chapter 4): one message in partitions, each of which the program marks as ready separately.
 //!
 //! Protocol, on three planes of the communicator that are used for nothing else:
-//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag: the number of its partitions,
+//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag:
+//!    the number of its partitions,
 //!    their size in bytes, and the first of the consecutive tags that it has reserved for them;
 //!    announcements match receivers in the order in which both were created, as the standard requires;
 //! 2. when the receiver, after a start, has received the announcement, it replies once, in [`Plane::Answer`](crate::pml::Plane::Answer)

@@ -65,8 +65,8 @@ impl RecvBytes {
         if self.len == 0 {
             return f(&mut []);
         }
-        // SAFETY: `new` guarantees that the bytes are writable and used by no other code until the operation is complete; the library passes buffers
-        // only to operations that have not completed.
+        // SAFETY: the caller of `new` guarantees that the bytes are writable and used by no other code until the operation is complete,
+        // and operations of the library call this only before they complete.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 
@@ -161,8 +161,8 @@ impl RecvTarget {
         match self {
             RecvTarget::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
             RecvTarget::Bytes(bytes) => {
-                // SAFETY: `RecvBytes::new` guarantees that the bytes are writable and used by no other code until the operation is complete; the library
-                // passes buffers only to operations that have not completed.
+                // SAFETY: the caller of `RecvBytes::new` guarantees that the bytes are writable and used by no other code until the operation is complete,
+                // and operations of the library call this only before they complete.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
             RecvTarget::Typed(buf) => buf.contiguous(),

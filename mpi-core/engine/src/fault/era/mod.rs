@@ -18,7 +18,8 @@
 //! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root;
 //!   a place that has the decision replies with it.
 //!
-//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead, and that every death is eventually reported to all.
+//! Promise: all members that live to the end decide the same, provided that every process considered dead is dead,
+//! and that every death is eventually reported to all members.
 //! Proof sketch: two roots never live at once, since a root considers all places before it dead, and they are dead.
 //! A place that has replied to a root accepts no decision of an earlier root afterwards ([`Era::takes`]), even if that decision is already in transfer.
 //! So the replies to a root are final: if no living place knows a decision then, no living place ever returns a decision of an earlier root.

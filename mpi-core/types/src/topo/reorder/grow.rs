@@ -1,4 +1,5 @@
-//! Graph growing: a connected part of the graph for each part of the machine, from its first free vertex, always adding the vertex with the heaviest edges to the part.
+//! Graph growing: for each part of the machine, grows a connected part of the graph from its first free vertex, always adding the vertex
+//! with the heaviest edges to the part.
 
 use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;
