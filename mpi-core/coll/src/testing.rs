@@ -53,7 +53,7 @@ struct Meeting {
 /// Configuration of a test job.
 pub struct Job {
     pub ranks: u32,
-    /// The number of nodes; ranks are assigned to them round robin, and each node has a memory segment of its own.
+    /// The number of nodes; ranks are assigned to them round robin, and each node has a separate memory segment.
     pub nodes: u32,
     pub params: Params,
     pub pml: Config,

@@ -1,4 +1,4 @@
-//! Type signatures of collective calls whose byte counts agree (MPI 5.0, section 6.1: the signatures of what is sent and what is received are equal).
+//! Type check of collective calls whose byte counts agree (MPI 5.0, section 6.1: the type signatures of sent and received data must be equal).
 //!
 //! Where all members must pass data of one signature, the whole signatures are compared; where counts differ between members, the basic types.
 //! Packed data and empty buffers match everything.
@@ -10,7 +10,7 @@ use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 /// (0 matches everything), the second the handle of the basic type.
 pub(super) const WORDS: usize = 4;
 
-/// The signature of what a member sends or receives.
+/// The signature of the data that a member sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Typed {
     digest: u64,

@@ -3,7 +3,7 @@
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
 //! A communicator that spans several nodes gets two derived communicators: the members of this node, and the nodes' leaders, the lowest rank of each.
-//! Each has components of its own: shared memory within a node, messages or hardware between leaders.
+//! Each derived communicator has its own components: shared memory within a node, messages between leaders.
 //!
 //! It serves barriers, broadcasts, reductions, and gather, scatter, allgather and all-to-all of equal blocks, for allgather of any blocks.
 //! All other calls are passed one component down, as are calls that must keep the order of ranks, and gather, scatter and all-to-all of long blocks.

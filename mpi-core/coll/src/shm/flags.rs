@@ -2,7 +2,7 @@
 //!
 //! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
 //! in round r, rank i writes a flag of rank (i + 2^r) mod n and waits for its own, with plain stores and loads.
-//! Each flag has a cache line of its own and one writer.
+//! Each flag has a separate cache line and one writer.
 //!
 //! A flag holds the number, counted from one, of the barrier that its writer has entered.
 //! Barriers alternate between two sets of flags.

@@ -7,7 +7,7 @@
 //! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
 //!
 //! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Rank 0 alone frees the block: when all members have left, or, if some member refuses, after the vote.
+//! Only rank 0 frees the block: when all members have left, or, if some member refuses, after the vote.
 //!
 //! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
 //! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
@@ -154,7 +154,7 @@ struct State {
     /// The allocated block, on rank 0, between export and import of its config blob.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
-    /// The number of barriers called on this rank, and of those completed.
+    /// The number of barriers called on this rank; `passed` is the number of those that have completed.
     called: Cell<u64>,
     passed: Cell<u64>,
 }

@@ -5,7 +5,7 @@
 //!
 //! Guarantee: all members use the same protocol in the same call, and no message is sent for that.
 //!
-//! Protocol. The members make the same calls in the same order, and each counts those of a class, from 0 on.
+//! Protocol. The members make the same calls in the same order, and each member counts the calls of a class, from 0 on.
 //! Each class has one word, the [`Plan`]: the calls before `from` use one protocol, the next `run` calls another, and the calls after these a third.
 //! 1. A member begins a call when the long cells of its first number are free, that is, when every rank has finished the number [`LAG`] before it.
 //!    Then it reads the plan, once.
@@ -394,7 +394,7 @@ mod tests {
     }
 
     proptest! {
-        /// Holds for any lead of one member over another, and for any costs.
+        /// Holds however far the members are ahead of each other, and for any costs.
         #[test]
         fn all_members_go_the_same_way_in_the_same_call(
             members in 2u32..5,

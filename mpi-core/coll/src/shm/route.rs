@@ -5,7 +5,7 @@
 //! or measured ([`protocol_choice`](super::protocol_choice)).
 //!
 //! Guarantee: all members use the same route in the same call, and no message is sent for that.
-//! A route depends on what the standard makes equal on all members, on rank 0's config blob, and on plans that read the same everywhere.
+//! A route depends on arguments that the standard makes equal on all members, on rank 0's config blob, and on plans that all members read equally.
 //!
 //! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]), when it is called or started, and may be carried out later;
 //! members make the same calls in the same order, so an operation has the same numbers on all of them.

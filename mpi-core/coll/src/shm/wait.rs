@@ -131,7 +131,7 @@ pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
 
 /// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
 ///
-/// After an operator's failure the operation goes on, since other ranks wait for its other parts.
+/// After an operator's failure the operation continues, since other ranks wait for its other parts.
 #[inline(always)]
 pub fn or_leave(comm: &Comm, outcome: Result<(), Error>) -> Result<Result<(), Error>, Error> {
     match outcome {

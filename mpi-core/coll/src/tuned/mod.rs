@@ -112,7 +112,7 @@ struct Choices {
     reproducible: bool,
     /// A hash of everything that must be the same on all members.
     fingerprint: u64,
-    /// The last plan made: most communicators have as many members as the previous one.
+    /// The plan of the previous communicator: most communicators have the same number of members as the previous one.
     last: RefCell<Option<(Setting, Rc<Plan>)>>,
 }
 
@@ -237,7 +237,7 @@ impl Module for TunedModule {
     }
 }
 
-/// Lists the steps with their sizes, without those that a later step replaces everywhere.
+/// Lists the steps with their sizes, without steps that a later step replaces at every size.
 fn shown(steps: &[Step], call: CallId) -> String {
     let ladder = |serves: fn(Algorithm) -> bool| -> Vec<Step> {
         let steps = steps.iter().filter(|(_, algorithm)| serves(*algorithm));

@@ -90,7 +90,7 @@ impl CollectiveCalls<'_> {
         proposal.agree(self.comm(), &invitation).await
     }
 
-    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, this process chooses alone,
+    /// Returns the choice of the members. With fault tolerance, if the death of a member prevented the agreement, chooses without communication,
     /// so that a death neither keeps MPI from starting nor keeps the living members from communicating.
     /// If the process that died is a member only of the parent communicator, all members of the new one are alive and need the same choice,
     /// so the error is returned.

@@ -32,7 +32,7 @@ pub enum CommError {
     NoComponents,
     /// The process that numbers a communicator has no number left.
     NoNumber { leader: ProcId },
-    /// A communicator cannot be created from a group alone if the group has members of other jobs.
+    /// A communicator cannot be created from a group without a parent if the group has members of other jobs.
     Strangers,
     /// This process does not know the named process.
     Unknown { name: u64 },

@@ -143,7 +143,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Notes that a member has failed or left: operations that need it fail from now on, and after a failure those that need all members.
+    /// Called after a member has failed or left: operations that need the member fail from now on, and after a failure all operations of all members.
     pub(super) fn lost_member(self) {
         self.state.add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {

@@ -1,4 +1,4 @@
-//! Communicators from groups alone, without a parent (MPI 5.0, sections 7.4.2 and 7.6.2).
+//! Communicators created from groups, without a parent communicator (MPI 5.0, sections 7.4.2 and 7.6.2).
 //!
 //! The members have no common communicator, so they use the bootstrap communicator: a context that every process of the job knows,
 //! whose ranks are job ranks and which never runs a collective.

@@ -1,6 +1,6 @@
 //! Leader errors: the program gave a leader invalid arguments for the remote group.
 //!
-//! Where the remote side is significant at the leader alone (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
+//! Where the remote side is significant only at the leader (MPI 5.0, sections 7.6.1 and 7.6.2), only the leader sees that the arguments are wrong.
 //! The other members of its group wait for the result of the leaders' exchange, so the leader broadcasts the error instead,
 //! and all of them fail with the same text.
 

@@ -85,7 +85,7 @@ impl Engine {
         self.wait_publishing(done, || {});
     }
 
-    /// Waits until `done` returns true. If that takes longer than a moment, calls `tell` once, which publishes on the state page what is awaited.
+    /// Waits until `done` returns true. Before its first sleep it calls `tell` once, which publishes the wait on the state page.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         // If the message has already arrived, no waiter is created.

@@ -1,6 +1,6 @@
 //! The encoding of decisions as 64-bit words: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
 //!
-//! A decision about a message is two words, the second of which carries its tag; any other decision is one.
+//! A decision about a message is two words, and the second word carries the message's tag; any other decision is one word.
 //! The check is a CRC of the word's other bits and of its index in the file, so a changed, moved or overwritten word is detected.
 //! Each word has its own check, since a rank may be killed between any two of them.
 

@@ -162,7 +162,7 @@ impl Op {
         }))
     }
 
-    /// Returns true if the operator is commutative; for a user operator, what the program declared.
+    /// Returns true if the operator is commutative; for a user operator, as declared in `MPI_Op_create`.
     pub fn is_commutative(&self) -> bool {
         match self {
             // MPI_REPLACE and MPI_NO_OP depend on the order of the operands.

@@ -10,7 +10,7 @@
 //!
 //! Reductions are divided among workers: each combines one piece of every rank's data, and the others read the pieces from the workers.
 //! Scans go from rank to rank: each reads its predecessor's result, which is the least work in total.
-//! In reduce-scatters every rank combines for itself, as it has a result of its own.
+//! In reduce-scatters every rank combines all operands of its own part, since each rank has a different result.
 //! Of two ranks, each that needs the result combines all data itself: reading a piece from the other takes as long as combining that piece.
 //! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
 //!

@@ -167,7 +167,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// A rank that needs the result works alone, and releases each other rank once it has read that rank's data.
+    /// Every rank that needs the result combines all data itself, and releases each other rank once it has read that rank's data.
     async fn reduce_alone(
         &self,
         own: &SendBuf,

@@ -40,7 +40,7 @@ pub struct Rows {
     pub rounds: u64,
 }
 
-/// Returns true if a call that is too long for one cell goes in rows.
+/// Returns true if a call whose data are too long for one cell is sent in rows.
 pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
     occupancy == Occupancy::Oversubscribed
         && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
@@ -119,7 +119,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 }
                 None => self.show_rows(recv, rows, part).await?,
             },
-            // No other call goes in rows.
+            // Unreachable: no other call is sent in rows.
             _ => return Ok(()),
         }
         self.meet_in_rows(rows).await?;

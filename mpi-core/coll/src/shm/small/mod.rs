@@ -4,7 +4,7 @@
 //! When oversubscribed, the rank that arrives last does the work for all, so that a rank that is scheduled in finds the result,
 //! and a root polls one word until all have arrived. In oversubscribed scans each rank continues from its predecessor's prefix ([`scan_lookback`]).
 //!
-//! Operands are combined in the order of ranks, whichever rank does it, so every member gets the same bits every time.
+//! Operands are combined in the order of ranks, whichever rank combines them, so every member gets the same bits in every call.
 //!
 //! In operations with one direction of data, such as broadcast, the sender does not wait for the readers.
 //! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.

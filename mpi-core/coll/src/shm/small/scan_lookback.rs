@@ -12,7 +12,7 @@
 //! This is the look-back of D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA Technical Report NVR-2016-002,
 //! in the other direction: the finishing rank looks ahead, so that a waiting rank polls only one line.
 //!
-//! Operands are combined one after another from the first rank on, whichever rank does it, so the result does not depend on timing.
+//! Operands are combined one after another from the first rank on, whichever rank combines them, so the result does not depend on timing.
 
 use super::OpInCell;
 use super::data::{CopyTo, Target};

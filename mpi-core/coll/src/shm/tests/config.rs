@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // One cell, and as many pieces as there are cells. Also oversubscribed, although the rank that arrives last then works for all that wait.
+    // Data of one cell, and data of as many pieces as there are cells; also oversubscribed, where the last rank to arrive works for the waiting ranks.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),
@@ -112,7 +112,7 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     to.send(0..count).to_vec()
 }
 
-/// The sender is as many calls ahead as there are cells, each with data of its own; long calls in between have others.
+/// The sender is as many calls ahead as there are cells, each call with different data; long calls in between use other cells.
 #[test]
 fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     let moves = [

@@ -150,7 +150,8 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Returns true if a decision is acceptable: there is none yet, and its root has not been replaced by a later one at this place.
+    /// Returns true if the decision of `root` is acceptable: this place has none yet, and it has not replied to a later root;
+    /// at a root, the decision in a reply is always acceptable.
     fn takes(&self, root: u32, answers: bool) -> bool {
         let replaced = self.asked_by.is_some_and(|asked| root < asked);
         let asked = answers && self.answered.is_some();
